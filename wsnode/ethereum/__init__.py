@@ -1,0 +1,1 @@
+"""All that knows Ethereum; the rest of the tree knows no chain."""

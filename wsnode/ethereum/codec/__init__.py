@@ -1,0 +1,1 @@
+"""Between Ethereum's values and bytes: rows of the engine to JSON and back."""

@@ -1,0 +1,1 @@
+"""Ethereum's values: hashes, addresses, quantities, block tags."""

@@ -1,0 +1,1 @@
+"""What an EVM chain keeps in the chain store, table by table."""

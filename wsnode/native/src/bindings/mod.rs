@@ -1,0 +1,1 @@
+//! The Python module: arguments in, results out, nothing else.

@@ -1,0 +1,1 @@
+//! JSON text written straight from rows.

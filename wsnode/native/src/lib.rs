@@ -1,0 +1,11 @@
+//! The engine: what must be exact and fast inside the EVM.
+//!
+//! Plain Rust modules know nothing of Python; `bindings` is the thin layer on top of them.
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+pub mod json;
+pub mod rows;
+pub mod state;
+pub mod trie;
+
+mod bindings;

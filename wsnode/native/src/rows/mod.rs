@@ -1,0 +1,1 @@
+//! Compact rows: how a block is kept in the chain store.

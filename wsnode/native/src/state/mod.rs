@@ -1,0 +1,1 @@
+//! The state store: accounts, storage, code and their history in LMDB.

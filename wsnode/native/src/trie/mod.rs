@@ -1,0 +1,1 @@
+//! A Merkle Patricia trie over nodes kept by path.

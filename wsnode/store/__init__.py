@@ -1,0 +1,1 @@
+"""LMDB without meaning: an environment and its tables of bytes."""
