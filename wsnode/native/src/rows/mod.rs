@@ -1,1 +1,24 @@
 //! Compact rows: how a block is kept in the chain store.
+//!
+//! A block is three rows: its header, its body and its receipts. Each begins with a version byte; a transaction,
+//! a receipt or a log is found by an offset table and read as one slice. Integers are little-endian.
+//! Nothing here panics on a damaged row: every read is bounds-checked and answers a [`RowError`].
+
+mod bloom;
+mod body;
+mod encode_receipts;
+mod error;
+mod fields;
+mod header;
+mod read;
+mod receipts;
+pub mod rlp;
+mod write;
+
+pub use bloom::StoredBloom;
+pub use body::{encode_body, BodyRow, OmmerRow, TransactionRow};
+pub use encode_receipts::encode_receipts;
+pub use error::RowError;
+pub use fields::HeaderFields;
+pub use header::{encode_header, HeaderRow};
+pub use receipts::{LogRow, Outcome, ReceiptRow, ReceiptsRow};

@@ -1,0 +1,69 @@
+//! Writing a receipts row.
+
+use alloy_consensus::{Eip658Value, ReceiptEnvelope};
+use alloy_primitives::Log;
+
+use super::bloom::push_bloom;
+use super::receipts::{FAILURE, RECEIPT_ENDS, STATE_ROOT, SUCCESS, VERSION};
+use super::write::{push_u32, set_u32};
+
+/// The row of a block's receipts.
+pub fn encode_receipts(receipts: &[ReceiptEnvelope]) -> Vec<u8> {
+    let logs: usize = receipts.iter().map(|receipt| receipt.logs().len()).sum();
+    let mut row = Vec::with_capacity(RECEIPT_ENDS + 64 * receipts.len() + 256 * logs);
+    row.push(VERSION);
+    push_u32(&mut row, receipts.len());
+    push_u32(&mut row, logs);
+    row.resize(RECEIPT_ENDS + 4 * receipts.len() + 4 * logs, 0);
+    push_receipts(&mut row, receipts);
+    push_logs(&mut row, receipts);
+    row
+}
+
+fn push_receipts(row: &mut Vec<u8>, receipts: &[ReceiptEnvelope]) {
+    let start = row.len();
+    let mut logs = 0;
+    for (index, receipt) in receipts.iter().enumerate() {
+        push_receipt(row, receipt, logs);
+        logs += receipt.logs().len();
+        let end = row.len() - start;
+        set_u32(row, RECEIPT_ENDS + 4 * index, end);
+    }
+}
+
+fn push_receipt(row: &mut Vec<u8>, receipt: &ReceiptEnvelope, logs_before: usize) {
+    let (outcome, root) = match receipt.as_receipt().map(|inner| inner.status) {
+        Some(Eip658Value::PostState(root)) => (STATE_ROOT, Some(root)),
+        Some(Eip658Value::Eip658(true)) => (SUCCESS, None),
+        _ => (FAILURE, None),
+    };
+    row.push(outcome);
+    row.extend_from_slice(&receipt.cumulative_gas_used().to_le_bytes());
+    push_u32(row, logs_before);
+    row.extend_from_slice(root.as_ref().map_or(&[], |root| root.as_slice()));
+    push_bloom(row, receipt.logs_bloom());
+}
+
+fn push_logs(row: &mut Vec<u8>, receipts: &[ReceiptEnvelope]) {
+    let ends = RECEIPT_ENDS + 4 * receipts.len();
+    let start = row.len();
+    let logs = receipts
+        .iter()
+        .enumerate()
+        .flat_map(|(index, receipt)| receipt.logs().iter().map(move |log| (index, log)));
+    for (number, (index, log)) in logs.enumerate() {
+        push_log(row, index, log);
+        let end = row.len() - start;
+        set_u32(row, ends + 4 * number, end);
+    }
+}
+
+fn push_log(row: &mut Vec<u8>, transaction_index: usize, log: &Log) {
+    push_u32(row, transaction_index);
+    row.push(log.topics().len() as u8);
+    row.extend_from_slice(log.address.as_slice());
+    log.topics()
+        .iter()
+        .for_each(|topic| row.extend_from_slice(topic.as_slice()));
+    row.extend_from_slice(&log.data.data);
+}

@@ -1,0 +1,16 @@
+//! What can be wrong with a stored row.
+
+/// A row that cannot be read as what it was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    #[error("{row} row: unknown version {version}")]
+    Version { row: &'static str, version: u8 },
+    #[error("row ends early: {needed} bytes wanted at {position}, {length} stored")]
+    Short {
+        position: usize,
+        needed: usize,
+        length: usize,
+    },
+    #[error("corrupt row: {0}")]
+    Corrupt(&'static str),
+}

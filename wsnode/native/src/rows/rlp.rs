@@ -1,0 +1,122 @@
+//! RLP items read in place, without building values.
+
+use super::RowError;
+
+/// One item: a string or a list, and its payload.
+#[derive(Debug, Clone, Copy)]
+pub struct Item<'a> {
+    pub is_list: bool,
+    pub payload: &'a [u8],
+}
+
+/// The items of a list, one after another.
+#[derive(Debug, Clone, Copy)]
+pub struct Items<'a> {
+    rest: &'a [u8],
+}
+
+const CORRUPT: RowError = RowError::Corrupt("RLP");
+
+impl<'a> Items<'a> {
+    /// The items concatenated in `payload`.
+    pub fn new(payload: &'a [u8]) -> Self {
+        Self { rest: payload }
+    }
+
+    /// The items of the list that `encoded` is.
+    pub fn of_list(encoded: &'a [u8]) -> Result<Self, RowError> {
+        Self::new(encoded).list()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next item, which must exist.
+    #[inline]
+    pub fn item(&mut self) -> Result<Item<'a>, RowError> {
+        let first = *self.rest.first().ok_or(CORRUPT)?;
+        match first {
+            ..0x80 => self.take(false, 0, 1),
+            0x80..=0xb7 => self.take(false, 1, (first - 0x80) as usize),
+            0xb8..=0xbf => self.take_long(false, (first - 0xb7) as usize),
+            0xc0..=0xf7 => self.take(true, 1, (first - 0xc0) as usize),
+            0xf8.. => self.take_long(true, (first - 0xf7) as usize),
+        }
+    }
+
+    /// The payload of the next item, which must be a string.
+    #[inline]
+    pub fn string(&mut self) -> Result<&'a [u8], RowError> {
+        self.item().and_then(|item| {
+            if item.is_list {
+                Err(CORRUPT)
+            } else {
+                Ok(item.payload)
+            }
+        })
+    }
+
+    /// The items of the next item, which must be a list.
+    #[inline]
+    pub fn list(&mut self) -> Result<Self, RowError> {
+        self.item().and_then(|item| {
+            if item.is_list {
+                Ok(Self::new(item.payload))
+            } else {
+                Err(CORRUPT)
+            }
+        })
+    }
+
+    /// The next item as a string of exactly `N` bytes.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], RowError> {
+        self.string()?.try_into().map_err(|_| CORRUPT)
+    }
+
+    /// The next item as a number below 2**64.
+    #[inline]
+    pub fn u64(&mut self) -> Result<u64, RowError> {
+        number(self.string()?)
+    }
+
+    #[inline]
+    fn take(&mut self, is_list: bool, start: usize, length: usize) -> Result<Item<'a>, RowError> {
+        let end = start.checked_add(length).ok_or(CORRUPT)?;
+        let payload = self.rest.get(start..end).ok_or(CORRUPT)?;
+        self.rest = &self.rest[end..];
+        Ok(Item { is_list, payload })
+    }
+
+    fn take_long(&mut self, is_list: bool, width: usize) -> Result<Item<'a>, RowError> {
+        let length = number(self.rest.get(1..1 + width).ok_or(CORRUPT)?)?;
+        self.take(
+            is_list,
+            1 + width,
+            usize::try_from(length).map_err(|_| CORRUPT)?,
+        )
+    }
+}
+
+/// The big-endian number in `bytes`, below 2**64.
+#[inline]
+pub fn number(bytes: &[u8]) -> Result<u64, RowError> {
+    if bytes.len() > 8 {
+        return Err(RowError::Corrupt("number above 64 bits"));
+    }
+    Ok(bytes
+        .iter()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+}
+
+/// The big-endian number in `bytes`, below 2**128.
+#[inline]
+pub fn wide_number(bytes: &[u8]) -> Result<u128, RowError> {
+    if bytes.len() > 16 {
+        return Err(RowError::Corrupt("number above 128 bits"));
+    }
+    Ok(bytes
+        .iter()
+        .fold(0, |value, byte| value << 8 | u128::from(*byte)))
+}
