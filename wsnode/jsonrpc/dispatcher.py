@@ -1,0 +1,271 @@
+"""From the text of a message to its answer: which method, which arguments, which errors.
+
+A quick method answers at once. A generator handler that yields becomes a `Pending`, which the server
+resumes between other work. Nothing here waits, and no exception leaves: this is the one boundary where a
+handler's bug is logged and becomes -32603 for that request alone.
+"""
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+import msgspec
+
+from wsnode.jsonrpc.codec import (
+    NULL,
+    UNREADABLE,
+    UnusableRequestError,
+    decode_item,
+    decode_request,
+    decode_unusual,
+    error_reply,
+    result_reply,
+)
+from wsnode.jsonrpc.errors import (
+    RpcError,
+    TimeLimitError,
+    internal_error,
+    invalid_request,
+    request_timed_out,
+    response_too_large,
+)
+from wsnode.jsonrpc.messages import Answer, Pending, Replying, Request, Step, Steps, View
+from wsnode.jsonrpc.registry import Method, Registry
+
+_COMPOUND = (b"[", b"{")
+_NO_ARGUMENTS = (b"[]", b"")
+
+logger = logging.getLogger("wsnode.jsonrpc")
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What one message may ask for."""
+
+    batch_items: int = 1000
+    batch_reply_bytes: int = 25_000_000
+    batch_seconds: float = 60.0
+    reply_bytes: int = 64 * 1024 * 1024
+    slice_seconds: float = 0.002
+
+
+class Dispatcher:
+    """The methods of one network and the way into its chain."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        open_view: Callable[[Any], View],
+        *,
+        bounds: Bounds | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.registry = registry
+        self.open_view = open_view
+        self.bounds = bounds or Bounds()
+        self.clock = clock
+        self._bugs = itertools.count(1)
+
+    def session(self, caller: Any, admit: Callable[[Method], None] | None = None) -> "Session":
+        """Return a session for `caller`; `admit` raises the RpcError of a call that it refuses."""
+        return Session(self, caller, admit)
+
+    def report_bug(self, method: str) -> RpcError:
+        """Log the exception being handled under a number, and return what the caller learns."""
+        request = f"{next(self._bugs):08x}"
+        logger.exception("request %s: %s failed", request, method)
+        return internal_error(request)
+
+
+class Session:
+    """One connection's conversation. Calls between two `end_turn` share one view, so they see one head."""
+
+    __slots__ = ("_admit", "_dispatcher", "_methods", "_scope", "_view", "caller", "eager", "refusal")
+
+    def __init__(self, dispatcher: Dispatcher, caller: Any, admit: Callable[[Method], None] | None) -> None:
+        self._dispatcher = dispatcher
+        self._methods = dispatcher.registry.methods
+        self._admit = admit
+        self._scope: View | None = None
+        self._view: Any = None
+        self.caller = caller
+        self.eager = True
+        """Whether a call in slices runs its first one at once."""
+        self.refusal: RpcError | None = None
+        """What such calls are told instead, while the connection can take no more of them."""
+
+    def receive(self, text: bytes) -> Answer:
+        """Return the answer to the message `text`: a request or a batch."""
+        try:
+            if not text.isascii():
+                text.decode()
+            request = decode_request(text)
+        except UNREADABLE:
+            return self._receive_unusual(text)
+        reply = self._call(request)
+        return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
+
+    def end_turn(self) -> None:
+        """Close the view that this turn's calls shared."""
+        if (scope := self._scope) is not None:
+            self._scope = self._view = None
+            scope.__exit__(None, None, None)
+
+    def _call(self, request: Request) -> bytes | Replying | None:
+        identity = bytes(request.id)
+        method = self._methods.get(request.method)
+        try:
+            if method is None or identity[:1] in _COMPOUND:
+                return self._refuse(request.method, identity)
+            if self._admit is not None:
+                self._admit(method)
+            if not method.plain:
+                return self._begin_slices(method, request.params, identity)
+            reply = self._reply(identity, self._run(method, request.params))
+        except RpcError as error:
+            reply = error_reply(identity, error)
+        except Exception:
+            reply = error_reply(identity, self._dispatcher.report_bug(request.method))
+        return reply if identity else None
+
+    def _run(self, method: Method, raw: msgspec.Raw) -> Any:
+        if method.takes_parameters:
+            try:
+                parameters = method.parameters.decode(raw)
+            except UNREADABLE:
+                parameters = method.parameters.explain(bytes(raw))
+            if not method.needs_view:
+                return method.function(parameters)
+            return method.function(self._open() if self._scope is None else self._view, parameters)
+        if bytes(raw) not in _NO_ARGUMENTS:
+            method.parameters.explain(bytes(raw))
+        if not method.needs_view:
+            return method.function()
+        return method.function(self._open() if self._scope is None else self._view)
+
+    def _open(self) -> Any:
+        scope = self._dispatcher.open_view(self.caller)
+        self._view = scope.__enter__()
+        self._scope = scope
+        return self._view
+
+    def _reply(self, identity: bytes, result: Any) -> bytes:
+        reply = result_reply(identity, result)
+        if len(reply) > self._dispatcher.bounds.reply_bytes:
+            raise response_too_large()
+        return reply
+
+    def _refuse(self, name: str, identity: bytes) -> bytes | None:
+        if identity[:1] in _COMPOUND:
+            return error_reply(NULL, invalid_request())
+        error = self._dispatcher.registry.missing(name) if name else invalid_request()
+        return error_reply(identity, error) if identity else None
+
+    def _begin(self, steps: Replying) -> Answer:
+        pending = Pending(steps)
+        if self.eager and pending.resume():
+            return pending.reply
+        # From here on the view is this call's own, which may read it while the next turn reads another.
+        pending.view, self._scope, self._view = self._scope, None, None
+        return pending
+
+    def _begin_slices(self, method: Method, raw: msgspec.Raw, identity: bytes) -> Replying:
+        if self.refusal is not None:
+            raise self.refusal
+        return self._slices(method, self._run(method, raw), identity)
+
+    def _slices(self, method: Method, slices: Steps, identity: bytes) -> Replying:
+        try:
+            reply = self._reply(identity, (yield from self._timed(method, slices)))
+        except RpcError as error:
+            reply = error_reply(identity, error)
+        except Exception:
+            reply = error_reply(identity, self._dispatcher.report_bug(method.name))
+        finally:
+            slices.close()
+        return reply if identity else None
+
+    def _timed(self, method: Method, slices: Steps) -> Generator[Step, Any, Any]:
+        if method.deadline is None:
+            return (yield from slices)
+        clock = self._dispatcher.clock
+        end = clock() + method.deadline
+        resume, value = slices.send, None
+        while True:
+            try:
+                step = resume(value)
+            except StopIteration as stop:
+                return stop.value
+            if (left := end - clock()) <= 0:
+                raise method.timeout_error
+            if step is not None:
+                step.seconds = left
+            try:
+                resume, value = slices.send, (yield step)
+            except TimeLimitError:
+                raise method.timeout_error from None
+            except Exception as error:
+                resume, value = slices.throw, error
+
+    def _receive_unusual(self, text: bytes) -> Answer:
+        try:
+            request = decode_unusual(text)
+        except UnusableRequestError as unusable:
+            return unusable.reply
+        if isinstance(request, Request):
+            reply = self._call(request)
+            return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
+        if not request:
+            return error_reply(NULL, invalid_request("empty batch"))
+        if len(request) > self._dispatcher.bounds.batch_items:
+            return b"[%b]" % error_reply(_identity_of(request[0]) or NULL, invalid_request("batch too large"))
+        # Its own session: its calls share one view however long the batch takes.
+        batch = Session(self._dispatcher, self.caller, self._admit)
+        batch.refusal = self.refusal
+        return self._begin(batch.run_batch(request))
+
+    def run_batch(self, items: list[bytes]) -> Replying:
+        """Return, in the end, the reply to a batch, or nothing if it held notifications only."""
+        bounds, clock = self._dispatcher.bounds, self._dispatcher.clock
+        replies: list[bytes] = []
+        size, error = 0, None
+        began = slice_began = clock()
+        try:
+            for item in items:
+                if (now := clock()) - slice_began > bounds.slice_seconds:
+                    yield None
+                    slice_began = now = clock()
+                if now - began > bounds.batch_seconds:
+                    error = error or request_timed_out()
+                reply = _refuse_item(item, error) if error else (yield from self._item(item))
+                if reply and not error and size + len(reply) > bounds.batch_reply_bytes:
+                    error = response_too_large()
+                    reply = _refuse_item(item, error)
+                if reply:
+                    replies.append(reply)
+                    size += len(reply)
+        finally:
+            self.end_turn()
+        return b"[%b]" % b",".join(replies) if replies else None
+
+    def _item(self, item: bytes) -> Replying:
+        try:
+            reply = self._call(decode_item(item))
+        except UnusableRequestError as unusable:
+            return unusable.reply
+        return reply if reply is None or isinstance(reply, bytes) else (yield from reply)
+
+
+def _identity_of(item: bytes) -> bytes:
+    """Return the id to answer `item` under; none if it is a notification."""
+    try:
+        identity = bytes(decode_item(item).id)
+    except UnusableRequestError as unusable:
+        return unusable.identity
+    return NULL if identity[:1] in _COMPOUND else identity
+
+
+def _refuse_item(item: bytes, error: RpcError) -> bytes | None:
+    identity = _identity_of(item)
+    return error_reply(identity, error) if identity else None

@@ -1,0 +1,120 @@
+"""What passes between a connection, the dispatcher and a handler."""
+
+from collections.abc import Callable, Generator
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+ABSENT = msgspec.Raw(b"")
+
+
+class Request(msgspec.Struct, gc=False):
+    """A request's envelope; `params` and `id` are still the sender's bytes, empty when absent."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    params: msgspec.Raw = ABSENT
+    id: msgspec.Raw = ABSENT
+
+
+class Rendered(bytes):
+    """JSON text, copied into the reply as it is; plain `bytes` and `msgspec.Raw` are taken so too."""
+
+    __slots__ = ()
+
+
+class CancelToken:
+    """Tells a function in a worker thread that nobody waits for its result any more."""
+
+    __slots__ = ("_linked", "is_set")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._linked: list[Callable[[], object]] = []
+
+    def set(self) -> None:
+        """Ask the function to end, once."""
+        if not self.is_set:
+            self.is_set = True
+            for callback in self._linked:
+                callback()
+
+    def link(self, callback: Callable[[], object]) -> None:
+        """Have `callback` run (in any thread, perhaps twice) as soon as this token is set."""
+        self._linked.append(callback)
+        if self.is_set:
+            callback()
+
+
+class InThread:
+    """What a handler yields to have `function(cancel)` run in the worker pool; `seconds` bound it."""
+
+    __slots__ = ("function", "seconds")
+
+    def __init__(self, function: Callable[[CancelToken], Any]) -> None:
+        self.function = function
+        self.seconds: float | None = None
+
+
+Step: TypeAlias = InThread | None
+"""Where a call stands: work for a thread, or the boundary between two slices."""
+Steps: TypeAlias = Generator[Step, Any, Any]
+"""A handler that yields; it returns the result."""
+Replying: TypeAlias = Generator[Step, Any, bytes | None]
+"""The same, but it returns the reply."""
+
+
+class View(Protocol):
+    """A context manager: what handlers of one turn read from."""
+
+    def __enter__(self) -> Any:
+        """Return what a handler is given."""
+        ...
+
+    def __exit__(self, *details: Any) -> Any:
+        """Close it."""
+        ...
+
+
+class Pending:
+    """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
+
+    __slots__ = ("_steps", "reply", "step", "view")
+
+    def __init__(self, steps: Replying) -> None:
+        self._steps = steps
+        self.view: View | None = None
+        """What the call reads from and closes when it has ended."""
+        self.step: Step = None
+        self.reply: bytes | None = None
+
+    def resume(self, value: Any = None) -> bool:
+        """Run to the next step with the result of the last one; True when `reply` is final."""
+        try:
+            self.step = self._steps.send(value)
+        except StopIteration as stop:
+            self.reply = stop.value
+            self.close()
+            return True
+        return False
+
+    def fail(self, error: Exception) -> bool:
+        """Run to the next step with the last one's error; True when `reply` is final."""
+        try:
+            self.step = self._steps.throw(error)
+        except StopIteration as stop:
+            self.reply = stop.value
+            self.close()
+            return True
+        return False
+
+    def close(self) -> None:
+        """End the call, if it has not ended, and close its view."""
+        self._steps.close()
+        if (view := self.view) is not None:
+            self.view = None
+            view.__exit__(None, None, None)
+
+
+Answer: TypeAlias = bytes | Pending | None
+"""A reply at once, a reply later, or none ever (a notification)."""

@@ -1,0 +1,155 @@
+"""From the bytes of `params` to a method's Struct, and geth's words for what does not fit."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from wsnode.jsonrpc.codec import UNREADABLE, decode_hook
+from wsnode.jsonrpc.errors import RpcError, invalid_params
+
+NULL = b"null"
+_PATH = re.compile(r" - at `\$.*`$", re.S)
+_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class ParameterDecoder(Protocol):
+    """Makes the object that a handler is given from `params` as sent (empty when absent)."""
+
+    def decode(self, params: bytes | msgspec.Raw) -> Any:
+        """Return the decoded parameters.
+
+        Raises:
+            msgspec.DecodeError: They do not fit; `explain` says why.
+        """
+        ...
+
+    def explain(self, params: bytes) -> Any:
+        """Return the decoded parameters where `decode` was too strict.
+
+        Raises:
+            RpcError: What does not fit, in words for the caller.
+        """
+        ...
+
+
+def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> ParameterDecoder:
+    """Return the decoder of a method whose parameters are `struct`, or who takes none."""
+    if struct is None:
+        return NoParameters(by_name=by_name)
+    if struct.__struct_config__.array_like:
+        return PositionalParameters(struct)
+    return NamedParameters(struct)
+
+
+class _Fields:
+    """A Struct's fields, each with a decoder of its own."""
+
+    def __init__(self, struct: type[msgspec.Struct]) -> None:
+        self.struct = struct
+        self.names = struct.__struct_fields__
+        self.wire_names = struct.__struct_encode_fields__
+        fields = msgspec.structs.fields(struct)
+        self.required = [field.required for field in fields]
+        self.decoders = [msgspec.json.Decoder(field.type, dec_hook=decode_hook).decode for field in fields]
+
+
+class PositionalParameters:
+    """Parameters by position, as all of Ethereum's are."""
+
+    def __init__(self, struct: type[msgspec.Struct]) -> None:
+        self._fields = _Fields(struct)
+        # Without it an argument too many is passed over in silence.
+        strict = msgspec.defstruct(struct.__name__, [], bases=(struct,), forbid_unknown_fields=True)
+        self._decode = msgspec.json.Decoder(strict, dec_hook=decode_hook).decode
+
+    def decode(self, params: bytes | msgspec.Raw) -> Any:
+        """Return `params` as the Struct, at once if each argument fits."""
+        return self._decode(params)
+
+    def explain(self, params: bytes) -> Any:
+        """Return `params` argument by argument; null stands for an absent one."""
+        fields = self._fields
+        values = {}
+        for position, argument in enumerate(_arguments(params)):
+            if position >= len(fields.names):
+                raise invalid_params(f"too many arguments, want at most {len(fields.names)}")
+            if argument == NULL and fields.required[position]:
+                raise invalid_params(f"missing value for required argument {position}")
+            if argument != NULL:
+                values[fields.names[position]] = _argument(fields.decoders[position], argument, position)
+        for position, name in enumerate(fields.names):
+            if fields.required[position] and name not in values:
+                raise invalid_params(f"missing value for required argument {position}")
+        return fields.struct(**values)
+
+
+class NamedParameters:
+    """Parameters by name, as the alt family's are; an array gives them in their order."""
+
+    def __init__(self, struct: type[msgspec.Struct]) -> None:
+        self._fields = _Fields(struct)
+        self._decode = msgspec.json.Decoder(struct, dec_hook=decode_hook).decode
+
+    def decode(self, params: bytes | msgspec.Raw) -> Any:
+        """Return `params` as the Struct."""
+        return self._decode(params)
+
+    def explain(self, params: bytes) -> Any:
+        """Return `params` member by member.
+
+        Raises:
+            RpcError: -32602 `Invalid params` with the reason.
+        """
+        try:
+            if params in (b"", NULL):
+                return self._decode(b"{}")
+            if not params.startswith(b"["):
+                return self._decode(params)
+            arguments = _decode_items(params)
+            if len(arguments) > len(self._fields.names):
+                raise _named(f"too many arguments, want at most {len(self._fields.names)}")
+            members = zip(self._fields.wire_names, arguments, strict=False)
+            return self._decode(msgspec.json.encode(dict(members)))
+        except UNREADABLE as error:
+            raise _named(str(error)) from None
+
+
+class NoParameters:
+    """No parameters: absent, null or empty."""
+
+    def __init__(self, *, by_name: bool) -> None:
+        self._by_name = by_name
+
+    def decode(self, params: bytes | msgspec.Raw) -> None:
+        """Return nothing, once `explain` has found nothing."""
+        self.explain(bytes(params))
+
+    def explain(self, params: bytes) -> None:
+        """Return nothing, if that is what was sent."""
+        if self._by_name and params.startswith(b"{"):
+            if _decode_members(params):
+                raise _named("the method takes no parameters")
+        elif _arguments(params):
+            raise invalid_params("too many arguments, want at most 0")
+
+
+def _arguments(params: bytes) -> list[bytes]:
+    if params in (b"", NULL):
+        return []
+    if not params.startswith(b"["):
+        raise invalid_params("non-array args")
+    return [bytes(item) for item in _decode_items(params)]
+
+
+def _argument(decode: Callable[[bytes], Any], argument: bytes, position: int) -> Any:
+    try:
+        return decode(argument)
+    except UNREADABLE as error:
+        raise invalid_params(f"invalid argument {position}: {_PATH.sub('', str(error))}") from None
+
+
+def _named(reason: str) -> RpcError:
+    return invalid_params("Invalid params", {"reason": reason})

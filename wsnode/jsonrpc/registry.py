@@ -1,0 +1,119 @@
+"""The methods of one network, each with its parameters, its time and its way to run."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from wsnode.jsonrpc.errors import RpcError, method_not_found, request_timed_out
+from wsnode.jsonrpc.messages import CancelToken, InThread
+from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class Method:
+    """One registered method, as the dispatcher needs it."""
+
+    __slots__ = (
+        "deadline",
+        "function",
+        "name",
+        "needs_view",
+        "parameters",
+        "plain",
+        "takes_parameters",
+        "timeout_error",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        needs_view: bool,
+        takes_parameters: bool,
+        parameters: ParameterDecoder,
+        deadline: float | None,
+        timeout_error: RpcError,
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.needs_view = needs_view
+        self.takes_parameters = takes_parameters
+        self.parameters = parameters
+        self.deadline = deadline
+        self.timeout_error = timeout_error
+        self.plain = not inspect.isgeneratorfunction(function)
+
+
+class Registry:
+    """Methods by name."""
+
+    def __init__(self, unavailable: Mapping[str, Any] | None = None) -> None:
+        """`unavailable` maps a prefix, such as `alt_`, to the data of the error that its methods get."""
+        self.methods: dict[str, Method] = {}
+        self._unavailable = dict(unavailable or {})
+
+    def method(
+        self,
+        name: str,
+        *,
+        view: bool = True,
+        by_name: bool = False,
+        in_thread: bool = False,
+        deadline: float | None = None,
+        timeout_error: RpcError | None = None,
+    ) -> Callable[[Handler], Handler]:
+        """Return the decorator that registers `handler(view, params)` as `name`.
+
+        Without `view` the handler is called without one. The parameters are the Struct annotated on the
+        last argument, by position if it is array-like; without such an argument the method takes none
+        (`by_name`: an empty object will do as well). A generator handler yields between slices;
+        `in_thread` runs a plain one in the worker pool. After `deadline` seconds it is `timeout_error`.
+        """
+
+        def register(handler: Handler) -> Handler:
+            struct = _parameters_of(handler, view=view)
+            self.methods[name] = Method(
+                name,
+                _threaded(handler) if in_thread else handler,
+                needs_view=view,
+                takes_parameters=struct is not None,
+                parameters=decoder_for(struct, by_name=by_name),
+                deadline=deadline,
+                timeout_error=timeout_error or request_timed_out(),
+            )
+            return handler
+
+        return register
+
+    def missing(self, name: str) -> RpcError:
+        """Return the error for the unknown method `name`."""
+        for prefix, data in self._unavailable.items():
+            if name.startswith(prefix):
+                return method_not_found(name, data)
+        return method_not_found(name)
+
+
+def _threaded(handler: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*arguments: Any) -> Any:
+        def call(_cancel: CancelToken) -> Any:
+            return handler(*arguments)
+
+        return (yield InThread(call))
+
+    return run
+
+
+def _parameters_of(handler: Callable[..., Any], *, view: bool) -> type[msgspec.Struct] | None:
+    arguments = list(inspect.signature(handler).parameters.values())[1 if view else 0 :]
+    if not arguments:
+        return None
+    annotation = arguments[0].annotation
+    if isinstance(annotation, str):
+        annotation = eval(annotation, handler.__globals__)
+    if not (isinstance(annotation, type) and issubclass(annotation, msgspec.Struct)):
+        raise TypeError(f"{handler.__qualname__}: its parameters are not annotated with a Struct")
+    return annotation
