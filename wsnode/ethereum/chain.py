@@ -1,0 +1,182 @@
+"""A chain on disk: its blocks in the chain store, its EVM state in the engine's store, one head."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Final, Self
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import VerifiedBlock
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.snapshot import Caller, Snapshot
+from wsnode.ethereum.state import ChainSpec, State
+from wsnode.ethereum.storage import canonical, meta
+from wsnode.ethereum.storage.errors import (
+    NoChainError,
+    OtherGenesisError,
+    StoresDisagreeError,
+    UnknownSchemaError,
+)
+from wsnode.ethereum.storage.folder import ChainFolder
+from wsnode.ethereum.storage.tables import SCHEMA_VERSION, TABLES
+from wsnode.store.environment import Environment, Reader, Writer
+
+
+class PlainCaller(msgspec.Struct, frozen=True):
+    """A caller inside the program, or a plain node's client."""
+
+    service_form: bool = False
+
+
+PLAIN: Final = PlainCaller()
+
+
+class Chain:
+    """An open chain; `Chain.open` makes one. Open it after a fork, never before."""
+
+    def __init__(
+        self,
+        folder: ChainFolder,
+        spec: ChainSpec,
+        store: Environment,
+        state: State,
+        lock: IO[str] | None,
+    ) -> None:
+        self.folder = folder
+        self.spec = spec
+        self.store = store
+        self.state = state
+        self._lock = lock
+
+    @classmethod
+    def open(cls, folder: Path, genesis: bytes | None = None, *, writer: bool, durable: bool = True) -> Self:
+        """Return the chain of a folder; a writer begins a new one from `genesis` when there is none.
+
+        Raises:
+            ChainError: when the folder holds nothing, another chain, an unknown schema, or has a writer.
+            InvalidGenesisError: when `genesis` cannot be understood.
+            StateError, StoreError: when a store cannot be opened.
+        """
+        place = ChainFolder(folder)
+        lock = place.lock() if writer else None
+        try:
+            spec = _agreed_spec(place, genesis, writer=writer)
+            return cls._open(place, spec, lock, durable=durable)
+        except BaseException:
+            if lock is not None:
+                lock.close()
+            raise
+
+    @classmethod
+    def _open(cls, place: ChainFolder, spec: ChainSpec, lock: IO[str] | None, *, durable: bool) -> Self:
+        writer = lock is not None
+        if not writer and not place.chain.exists():
+            raise NoChainError(place.path)
+        store = Environment(place.chain, TABLES, writer=writer, durable=durable)
+        try:
+            if writer:
+                store.write(lambda transaction: _begin(transaction, spec))
+            with store.read() as reader:
+                _require_known(reader, place.path, spec)
+            chain = cls(place, spec, store, State(str(place.state), spec, writer=writer), lock)
+            if writer:
+                chain._agree_on_head()
+        except BaseException:
+            store.close()
+            raise
+        return chain
+
+    def snapshot(self, caller: Caller = PLAIN) -> Snapshot:
+        """Return the chain as it is now, for one request or one batch."""
+        return Snapshot(self.store.read(), self.spec, self.state, caller)
+
+    @property
+    def head(self) -> Head:
+        """Return the committed head."""
+        with self.snapshot() as snapshot:
+            return Head(snapshot.head, snapshot.head_hash)
+
+    def append(self, blocks: Sequence[VerifiedBlock]) -> Head:
+        """Append verified blocks after the head in one transaction and return the new head.
+
+        Commit the state of these blocks first: the chain store is never ahead of it.
+        """
+        return self.store.write(lambda writer: canonical.append(writer, blocks))
+
+    def unwind(self, number: int) -> list[Head]:
+        """Take the blocks above `number` off the chain, then off the state; return them, highest first."""
+        removed = self.store.write(lambda writer: canonical.unwind(writer, number))
+        self.state.unwind(number)
+        return removed
+
+    def mark_final(self, head: Head) -> None:
+        """Make a block the safe and the finalized one."""
+
+        def change(writer: Writer) -> None:
+            meta.set_mark(writer, meta.SAFE, head)
+            meta.set_mark(writer, meta.FINALIZED, head)
+
+        self.store.write(change)
+
+    def sync(self) -> None:
+        """Return when both stores are on the disk."""
+        self.state.sync_now()
+        self.store.sync()
+
+    def close(self) -> None:
+        """Close both stores and let another writer in."""
+        self.store.close()
+        # The engine closes its store with the last reference.
+        del self.state
+        if self._lock is not None:
+            self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _agree_on_head(self) -> None:
+        # The state is committed before the chain, so after a crash it may be ahead; behind only after a
+        # power failure that took its last commits.
+        chain, (state_number, state_hash) = self.head, self.state.committed_head
+        number = min(chain.number, state_number)
+        if number < chain.number:
+            self.store.write(lambda writer: canonical.unwind(writer, number))
+        if number < state_number:
+            state_hash = self.state.unwind(number)
+        if state_hash != self.head.hash:
+            raise StoresDisagreeError(self.folder.path, number, self.head.hash, state_hash)
+
+
+def _agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool) -> ChainSpec:
+    if genesis is not None and writer and not place.genesis.exists():
+        spec = ChainSpec(genesis)
+        place.keep_genesis(genesis)
+        return spec
+    stored = ChainSpec(place.read_genesis())
+    if genesis is not None:
+        given = ChainSpec(genesis)
+        if given.genesis_hash != stored.genesis_hash:
+            raise OtherGenesisError(place.path, stored.genesis_hash, given.genesis_hash)
+        place.require_configuration(genesis)
+    return stored
+
+
+def _begin(writer: Writer, spec: ChainSpec) -> None:
+    if meta.schema_version(writer) is None:
+        meta.begin(writer, SCHEMA_VERSION, Hash32(spec.genesis_hash))
+        canonical.append(writer, [spec.genesis_block()])
+
+
+def _require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
+    version = meta.schema_version(reader)
+    if version is None:
+        raise NoChainError(folder)
+    if version != SCHEMA_VERSION:
+        raise UnknownSchemaError(folder, version, SCHEMA_VERSION)
+    stored = meta.genesis_hash(reader)
+    if stored != spec.genesis_hash:
+        raise OtherGenesisError(folder, stored, spec.genesis_hash)

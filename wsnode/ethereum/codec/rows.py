@@ -1,0 +1,25 @@
+"""Values out of stored rows; the engine owns the form of the rows."""
+
+from wsnode._native import (
+    CorruptRowError,
+    Header,
+    block_rlp,
+    header_fields,
+    log_count,
+    log_entries,
+    ommer_hashes,
+    transaction_count,
+    transaction_hashes,
+)
+
+__all__ = [
+    "CorruptRowError",
+    "Header",
+    "block_rlp",
+    "header_fields",
+    "log_count",
+    "log_entries",
+    "ommer_hashes",
+    "transaction_count",
+    "transaction_hashes",
+]

@@ -1,0 +1,108 @@
+"""One moment of the chain: every answer from a snapshot sees the same head."""
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.state import ChainSpec, State
+from wsnode.ethereum.storage import canonical, meta, side, transactions
+from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
+from wsnode.store.environment import Reader
+
+
+class Caller(Protocol):
+    """Who asks: through the keyed paths in the service's form, or else as a plain node's client."""
+
+    @property
+    def service_form(self) -> bool:
+        """Return whether replies carry the service's additional members."""
+
+
+class Snapshot:
+    """The canonical chain up to one head, and the side blocks known then. A context manager."""
+
+    __slots__ = ("caller", "head", "head_hash", "reader", "spec", "state")
+
+    earliest = BlockNumber(0)
+
+    def __init__(self, reader: Reader, spec: ChainSpec, state: State, caller: Caller) -> None:
+        head = meta.marked_head(reader, meta.HEAD)
+        assert head is not None, "a chain is opened with its genesis block in it"
+        self.reader = reader
+        self.spec = spec
+        self.state = state
+        self.caller = caller
+        self.head = head.number
+        self.head_hash = head.hash
+
+    @property
+    def safe(self) -> BlockNumber | None:
+        """Return the safe block's number, None before there is one."""
+        return self._marked(meta.SAFE)
+
+    @property
+    def finalized(self) -> BlockNumber | None:
+        """Return the finalized block's number, None before there is one."""
+        return self._marked(meta.FINALIZED)
+
+    def number_of(self, block_hash: bytes) -> BlockNumber | None:
+        """Return the number of a canonical block, None for any other hash."""
+        key = self.reader.get(NUMBERS, block_hash)
+        return None if key is None else number_from(key)
+
+    def header(self, number: int) -> bytes | None:
+        """Return a canonical block's header row, None beyond the head."""
+        return self.reader.get(HEADERS, number_key(number))
+
+    def body(self, number: int) -> bytes | None:
+        """Return a canonical block's body row, None beyond the head."""
+        return self.reader.get(BODIES, number_key(number))
+
+    def receipts(self, number: int) -> bytes | None:
+        """Return a canonical block's receipts row, None beyond the head."""
+        return self.reader.get(RECEIPTS, number_key(number))
+
+    def total_difficulty(self, number: int) -> int:
+        """Return the difficulties of a canonical block and all before it, added up."""
+        return canonical.totals(self.reader, number).difficulty
+
+    def log_count_before(self, number: int) -> int:
+        """Return how many logs the canonical blocks before this one have: its first log's number."""
+        return canonical.log_count_before(self.reader, number)
+
+    def transaction(self, transaction_hash: bytes) -> tuple[BlockNumber, int] | None:
+        """Return a canonical transaction's block number and its index there, None when unknown."""
+        return transactions.find(self.reader, transaction_hash)
+
+    def side_header(self, block_hash: bytes) -> bytes | None:
+        """Return the header row of a block beside the canonical chain."""
+        return side.header(self.reader, block_hash)
+
+    def side_body(self, block_hash: bytes) -> bytes | None:
+        """Return the body row of a block beside the canonical chain."""
+        return side.body(self.reader, block_hash)
+
+    def side_receipts(self, block_hash: bytes) -> bytes | None:
+        """Return the receipts row of a block that was canonical once, None for other blocks."""
+        return side.receipts(self.reader, block_hash)
+
+    def side_total_difficulty(self, block_hash: bytes) -> int | None:
+        """Return the total difficulty of a block beside the canonical chain."""
+        return side.total_difficulty(self.reader, block_hash)
+
+    def close(self) -> None:
+        """End the snapshot."""
+        self.reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.reader.close()
+
+    def _marked(self, mark: bytes) -> BlockNumber | None:
+        head: Head | None = meta.marked_head(self.reader, mark)
+        return None if head is None else head.number

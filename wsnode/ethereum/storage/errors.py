@@ -1,0 +1,62 @@
+"""Why a chain's folder cannot be used, each in one line for the operator."""
+
+from pathlib import Path
+
+from wsnode.ethereum.primitives.values import hexadecimal
+
+
+class ChainError(Exception):
+    """The chain's folder cannot be used as asked."""
+
+
+class NoChainError(ChainError):
+    """Nothing was imported into the folder yet."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder} holds no chain: import one first")
+        self.folder = folder
+
+
+class UnknownSchemaError(ChainError):
+    """Another version of the program wrote the folder in a form unknown here."""
+
+    def __init__(self, folder: Path, found: int, known: int) -> None:
+        super().__init__(f"{folder} has storage schema {found}, this program knows {known}: import again")
+        self.folder, self.found, self.known = folder, found, known
+
+
+class OtherGenesisError(ChainError):
+    """The folder belongs to another chain."""
+
+    def __init__(self, folder: Path, stored: bytes, given: bytes) -> None:
+        super().__init__(
+            f"{folder} holds the chain of genesis {hexadecimal(stored)}, not of {hexadecimal(given)}"
+        )
+        self.folder, self.stored, self.given = folder, stored, given
+
+
+class OtherConfigurationError(ChainError):
+    """The genesis block is the folder's, but its forks or parameters are not."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"the genesis file's `config` differs from the one in {folder / 'genesis.json'}")
+        self.folder = folder
+
+
+class ChainBusyError(ChainError):
+    """Another process imports into the folder."""
+
+    def __init__(self, folder: Path, owner: str) -> None:
+        super().__init__(f"{folder} is being written by process {owner}")
+        self.folder, self.owner = folder, owner
+
+
+class StoresDisagreeError(ChainError):
+    """The chain store and the state store have no block in common."""
+
+    def __init__(self, folder: Path, number: int, chain: bytes, state: bytes) -> None:
+        super().__init__(
+            f"{folder}: block {number} is {hexadecimal(chain)} in the chain store "
+            f"but {hexadecimal(state)} in the state store: import again into an empty folder"
+        )
+        self.folder, self.number, self.chain, self.state = folder, number, chain, state

@@ -1,0 +1,84 @@
+"""The folder of a chain: where its parts lie, its genesis, and the lock of its one writer."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from wsnode.ethereum.storage.errors import ChainBusyError, NoChainError, OtherConfigurationError
+
+
+class ChainFolder(msgspec.Struct, frozen=True):
+    """`DATA/eth`."""
+
+    path: Path
+
+    @property
+    def chain(self) -> Path:
+        """Return where the chain store lies."""
+        return self.path / "chain"
+
+    @property
+    def state(self) -> Path:
+        """Return where the EVM state lies."""
+        return self.path / "state"
+
+    @property
+    def genesis(self) -> Path:
+        """Return where the text of the genesis lies."""
+        return self.path / "genesis.json"
+
+    def read_genesis(self) -> bytes:
+        """Return the genesis as it was first given.
+
+        Raises:
+            NoChainError: when none ever was.
+        """
+        try:
+            return self.genesis.read_bytes()
+        except FileNotFoundError:
+            raise NoChainError(self.path) from None
+
+    def keep_genesis(self, text: bytes) -> None:
+        """Write the genesis whole or not at all."""
+        draft = self.genesis.with_suffix(".draft")
+        with draft.open("wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self.genesis)
+
+    def require_configuration(self, text: bytes) -> None:
+        """Refuse a genesis whose fork schedule is not the stored one's.
+
+        Raises:
+            OtherConfigurationError: when it differs.
+        """
+        if _configuration(text) != _configuration(self.read_genesis()):
+            raise OtherConfigurationError(self.path)
+
+    def lock(self) -> IO[str]:
+        """Return the lock file, locked until it is closed or the process ends, however it ends.
+
+        Raises:
+            ChainBusyError: when another process holds it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        file = (self.path / "lock").open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            owner = file.read().strip() or "unknown"
+            file.close()
+            raise ChainBusyError(self.path, owner) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        return file
+
+
+def _configuration(genesis: bytes) -> Any:
+    return msgspec.json.decode(genesis).get("config")

@@ -1,0 +1,66 @@
+"""The rows of the log index: for an address or a topic at a position, which logs have it.
+
+Logs of the canonical chain are numbered from 0. A row covers 65,536 numbers (a chunk); its key is the kind
+and value that the logs have in common, then the chunk, so all chunks of a value lie side by side. Its value
+is the low halves of the numbers: up to eight of them as a plain list, more as a roaring bitmap, which is
+always longer than such a list.
+"""
+
+from array import array
+from collections.abc import Sequence
+from typing import Final
+
+from pyroaring import BitMap
+
+from wsnode.ethereum.codec import rows
+from wsnode.ethereum.storage.tables import LOG_INDEX
+from wsnode.store.environment import Writer
+
+CHUNK_BITS: Final = 16
+CHUNK_KEY: Final = 4
+_LIST_LENGTH: Final = 8
+_LIST_BYTES: Final = 2 * _LIST_LENGTH
+
+
+def decode_positions(row: bytes) -> BitMap:
+    """Return the low halves of the log numbers that a row lists."""
+    if len(row) <= _LIST_BYTES:
+        return BitMap(array("H", row))
+    return BitMap.deserialize(row)
+
+
+def encode_positions(positions: BitMap) -> bytes:
+    """Return the row that lists these low halves of log numbers."""
+    if len(positions) <= _LIST_LENGTH:
+        return array("H", positions).tobytes()
+    return positions.serialize()
+
+
+def add(writer: Writer, receipts: Sequence[bytes], first: int) -> None:
+    """Index the logs of consecutive blocks, numbered from `first` on."""
+    for key, encoded in rows.log_entries(receipts, first):
+        new = array("I", encoded)
+        row = writer.get(LOG_INDEX, key)
+        writer.put(LOG_INDEX, key, _extended(row, new))
+
+
+def _extended(row: bytes | None, new: "array[int]") -> bytes:
+    if row is None:
+        row = b""
+    if len(row) + 2 * len(new) <= _LIST_BYTES:
+        return row + array("H", new).tobytes()
+    positions = decode_positions(row)
+    positions.update(new)
+    return positions.serialize()
+
+
+def remove(writer: Writer, receipts: bytes, first: int) -> None:
+    """Take the logs of the last block, numbered from `first` on, out of the index."""
+    for key, encoded in rows.log_entries([receipts], first):
+        row = writer.get(LOG_INDEX, key)
+        assert row is not None, f"log index lacks {key.hex()}"
+        positions = decode_positions(row) - BitMap(array("I", encoded))
+        if positions:
+            writer.put(LOG_INDEX, key, encode_positions(positions))
+        else:
+            writer.delete(LOG_INDEX, key)

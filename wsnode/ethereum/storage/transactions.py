@@ -1,0 +1,63 @@
+"""Where a transaction lies: an index by the first bytes of its hash.
+
+A full hash a transaction would be most of the index's size. The first eight bytes almost always name one
+transaction, so an entry lists all places that share them and the body row decides.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from wsnode.ethereum.codec.rows import transaction_hashes
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.storage.tables import BODIES, TRANSACTIONS, number_key
+from wsnode.store.environment import Reader, Writer
+
+_PREFIX: Final = 8
+# A place is the block's number in five bytes and the index in three.
+_PLACE: Final = 8
+
+
+def places(number: int, hashes: bytes) -> Iterable[tuple[bytes, bytes]]:
+    """Yield the key and place of each transaction of a block, given its transactions' hashes."""
+    first = number << 24
+    for index in range(len(hashes) // 32):
+        yield hashes[32 * index : 32 * index + _PREFIX], (first + index).to_bytes(_PLACE, "big")
+
+
+def add(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    """Add places to the index."""
+    # In key order each page of the table is visited once.
+    ordered = sorted(entries)
+    if writer.put_new(TRANSACTIONS, ordered) == len(ordered):
+        return
+    for key, place in ordered:
+        listed = writer.get(TRANSACTIONS, key) or b""
+        if place not in _split(listed):
+            writer.put(TRANSACTIONS, key, listed + place)
+
+
+def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    """Take places out of the index."""
+    for key, place in entries:
+        left = [other for other in _split(writer.get(TRANSACTIONS, key) or b"") if other != place]
+        if left:
+            writer.put(TRANSACTIONS, key, b"".join(left))
+        else:
+            writer.delete(TRANSACTIONS, key)
+
+
+def find(reader: Reader, transaction_hash: bytes) -> tuple[BlockNumber, int] | None:
+    """Return the block number and index of a canonical transaction, None when there is none."""
+    listed = reader.get(TRANSACTIONS, transaction_hash[:_PREFIX])
+    if listed is None:
+        return None
+    for place in _split(listed):
+        number, index = int.from_bytes(place[:5], "big"), int.from_bytes(place[5:], "big")
+        body = reader.get(BODIES, number_key(number))
+        if body is not None and transaction_hashes(body)[32 * index : 32 * index + 32] == transaction_hash:
+            return BlockNumber(number), index
+    return None
+
+
+def _split(listed: bytes) -> list[bytes]:
+    return [listed[start : start + _PLACE] for start in range(0, len(listed), _PLACE)]
