@@ -1,0 +1,122 @@
+"""State and block overrides: checked in geth's words, then handed to the engine as JSON."""
+
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.rpc.parameters import decode_address, decode_hash
+from wsnode.ethereum.rpc.words import ARGUMENT, decode_bytes, decode_quantity, field, kind, mismatch
+from wsnode.jsonrpc.codec import register_type
+
+UINT64 = "hexutil.Uint64"
+BIG = "*hexutil.Big"
+
+
+class StateOverrides(bytes):
+    """JSON text: an object of accounts with lower-case names and plain quantities."""
+
+    __slots__ = ()
+
+
+class BlockOverrides(bytes):
+    """JSON text: an object of header members under geth's names."""
+
+    __slots__ = ()
+
+
+NO_STATE_OVERRIDES = StateOverrides()
+NO_BLOCK_OVERRIDES = BlockOverrides()
+
+
+def decode_state_overrides(value: Any) -> StateOverrides:
+    """Return the overridden accounts.
+
+    Raises:
+        ValueError: One is malformed.
+    """
+    if type(value) is not dict:
+        raise mismatch(kind(value), "override.StateOverride")
+    accounts = {f"0x{decode_address(name).hex()}": _account(account) for name, account in value.items()}
+    return StateOverrides(msgspec.json.encode(accounts)) if accounts else NO_STATE_OVERRIDES
+
+
+def _account(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if type(value) is not dict:
+        raise mismatch(kind(value), "override.OverrideAccount")
+    members = {
+        _ACCOUNT_NAMES.get(name.lower()): member for name, member in value.items() if member is not None
+    }
+    return {name: _account_member(name, member) for name, member in members.items() if name is not None}
+
+
+def _account_member(name: str, value: Any) -> Any:
+    place = field("OverrideAccount", name)
+    if name == "nonce":
+        return hex(decode_quantity(value, 64, UINT64, place))
+    if name == "balance":
+        return hex(decode_quantity(value, 256, BIG, place))
+    if name == "code":
+        return f"0x{decode_bytes(value, place=place).hex()}"
+    if name == "movePrecompileToAddress":
+        return f"0x{decode_address(value, place).hex()}"
+    if type(value) is not dict:
+        raise mismatch(kind(value), "map[common.Hash]common.Hash", place)
+    return {_hash(slot, place): _hash(content, place) for slot, content in value.items()}
+
+
+def decode_block_overrides(value: Any) -> BlockOverrides:
+    """Return the overridden members of the header.
+
+    Raises:
+        ValueError: One is malformed.
+    """
+    if type(value) is not dict:
+        raise mismatch(kind(value), "override.BlockOverrides")
+    members = {_BLOCK_NAMES.get(name.lower()): member for name, member in value.items() if member is not None}
+    block = {name: _block_member(name, member) for name, member in members.items() if name is not None}
+    return BlockOverrides(msgspec.json.encode(block)) if block else NO_BLOCK_OVERRIDES
+
+
+def _block_member(name: str, value: Any) -> Any:
+    place = field("BlockOverrides", name[0].upper() + name[1:])
+    if name in {"time", "gasLimit"}:
+        return hex(decode_quantity(value, 64, UINT64, place))
+    if name == "feeRecipient":
+        return f"0x{decode_address(value, place).hex()}"
+    if name in {"prevRandao", "beaconRoot"}:
+        return _hash(value, place)
+    if name == "withdrawals":
+        if type(value) is not list:
+            raise mismatch(kind(value), "types.Withdrawals", place)
+        return value
+    return hex(decode_quantity(value, 256, BIG, place))
+
+
+def _hash(value: Any, place: str = ARGUMENT) -> str:
+    return f"0x{decode_hash(value, place).hex()}"
+
+
+_ACCOUNT_NAMES = {
+    name.lower(): name
+    for name in ("nonce", "code", "balance", "state", "stateDiff", "movePrecompileToAddress")
+}
+_BLOCK_NAMES = {
+    name.lower(): name
+    for name in (
+        "number",
+        "difficulty",
+        "time",
+        "gasLimit",
+        "feeRecipient",
+        "prevRandao",
+        "baseFeePerGas",
+        "blobBaseFee",
+        "beaconRoot",
+        "withdrawals",
+    )
+}
+
+register_type(StateOverrides, decode_state_overrides)
+register_type(BlockOverrides, decode_block_overrides)
