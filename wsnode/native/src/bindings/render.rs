@@ -1,8 +1,189 @@
-//! JSON from rows, as Python functions.
+//! Rows as Python sees them: JSON text and a few of their members.
 
+mod header;
+mod readers;
+
+use std::cell::RefCell;
+
+use alloy_primitives::U256;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt};
 
-/// Adds the rendering functions to the module.
-pub fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+use super::errors::CorruptRowError;
+use crate::json::{self, BlockStyle, LogSelection, TotalDifficulty, Writer};
+use crate::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
+
+/// Adds the functions and the class of this module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    header::register(module)?;
+    readers::register(module)?;
+    register_renderers(module)
+}
+
+fn register_renderers(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(render_block, module)?)?;
+    module.add_function(wrap_pyfunction!(render_uncle, module)?)?;
+    module.add_function(wrap_pyfunction!(render_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(render_receipt, module)?)?;
+    module.add_function(wrap_pyfunction!(render_receipts, module)?)?;
+    module.add_function(wrap_pyfunction!(render_logs, module)?)
+}
+
+fn corrupt(error: RowError) -> PyErr {
+    CorruptRowError::new_err(error.to_string())
+}
+
+/// A buffer up to this size is kept for the next text; beyond it, memory counts more than warm pages.
+const KEPT_BUFFER: usize = 1 << 20;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The bytes that `write` writes, and what it returned.
+fn rendered<'py, T>(
+    py: Python<'py>,
+    write: impl FnOnce(&mut Writer) -> Result<T, RowError>,
+) -> PyResult<(Bound<'py, PyBytes>, T)> {
+    let mut text = Writer::new(BUFFER.take());
+    let outcome = write(&mut text);
+    let mut text = text.into_text();
+    let bytes = outcome.map(|outcome| (PyBytes::new(py, &text), outcome));
+    text.clear();
+    if text.capacity() <= KEPT_BUFFER {
+        BUFFER.set(text);
+    }
+    bytes.map_err(corrupt)
+}
+
+/// The bytes that `write` writes, or None when it says that there is nothing.
+fn rendered_if<'py>(
+    py: Python<'py>,
+    write: impl FnOnce(&mut Writer) -> Result<bool, RowError>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    rendered(py, write).map(|(bytes, exists)| exists.then_some(bytes))
+}
+
+#[pyfunction]
+#[pyo3(signature = (header, body, *, full, pending=false, with_total_difficulty=false, total_difficulty=None))]
+fn render_block<'py>(
+    py: Python<'py>,
+    header: &[u8],
+    body: &[u8],
+    full: bool,
+    pending: bool,
+    with_total_difficulty: bool,
+    total_difficulty: Option<&Bound<'py, PyInt>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let total_difficulty = match total_difficulty {
+        _ if !with_total_difficulty => TotalDifficulty::Absent,
+        None => TotalDifficulty::Unknown,
+        Some(value) => TotalDifficulty::Known(wide_integer(value)?),
+    };
+    let style = BlockStyle {
+        full,
+        pending,
+        total_difficulty,
+    };
+    let write = |text: &mut Writer| {
+        json::render_block(text, &HeaderRow::new(header)?, &BodyRow::new(body)?, &style)
+    };
+    rendered(py, write).map(|(bytes, ())| bytes)
+}
+
+#[pyfunction]
+#[pyo3(signature = (body, index, *, with_total_difficulty=false))]
+fn render_uncle<'py>(
+    py: Python<'py>,
+    body: &[u8],
+    index: usize,
+    with_total_difficulty: bool,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let total_difficulty = if with_total_difficulty {
+        TotalDifficulty::Unknown
+    } else {
+        TotalDifficulty::Absent
+    };
+    rendered_if(py, |text| {
+        json::render_uncle(text, &BodyRow::new(body)?, index, total_difficulty)
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (header, body, index, *, pending=false))]
+fn render_transaction<'py>(
+    py: Python<'py>,
+    header: &[u8],
+    body: &[u8],
+    index: usize,
+    pending: bool,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    rendered_if(py, |text| {
+        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(body)?);
+        json::render_transaction(text, &header, &body, index, pending)
+    })
+}
+
+#[pyfunction]
+fn render_receipt<'py>(
+    py: Python<'py>,
+    header: &[u8],
+    body: &[u8],
+    receipts: &[u8],
+    index: usize,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    rendered_if(py, |text| {
+        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(body)?);
+        json::render_receipt(text, &header, &body, &ReceiptsRow::new(receipts)?, index)
+    })
+}
+
+#[pyfunction]
+fn render_receipts<'py>(
+    py: Python<'py>,
+    header: &[u8],
+    body: &[u8],
+    receipts: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let write = |text: &mut Writer| {
+        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(body)?);
+        json::render_receipts(text, &header, &body, &ReceiptsRow::new(receipts)?)
+    };
+    rendered(py, write).map(|(bytes, ())| bytes)
+}
+
+type BlockLogs<'a> = (&'a [u8], &'a [u8], &'a [u8], Option<Vec<usize>>);
+
+#[pyfunction]
+fn render_logs<'py>(py: Python<'py>, blocks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let blocks = blocks.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    let blocks = blocks
+        .iter()
+        .map(|block| block.extract())
+        .collect::<PyResult<Vec<_>>>()?;
+    rendered(py, |text| write_logs(text, blocks)).map(|(bytes, ())| bytes)
+}
+
+fn write_logs(text: &mut Writer, blocks: Vec<BlockLogs<'_>>) -> Result<(), RowError> {
+    let mut separate = false;
+    for (header, body, receipts, numbers) in blocks {
+        let selection = LogSelection {
+            header: HeaderRow::new(header)?,
+            body: BodyRow::new(body)?,
+            receipts: ReceiptsRow::new(receipts)?,
+            numbers,
+        };
+        json::render_logs(text, &selection, separate)?;
+        separate |= selection.count() > 0;
+    }
     Ok(())
+}
+
+/// The integer as 256 bits; an OverflowError when it is negative or longer.
+fn wide_integer(value: &Bound<'_, PyInt>) -> PyResult<U256> {
+    if let Ok(value) = value.extract::<u64>() {
+        return Ok(U256::from(value));
+    }
+    let bytes = value.call_method1("to_bytes", (32, "big"))?;
+    Ok(U256::from_be_slice(bytes.cast::<PyBytes>()?.as_bytes()))
 }

@@ -1,1 +1,21 @@
-//! JSON text written straight from rows.
+//! JSON text written straight from rows, member for member as geth prints it.
+//!
+//! A value is decoded only as far as its text needs: a hash goes from the row to the text through one table-free loop,
+//! members that repeat within a block (its hash, number, timestamp) are rendered once and copied.
+
+mod block;
+mod context;
+mod envelope;
+mod header;
+mod hex;
+mod log;
+mod receipt;
+mod transaction;
+mod withdrawals;
+mod writer;
+
+pub use block::{render_block, render_uncle, BlockStyle, TotalDifficulty};
+pub use log::{render_logs, LogSelection};
+pub use receipt::{render_receipt, render_receipts};
+pub use transaction::render_transaction;
+pub use writer::Writer;

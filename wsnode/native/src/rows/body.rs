@@ -123,6 +123,15 @@ impl<'a> BodyRow<'a> {
         slice(self.row, HASHES, 32 * self.transactions)
     }
 
+    /// The hash of the transaction at `index`, or nothing beyond the last.
+    #[inline]
+    pub fn transaction_hash(&self, index: usize) -> Result<Option<&'a B256>, RowError> {
+        if index >= self.transactions {
+            return Ok(None);
+        }
+        hash_at(self.row, HASHES + 32 * index).map(Some)
+    }
+
     /// The transaction at `index`, or nothing beyond the last.
     #[inline]
     pub fn transaction(&self, index: usize) -> Result<Option<TransactionRow<'a>>, RowError> {

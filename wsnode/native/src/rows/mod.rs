@@ -4,21 +4,25 @@
 //! a receipt or a log is found by an offset table and read as one slice. Integers are little-endian.
 //! Nothing here panics on a damaged row: every read is bounds-checked and answers a [`RowError`].
 
+mod block_rlp;
 mod bloom;
 mod body;
 mod encode_receipts;
 mod error;
 mod fields;
 mod header;
+mod log_entries;
 mod read;
 mod receipts;
 pub mod rlp;
 mod write;
 
+pub use block_rlp::block_rlp;
 pub use bloom::StoredBloom;
 pub use body::{encode_body, BodyRow, OmmerRow, TransactionRow};
 pub use encode_receipts::encode_receipts;
 pub use error::RowError;
 pub use fields::HeaderFields;
 pub use header::{encode_header, HeaderRow};
+pub use log_entries::log_entries;
 pub use receipts::{LogRow, Outcome, ReceiptRow, ReceiptsRow};

@@ -32,6 +32,36 @@ impl<'a> Items<'a> {
         self.rest.is_empty()
     }
 
+    /// Bytes of RLP not yet read.
+    pub fn encoded_length(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The payloads of all items, which must be strings.
+    pub fn strings(mut self) -> impl Iterator<Item = Result<&'a [u8], RowError>> {
+        std::iter::from_fn(move || self.advance(Self::string))
+    }
+
+    /// The items of all items, which must be lists.
+    pub fn lists(mut self) -> impl Iterator<Item = Result<Self, RowError>> {
+        std::iter::from_fn(move || self.advance(Self::list))
+    }
+
+    /// What `read` reads next, or nothing at the end and after an error.
+    fn advance<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, RowError>,
+    ) -> Option<Result<T, RowError>> {
+        if self.is_empty() {
+            return None;
+        }
+        let value = read(self);
+        if value.is_err() {
+            self.rest = &[];
+        }
+        Some(value)
+    }
+
     /// The next item, which must exist.
     #[inline]
     pub fn item(&mut self) -> Result<Item<'a>, RowError> {

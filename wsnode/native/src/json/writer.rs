@@ -1,0 +1,104 @@
+//! The buffer that JSON is written to.
+
+use super::hex::{number_digits, write_digits};
+
+/// A growing JSON text.
+#[derive(Debug, Default)]
+pub struct Writer {
+    text: Vec<u8>,
+}
+
+impl Writer {
+    /// Writes behind what `text` holds.
+    pub fn new(text: Vec<u8>) -> Self {
+        Self { text }
+    }
+
+    pub fn into_text(self) -> Vec<u8> {
+        self.text
+    }
+
+    /// Makes room for `length` more bytes at once.
+    pub fn reserve(&mut self, length: usize) {
+        self.text.reserve(length);
+    }
+
+    /// Copies `text` as it is.
+    #[inline]
+    pub fn raw(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+    }
+
+    /// Copies a piece of fixed text: keys, quotes, commas.
+    #[inline]
+    pub fn fixed<const N: usize>(&mut self, text: &[u8; N]) {
+        self.text.extend_from_slice(text);
+    }
+
+    /// The digits of bytes of a fixed length, without prefix.
+    #[inline]
+    pub fn hash<const N: usize>(&mut self, bytes: &[u8; N]) {
+        let start = self.text.len();
+        self.text.resize(start + 2 * N, 0);
+        write_digits(bytes, &mut self.text[start..]);
+    }
+
+    /// The digits of any bytes, without prefix.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        let start = self.text.len();
+        self.text.resize(start + 2 * bytes.len(), 0);
+        write_digits(bytes, &mut self.text[start..]);
+    }
+
+    /// The digits of a number, without prefix and without leading zeros.
+    #[inline]
+    pub fn quantity(&mut self, number: u64) {
+        if number < 16 {
+            return self.text.push(number_digits(number)[15]);
+        }
+        let digits = 16 - number.leading_zeros() as usize / 4;
+        let shifted = number_digits(number << (64 - 4 * digits));
+        self.text.extend_from_slice(&shifted[..digits]);
+    }
+
+    /// The digits of a number below 2**128, without prefix and without leading zeros.
+    #[inline]
+    pub fn wide_quantity(&mut self, number: u128) {
+        match u64::try_from(number) {
+            Ok(number) => self.quantity(number),
+            Err(_) => self.big_quantity(&number.to_be_bytes()),
+        }
+    }
+
+    /// The digits of a big-endian number, without prefix and without leading zeros.
+    #[inline]
+    pub fn big_quantity(&mut self, number: &[u8]) {
+        match number {
+            [] => self.text.push(b'0'),
+            [0, rest @ ..] => self.big_quantity(rest),
+            [first @ 1..16, rest @ ..] => {
+                self.quantity(u64::from(*first));
+                self.bytes(rest);
+            }
+            _ => self.bytes(number),
+        }
+    }
+
+    /// `[` items `]`, separated by commas.
+    #[inline]
+    pub fn list<T, E>(
+        &mut self,
+        items: impl Iterator<Item = Result<T, E>>,
+        mut write: impl FnMut(&mut Self, T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.text.push(b'[');
+        for (index, item) in items.enumerate() {
+            if index > 0 {
+                self.text.push(b',');
+            }
+            write(self, item?)?;
+        }
+        self.text.push(b']');
+        Ok(())
+    }
+}
