@@ -24,7 +24,9 @@ class Reader:
 
     __slots__ = ("_get", "_handles", "_transaction")
 
-    def __init__(self, transaction: lmdb.Transaction[bytes], handles: dict[Table, lmdb._Database]) -> None:
+    def __init__(
+        self, transaction: "lmdb.Transaction[bytes]", handles: "dict[Table, lmdb._Database]"
+    ) -> None:
         self._transaction = transaction
         self._get = transaction.get
         self._handles = handles
@@ -113,7 +115,7 @@ class Environment:
             path.mkdir(parents=True, exist_ok=True)
         with _translating(path):
             self._environment = lmdb.Environment(
-                path,
+                str(path),
                 map_size=map_size,
                 max_dbs=len(tables),
                 max_readers=MAX_READERS,
@@ -187,6 +189,6 @@ def _translated(error: lmdb.Error, path: Path | None = None) -> StoreError:
     text = f"{path}: {error}" if path else str(error)
     if getattr(error, "code", 0) == errno.ENOSPC or "No space left" in text:
         return DiskFullError(text)
-    if "invalid" in text and isinstance(error, lmdb.Error) and type(error) is lmdb.Error:
+    if "closed/deleted/dropped" in text:
         return SnapshotLostError(text)
     return StoreError(text)

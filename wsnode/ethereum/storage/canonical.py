@@ -6,6 +6,7 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import VerifiedBlock
 from wsnode.ethereum.codec.rows import Header, header_fields, transaction_hashes
+from wsnode.ethereum.codec.rows import log_entries as entries_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.storage import log_entries, meta, side, transactions
@@ -49,7 +50,7 @@ def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:
     for block in blocks:
         through = _append_rows(writer, block, through)
     transactions.add(writer, _places(blocks))
-    log_entries.add(writer, [block.receipts for block in blocks], logs_before)
+    log_entries.add(writer, entries_of([block.receipts for block in blocks], logs_before))
     head = Head(BlockNumber(blocks[-1].number), Hash32(blocks[-1].hash))
     meta.set_mark(writer, meta.HEAD, head)
     return head
@@ -108,7 +109,7 @@ def _take_off(writer: Writer, number: int) -> Head:
     assert receipts is not None
     block_hash = Hash32(header_fields(header).hash)
     transactions.remove(writer, transactions.places(number, transaction_hashes(body)))
-    log_entries.remove(writer, receipts, logs_before)
+    log_entries.remove(writer, entries_of([receipts], logs_before))
     writer.delete(TOTALS, key)
     if through.logs > logs_before:
         writer.delete(LOG_BLOCKS, number_key(through.logs))

@@ -7,12 +7,11 @@ always longer than such a list.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from pyroaring import BitMap
 
-from wsnode.ethereum.codec import rows
 from wsnode.ethereum.storage.tables import LOG_INDEX
 from wsnode.store.environment import Writer
 
@@ -25,7 +24,7 @@ _LIST_BYTES: Final = 2 * _LIST_LENGTH
 def decode_positions(row: bytes) -> BitMap:
     """Return the low halves of the log numbers that a row lists."""
     if len(row) <= _LIST_BYTES:
-        return BitMap(array("H", row))
+        return BitMap(array("I", array("H", row)))
     return BitMap.deserialize(row)
 
 
@@ -36,17 +35,14 @@ def encode_positions(positions: BitMap) -> bytes:
     return positions.serialize()
 
 
-def add(writer: Writer, receipts: Sequence[bytes], first: int) -> None:
-    """Index the logs of consecutive blocks, numbered from `first` on."""
-    for key, encoded in rows.log_entries(receipts, first):
-        new = array("I", encoded)
+def add(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    """Add later logs to the index; an entry is a key and the new positions, four bytes each."""
+    for key, positions in entries:
         row = writer.get(LOG_INDEX, key)
-        writer.put(LOG_INDEX, key, _extended(row, new))
+        writer.put(LOG_INDEX, key, _extended(row or b"", array("I", positions)))
 
 
-def _extended(row: bytes | None, new: "array[int]") -> bytes:
-    if row is None:
-        row = b""
+def _extended(row: bytes, new: "array[int]") -> bytes:
     if len(row) + 2 * len(new) <= _LIST_BYTES:
         return row + array("H", new).tobytes()
     positions = decode_positions(row)
@@ -54,13 +50,13 @@ def _extended(row: bytes | None, new: "array[int]") -> bytes:
     return positions.serialize()
 
 
-def remove(writer: Writer, receipts: bytes, first: int) -> None:
-    """Take the logs of the last block, numbered from `first` on, out of the index."""
-    for key, encoded in rows.log_entries([receipts], first):
+def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    """Take logs out of the index, given as they were added."""
+    for key, positions in entries:
         row = writer.get(LOG_INDEX, key)
         assert row is not None, f"log index lacks {key.hex()}"
-        positions = decode_positions(row) - BitMap(array("I", encoded))
-        if positions:
-            writer.put(LOG_INDEX, key, encode_positions(positions))
+        left = decode_positions(row) - BitMap(array("I", positions))
+        if left:
+            writer.put(LOG_INDEX, key, encode_positions(left))
         else:
             writer.delete(LOG_INDEX, key)
