@@ -19,9 +19,9 @@ class StateOverrides(bytes):
 
 
 class BlockOverrides(bytes):
-    """JSON text: an object of header members under geth's names."""
+    """JSON text: an object of header members under geth's names; `unsupported` names one for simulations."""
 
-    __slots__ = ()
+    unsupported: str | None = None
 
 
 NO_STATE_OVERRIDES = StateOverrides()
@@ -76,7 +76,11 @@ def decode_block_overrides(value: Any) -> BlockOverrides:
         raise mismatch(kind(value), "override.BlockOverrides")
     members = {_BLOCK_NAMES.get(name.lower()): member for name, member in value.items() if member is not None}
     block = {name: _block_member(name, member) for name, member in members.items() if name is not None}
-    return BlockOverrides(msgspec.json.encode(block)) if block else NO_BLOCK_OVERRIDES
+    if not block:
+        return NO_BLOCK_OVERRIDES
+    overrides = BlockOverrides(msgspec.json.encode(block))
+    overrides.unsupported = next((name for name in ("beaconRoot", "withdrawals") if name in block), None)
+    return overrides
 
 
 def _block_member(name: str, value: Any) -> Any:

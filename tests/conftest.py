@@ -1,0 +1,60 @@
+"""What many tests share: the chain of the execution-apis vectors, imported once a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.vector_files import require_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from wsnode.ethereum.chain import Chain
+    from wsnode.jsonrpc.dispatcher import Dispatcher
+
+
+@pytest.fixture(scope="session")
+def execution_apis_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
+    """Return the 54 blocks of execution-apis, executed and verified."""
+    from wsnode.ethereum.chain import Chain
+
+    vectors = require_vectors("execution-apis")
+    folder = tmp_path_factory.mktemp("execution-apis")
+    with Chain.open(folder, (vectors / "genesis.json").read_bytes(), writer=True, durable=False) as chain:
+        import_blocks(chain, vectors / "chain.rlp")
+        yield chain
+
+
+@pytest.fixture(scope="session")
+def dispatcher(execution_apis_chain: Chain) -> Dispatcher:
+    """Return the dispatcher over that chain, with every method."""
+    from wsnode.ethereum.rpc.registry import build_registry
+    from wsnode.jsonrpc.dispatcher import Dispatcher
+
+    return Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
+
+
+def import_blocks(chain: Chain, path: Path) -> None:
+    """Execute the blocks of a file on top of the chain's head."""
+    from wsnode.ethereum.codec.blocks import decode_blocks
+
+    blocks, error = decode_blocks(chain.spec, list(encoded_blocks(path.read_bytes())))
+    assert error is None
+    execution = chain.state.execute(blocks, [])
+    assert execution.error is None
+    chain.state.commit(sync=False)
+    chain.mark_final(chain.append(execution.verified))
+
+
+def encoded_blocks(content: bytes) -> Iterator[bytes]:
+    """Yield the RLP lists that lie side by side in `content`."""
+    start = 0
+    while start < len(content):
+        prefix = content[start]
+        width = max(prefix - 0xF7, 0)
+        size = int.from_bytes(content[start + 1 : start + 1 + width], "big") if width else prefix - 0xC0
+        yield content[start : start + 1 + width + size]
+        start += 1 + width + size

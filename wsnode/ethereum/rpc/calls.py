@@ -1,0 +1,188 @@
+"""eth_call and eth_estimateGas: short ones at once, long ones in a thread until a time limit."""
+
+from collections.abc import Callable, Generator
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.rpc.answers import data, header_not_found, quantity
+from wsnode.ethereum.rpc.call_object import CallObject
+from wsnode.ethereum.rpc.lookup import is_pending, state_number
+from wsnode.ethereum.rpc.messages import message_of, supplied_gas
+from wsnode.ethereum.rpc.overrides import (
+    NO_BLOCK_OVERRIDES,
+    NO_STATE_OVERRIDES,
+    BlockOverrides,
+    StateOverrides,
+)
+from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.state import missing_history
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import (
+    CancelFlag,
+    EngineError,
+    Halt,
+    HistoryError,
+    Interrupted,
+    InvalidTransactionError,
+    Message,
+    Revert,
+    Success,
+    revert_reason,
+)
+from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.messages import CancelToken, InThread, Step
+from wsnode.jsonrpc.registry import Registry
+
+GAS_CAP_BLOCKS: Final = 10
+"""How many times its block's gas limit a call may use (specification, Limits)."""
+
+INLINE_JUMPS: Final = 5_000
+"""Jumps and calls that a call may make while everybody waits: about a millisecond of ordinary code."""
+
+CALL_SECONDS: Final = 5.0
+TIMED_OUT: Final = server_error("execution aborted (timeout = 5s)")
+REVERTED: Final = 3
+
+
+class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[call, block, state overrides, block overrides]`; without `block`, the latest."""
+
+    call: CallObject
+    block: BlockParameter = LATEST_BLOCK
+    state_overrides: StateOverrides = NO_STATE_OVERRIDES
+    block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
+
+
+class Execution(msgspec.Struct, frozen=True, gc=False):
+    """What the engine is asked to run, and where."""
+
+    view: Snapshot
+    header: bytes
+    message: Message
+    gas_cap: int
+    pending: bool
+    state_overrides: bytes | None
+    block_overrides: bytes | None
+
+    def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> "Outcome":
+        """Return what the message leads to."""
+        return self.view.state.call(
+            self.header,
+            self.message,
+            gas_cap=self.gas_cap,
+            pending=self.pending,
+            budget=budget,
+            cancel=cancel,
+            state_overrides=self.state_overrides,
+            block_overrides=self.block_overrides,
+        )
+
+    def estimate(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> "Outcome | int":
+        """Return the gas that the message needs."""
+        return self.view.state.estimate_gas(
+            self.header,
+            self.message,
+            gas_cap=self.gas_cap,
+            pending=self.pending,
+            budget=budget,
+            cancel=cancel,
+            state_overrides=self.state_overrides,
+            block_overrides=self.block_overrides,
+        )
+
+
+Outcome: TypeAlias = Success | Revert | Halt | Interrupted
+Run: TypeAlias = Callable[..., Outcome | int]
+
+
+def call(view: Snapshot, params: CallParameters) -> Generator[Step, Any, bytes]:
+    """Return what the called contract returns."""
+    execution = prepare(view, params)
+    try:
+        outcome = yield from _run(execution.call)
+    except InvalidTransactionError as error:
+        gas = supplied_gas(params.call, execution.gas_cap)
+        raise server_error(f"err: {error} (supplied gas {gas})") from None
+    assert isinstance(outcome, Success)
+    return data(outcome.output)
+
+
+def estimate_gas(view: Snapshot, params: CallParameters) -> Generator[Step, Any, bytes]:
+    """Return the lowest gas limit, within 1.5 %, with which the call succeeds."""
+    execution = prepare(view, params)
+    try:
+        gas = yield from _run(execution.estimate)
+    except InvalidTransactionError as error:
+        raise server_error(str(error)) from None
+    assert isinstance(gas, int)
+    return quantity(gas)
+
+
+def prepare(view: Snapshot, params: CallParameters) -> Execution:
+    """Return the call on the block that is meant.
+
+    Raises:
+        RpcError: There is no such block, or the arguments contradict each other.
+    """
+    header = view.header(state_number(view, params.block))
+    if header is None:
+        raise header_not_found()
+    if unsupported := params.block_overrides.unsupported:
+        raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
+    fields = header_fields(header)
+    return Execution(
+        view,
+        header,
+        message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
+        GAS_CAP_BLOCKS * fields.gas_limit,
+        is_pending(params.block.number),
+        params.state_overrides or None,
+        params.block_overrides or None,
+    )
+
+
+def _run(execute: Run) -> Generator[Step, Any, Success | int]:
+    """Return the success of a run, tried at once and then, if it is long, again in a thread.
+
+    Raises:
+        RpcError: It reverts, halts or takes too long.
+        InvalidTransactionError: It cannot begin.
+    """
+    try:
+        outcome = execute(budget=INLINE_JUMPS)
+        if isinstance(outcome, Interrupted):
+            outcome = yield InThread(lambda token: _run_until_cancelled(execute, token))
+    except InvalidTransactionError:
+        raise
+    except HistoryError as error:
+        raise missing_history(error) from None
+    except EngineError as error:
+        raise server_error(str(error)) from None
+    if isinstance(outcome, Revert):
+        raise reverted(outcome.output)
+    if isinstance(outcome, Halt):
+        raise server_error(outcome.reason)
+    if isinstance(outcome, Interrupted):
+        raise TIMED_OUT
+    return outcome
+
+
+def _run_until_cancelled(execute: Run, token: CancelToken) -> Outcome | int:
+    cancel = CancelFlag()
+    token.link(cancel.set)
+    return execute(cancel=cancel)
+
+
+def reverted(output: bytes) -> RpcError:
+    """Return the error of a call that reverted with `output`."""
+    reason = revert_reason(output)
+    message = "execution reverted" if reason is None else f"execution reverted: {reason}"
+    return RpcError(REVERTED, message, f"0x{output.hex()}")
+
+
+def add_methods(registry: Registry) -> None:
+    """Register this module's methods."""
+    registry.method("eth_call", deadline=CALL_SECONDS, timeout_error=TIMED_OUT)(call)
+    registry.method("eth_estimateGas", deadline=CALL_SECONDS, timeout_error=TIMED_OUT)(estimate_gas)

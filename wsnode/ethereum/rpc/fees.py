@@ -1,0 +1,149 @@
+"""Base fees and the prices that a sender is advised to offer."""
+
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.rpc.answers import NULL, quantity
+from wsnode.ethereum.rpc.lookup import rows
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ChainSpec
+from wsnode.jsonrpc.registry import Registry
+
+INITIAL_BASE_FEE: Final = 1_000_000_000
+ELASTICITY: Final = 2
+BASE_FEE_CHANGE_DENOMINATOR: Final = 8
+_BEFORE_BASE_FEES: Final = frozenset(
+    {
+        "Frontier",
+        "Homestead",
+        "Tangerine Whistle",
+        "Spurious Dragon",
+        "Byzantium",
+        "Constantinople",
+        "Petersburg",
+        "Istanbul",
+        "Muir Glacier",
+        "Berlin",
+    }
+)
+
+# geth's price oracle: eth/ethconfig, gasprice.Config, and the miner's default price to begin with.
+SAMPLED_BLOCKS: Final = 20
+SAMPLES_A_BLOCK: Final = 3
+PERCENTILE: Final = 60
+IGNORED_BELOW: Final = 2
+HIGHEST_PRICE: Final = 500 * 10**9
+FIRST_PRICE: Final = 1_000_000
+
+
+class PriceOracle:
+    """Advises a tip: the 60th percentile of the lowest tips of recent blocks, as geth does."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._price = FIRST_PRICE
+
+    def tip(self, view: Snapshot) -> int:
+        """Return the tip to offer for one of the next blocks."""
+        if view.head_hash != self._head:
+            samples = sorted(self._samples(view))
+            price = samples[(len(samples) - 1) * PERCENTILE // 100] if samples else self._price
+            self._price = min(price, HIGHEST_PRICE)
+            self._head = view.head_hash
+        return self._price
+
+    def _samples(self, view: Snapshot) -> list[int]:
+        samples: list[int] = []
+        number, wanted = int(view.head), SAMPLED_BLOCKS
+        while wanted > 0 and number > 0:
+            tips = _lowest_tips(view, number) or [self._price]
+            wanted -= 1
+            # A block that says little is made up for by another one, up to twice as many.
+            if len(tips) == 1 and len(samples) + 1 + wanted < 2 * SAMPLED_BLOCKS:
+                wanted += 1
+            samples += tips
+            number -= 1
+        return samples
+
+
+def _lowest_tips(view: Snapshot, number: int) -> list[int]:
+    """Return the lowest tips that count in a block, but for those that its miner sent."""
+    found = rows(view, number)
+    assert found is not None
+    block: dict[str, Any] = msgspec.json.decode(render_block(*found, full=True))
+    base_fee = int(block.get("baseFeePerGas", "0x0"), 16)
+    tips = sorted(
+        int(transaction["gasPrice"], 16) - base_fee
+        for transaction in block["transactions"]
+        if transaction["from"] != block["miner"]
+    )
+    return [tip for tip in tips if tip >= IGNORED_BELOW][:SAMPLES_A_BLOCK]
+
+
+def next_base_fee(spec: ChainSpec, parent: Header) -> int | None:
+    """Return the base fee of the block after `parent`, None before there are base fees."""
+    if parent.base_fee is None:
+        begun = spec.fork_name(parent.number + 1, parent.timestamp) not in _BEFORE_BASE_FEES
+        return INITIAL_BASE_FEE if begun else None
+    target = parent.gas_limit // ELASTICITY
+    difference = parent.gas_used - target
+    change = parent.base_fee * abs(difference) // target // BASE_FEE_CHANGE_DENOMINATOR
+    if difference > 0:
+        return parent.base_fee + max(change, 1)
+    return parent.base_fee - change
+
+
+def blob_base_fee(spec: ChainSpec, header: Header) -> int | None:
+    """Return the price of blob gas in a block, None before there are blobs."""
+    parameters = spec.blob_parameters(header.timestamp)
+    if header.excess_blob_gas is None or parameters is None:
+        return None
+    return _exponential(header.excess_blob_gas, parameters[2])
+
+
+def _exponential(numerator: int, denominator: int) -> int:
+    """Return e to the power of a fraction, by its series in whole numbers (fake_exponential)."""
+    total, term, count = 0, denominator, 1
+    while term > 0:
+        total += term
+        term = term * numerator // (denominator * count)
+        count += 1
+    return total // denominator
+
+
+def _optional(number: int | None) -> bytes:
+    return NULL if number is None else quantity(number)
+
+
+def add_methods(registry: Registry) -> None:
+    """Register this module's methods."""
+    oracle = PriceOracle()
+
+    @registry.method("eth_maxPriorityFeePerGas")
+    def max_priority_fee(view: Snapshot) -> bytes:
+        """Return the advised tip."""
+        return quantity(oracle.tip(view))
+
+    @registry.method("eth_gasPrice")
+    def gas_price(view: Snapshot) -> bytes:
+        """Return the advised tip and the head's base fee together."""
+        return quantity(oracle.tip(view) + (_head(view).base_fee or 0))
+
+    @registry.method("eth_baseFee")
+    def base_fee(view: Snapshot) -> bytes:
+        """Return the next block's base fee."""
+        return _optional(next_base_fee(view.spec, _head(view)))
+
+    @registry.method("eth_blobBaseFee")
+    def head_blob_base_fee(view: Snapshot) -> bytes:
+        """Return the head's price of blob gas."""
+        return _optional(blob_base_fee(view.spec, _head(view)))
+
+
+def _head(view: Snapshot) -> Header:
+    header = view.header(view.head)
+    assert header is not None, "the head is stored"
+    return header_fields(header)

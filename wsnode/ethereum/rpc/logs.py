@@ -1,0 +1,142 @@
+"""eth_getLogs: the index finds, the engine renders, in slices under a time limit."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import render_logs
+from wsnode.ethereum.log_index import BlockLogs, LogCriteria, LogMatches, search_logs
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.rpc.log_filter import LogFilter
+from wsnode.ethereum.rpc.lookup import hashed_rows, is_pending
+from wsnode.ethereum.rpc.parameters import EARLIEST, FINALIZED, LATEST, SAFE, NumberOrTag
+from wsnode.ethereum.rpc.side_logs import logs_of_side_block
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
+from wsnode.jsonrpc.registry import Registry
+
+MAX_PARAMETERS: Final = 5_000
+MAX_RESULTS: Final = 10_000
+QUERY_SECONDS: Final = 10.0
+TIMED_OUT: Final = limit_exceeded("query timeout exceeded")
+LOGS_A_SLICE: Final = 500
+"""Rendering so many takes well under a millisecond."""
+
+Slices = Generator[None, Any, bytes]
+
+
+class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[filter]`."""
+
+    filter: LogFilter
+
+
+def get_logs(view: Snapshot, params: LogParameters) -> Slices:
+    """Return the logs that match, in chain order."""
+    wanted = params.filter
+    count = wanted.parameter_count()
+    if count > MAX_PARAMETERS:
+        raise invalid_params(
+            f"query contains {count} filters. The current limit is {MAX_PARAMETERS}",
+            {"count": count, "limit": MAX_PARAMETERS},
+        )
+    criteria = LogCriteria(wanted.addresses, wanted.topics)
+    if wanted.block_hash is None:
+        return (yield from _search(view, criteria, *_range(view, wanted)))
+    number = view.number_of(wanted.block_hash)
+    if number is not None:
+        return (yield from _search(view, criteria, number, number))
+    if hashed_rows(view, wanted.block_hash) is None:
+        raise server_error("unknown block")
+    return logs_of_side_block(view, wanted.block_hash, criteria)
+
+
+def _range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNumber]:
+    """Return the first and the last block to search.
+
+    Raises:
+        RpcError: They are in the wrong order, beyond the head, or not there yet.
+    """
+    first, last = wanted.from_block, wanted.to_block
+    if first is not None and last is not None and 0 <= last < first:
+        raise invalid_params("invalid block range params")
+    if is_pending(first) or is_pending(last):
+        raise invalid_params("pending logs are not supported")
+    begin, end = _bound(view, first), _bound(view, last)
+    if begin > end:
+        raise invalid_params("invalid block range params")
+    if end > view.head:
+        raise invalid_params("block range extends beyond current head block")
+    return begin, end
+
+
+def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
+    if number is None or number == LATEST:
+        return view.head
+    if number >= 0 or number == EARLIEST:
+        return BlockNumber(max(number, 0))
+    marked = view.safe if number == SAFE else view.finalized
+    if marked is None:
+        raise server_error(f"{'finalized' if number == FINALIZED else 'safe'} header not found")
+    return marked
+
+
+def _search(view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
+    matches = yield from search_logs(view.reader, criteria, first, last, limit=MAX_RESULTS)
+    if matches.exceeded:
+        raise (yield from _too_many(view, criteria, first, last))
+    return (yield from _render(view, matches))
+
+
+def _render(view: Snapshot, matches: LogMatches) -> Slices:
+    pieces: list[bytes] = []
+    waiting: list[tuple[bytes, bytes, bytes, list[int] | None]] = []
+    count = 0
+    for block in matches.blocks:
+        waiting.append(_rows(view, block))
+        count += 1 if block.indices is None else len(block.indices)
+        if count >= LOGS_A_SLICE or (block.indices is None and len(waiting) > 1):
+            pieces.append(render_logs(waiting))
+            waiting, count = [], 0
+            yield
+    if waiting:
+        pieces.append(render_logs(waiting))
+    return b"[%b]" % b",".join(pieces)
+
+
+def _rows(view: Snapshot, block: BlockLogs) -> tuple[bytes, bytes, bytes, list[int] | None]:
+    header, body, receipts = view.header(block.number), view.body(block.number), view.receipts(block.number)
+    assert header is not None
+    assert body is not None
+    assert receipts is not None
+    return header, body, receipts, block.indices
+
+
+def _too_many(view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Generator[None, Any, RpcError]:
+    """Return the error that proposes the longest range from `first` on whose logs are not too many."""
+    fitting = yield from longest_fitting(view, criteria, first, last)
+    proposal: dict[str, Any] = {"limit": MAX_RESULTS}
+    if fitting is not None:
+        proposal |= {"from": hex(first), "to": hex(fitting)}
+    return limit_exceeded(f"query returned more than {MAX_RESULTS} results", proposal)
+
+
+def longest_fitting(
+    view: Snapshot, criteria: LogCriteria, first: int, last: int, *, limit: int = MAX_RESULTS
+) -> Generator[None, Any, int | None]:
+    """Return the last block such that `first` to it has at most `limit` matches, None if `first` has more.
+
+    `first` to `last` has more than `limit`.
+    """
+    fits, exceeds = first - 1, last
+    while exceeds - fits > 1:
+        middle = (fits + exceeds) // 2
+        matches = yield from search_logs(view.reader, criteria, first, middle, limit=limit)
+        fits, exceeds = (fits, middle) if matches.exceeded else (middle, exceeds)
+    return fits if fits >= first else None
+
+
+def add_methods(registry: Registry) -> None:
+    """Register this module's methods."""
+    registry.method("eth_getLogs", deadline=QUERY_SECONDS, timeout_error=TIMED_OUT)(get_logs)

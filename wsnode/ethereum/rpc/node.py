@@ -1,0 +1,66 @@
+"""What a client asks about the node itself before it asks about the chain."""
+
+import platform
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import keccak256
+from wsnode.ethereum.rpc.answers import data, quantity
+from wsnode.ethereum.rpc.parameters import Payload
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.registry import Registry
+
+
+class PayloadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[content]`."""
+
+    content: Payload
+
+
+def block_number(view: Snapshot) -> bytes:
+    """Return the head's number."""
+    return quantity(view.head)
+
+
+def sha3(params: PayloadParameters) -> bytes:
+    """Return the Keccak-256 hash of bytes."""
+    return data(keccak256(params.content))
+
+
+def client_version() -> str:
+    """Return name, version, system and language, as other nodes report theirs."""
+    try:
+        release = version("wsnode")
+    except PackageNotFoundError:
+        release = "0.0.0"
+    python = ".".join(map(str, sys.version_info[:3]))
+    return f"wsnode/v{release}/{platform.system().lower()}-{platform.machine()}/python{python}"
+
+
+def add_methods(registry: Registry, chain_id: int) -> None:
+    """Register this module's methods."""
+    registry.method("eth_blockNumber")(block_number)
+    registry.method("web3_sha3", view=False)(sha3)
+    constants = {
+        "eth_chainId": quantity(chain_id),
+        "net_version": b'"%d"' % chain_id,
+        "web3_clientVersion": msgspec.json.encode(client_version()),
+        "eth_syncing": b"false",
+        "eth_accounts": b"[]",
+        "net_listening": b"true",
+        "net_peerCount": b'"0x0"',
+    }
+    for name, answer in constants.items():
+        registry.method(name, view=False)(_constant(answer))
+
+    @registry.method("rpc_modules", view=False)
+    def modules() -> dict[str, str]:
+        """Return the prefixes of the methods there are."""
+        return dict.fromkeys(sorted({name.split("_")[0] for name in registry.methods if "_" in name}), "1.0")
+
+
+def _constant(answer: bytes) -> Callable[[], bytes]:
+    return lambda: answer

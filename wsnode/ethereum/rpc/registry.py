@@ -1,0 +1,23 @@
+"""All methods of an Ethereum network."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.rpc import blocks, calls, fees, logs, node, state, transactions
+from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.jsonrpc.registry import Registry
+
+
+def build_registry(chain: Chain, unavailable: Mapping[str, Any] | None = None) -> Registry:
+    """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry."""
+    registry = Registry(unavailable)
+    block_methods = blocks.Blocks(PendingBlock())
+    node.add_methods(registry, chain.spec.chain_id)
+    blocks.add_methods(registry, block_methods)
+    transactions.add_methods(registry, block_methods)
+    state.add_methods(registry)
+    calls.add_methods(registry)
+    logs.add_methods(registry)
+    fees.add_methods(registry)
+    return registry
