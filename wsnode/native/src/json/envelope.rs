@@ -45,9 +45,8 @@ impl Price<'_> {
                 max_priority_fee,
                 max_fee,
             } => {
-                let base_fee = u128::from(base_fee.unwrap_or(0));
-                Ok(wide_number(max_fee)?
-                    .min(wide_number(max_priority_fee)?.saturating_add(base_fee)))
+                let (tip, cap) = (wide_number(max_priority_fee)?, wide_number(max_fee)?);
+                Ok(base_fee.map_or(cap, |base_fee| cap.min(tip.saturating_add(base_fee.into()))))
             }
         }
     }

@@ -61,7 +61,7 @@ fn expected_length(log: &LogRow<'_>) -> usize {
 #[inline]
 pub fn write_log(
     text: &mut Writer,
-    block: &BlockContext,
+    block: &BlockContext<'_>,
     log: &LogRow<'_>,
     transaction_hash: &[u8; 32],
     number: usize,
@@ -73,11 +73,17 @@ pub fn write_log(
     write_topics(text, log.topics);
     text.fixed(b"],\"data\":\"0x");
     text.bytes(log.data);
-    text.raw(&block.log_middle);
+    text.fixed(b"\",\"blockNumber\":\"0x");
+    text.quantity(block.number);
+    text.fixed(b"\",\"transactionHash\":\"0x");
     text.hash(transaction_hash);
     text.fixed(b"\",\"transactionIndex\":\"0x");
     text.quantity(log.transaction_index as u64);
-    text.raw(&block.log_end);
+    text.fixed(b"\",\"blockHash\":\"0x");
+    text.hash(&block.hash.0);
+    text.fixed(b"\",\"blockTimestamp\":\"0x");
+    text.quantity(block.timestamp);
+    text.fixed(b"\",\"logIndex\":\"0x");
     text.quantity(number as u64);
     text.fixed(b"\",\"removed\":false}");
 }

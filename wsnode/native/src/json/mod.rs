@@ -1,7 +1,6 @@
 //! JSON text written straight from rows, member for member as geth prints it.
 //!
-//! A value is decoded only as far as its text needs: a hash goes from the row to the text through one table-free loop,
-//! members that repeat within a block (its hash, number, timestamp) are rendered once and copied.
+//! A value is decoded only as far as its text needs: a hash goes from the row to the text through one loop without a table.
 
 mod block;
 mod context;
@@ -19,3 +18,6 @@ pub use log::{render_logs, LogSelection};
 pub use receipt::{render_receipt, render_receipts};
 pub use transaction::render_transaction;
 pub use writer::Writer;
+
+#[cfg(test)]
+mod tests;

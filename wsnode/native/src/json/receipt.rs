@@ -58,7 +58,7 @@ fn numbered<T>((index, row): (usize, Result<T, RowError>)) -> Result<(usize, T),
 
 fn write_receipt(
     text: &mut Writer,
-    block: &BlockContext,
+    block: &BlockContext<'_>,
     receipts: &ReceiptsRow<'_>,
     index: usize,
     transaction: &TransactionRow<'_>,
@@ -67,7 +67,7 @@ fn write_receipt(
     let envelope = Envelope::new(transaction.envelope)?;
     text.fixed(b"{");
     write_blob_gas(text, block, &envelope)?;
-    text.raw(&block.receipt_start);
+    block.write_receipt_start(text);
     write_created(text, transaction.sender, &envelope);
     text.fixed(b",\"cumulativeGasUsed\":\"0x");
     text.quantity(receipt.cumulative_gas_used);
@@ -95,7 +95,7 @@ fn write_receipt(
 
 fn write_blob_gas(
     text: &mut Writer,
-    block: &BlockContext,
+    block: &BlockContext<'_>,
     envelope: &Envelope<'_>,
 ) -> Result<(), RowError> {
     if envelope.blob_versioned_hashes.is_none() {
@@ -124,7 +124,7 @@ fn write_created(text: &mut Writer, sender: &Address, envelope: &Envelope<'_>) {
 
 fn write_logs(
     text: &mut Writer,
-    block: &BlockContext,
+    block: &BlockContext<'_>,
     receipts: &ReceiptsRow<'_>,
     transaction: &TransactionRow<'_>,
     receipt: &ReceiptRow<'_>,

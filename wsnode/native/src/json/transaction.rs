@@ -29,13 +29,13 @@ pub fn expected_length(length: usize) -> usize {
 
 pub fn write_transaction(
     text: &mut Writer,
-    block: &BlockContext,
+    block: &BlockContext<'_>,
     index: usize,
     row: &TransactionRow<'_>,
 ) -> Result<(), RowError> {
     let envelope = Envelope::new(row.envelope)?;
     text.reserve(expected_length(row.envelope.len()));
-    text.raw(&block.transaction_start);
+    block.write_transaction_start(text);
     text.hash(&row.sender.0 .0);
     write_gas(text, block, &envelope)?;
     text.fixed(b"\",\"hash\":\"0x");
@@ -57,7 +57,7 @@ pub fn write_transaction(
 
 fn write_gas(
     text: &mut Writer,
-    block: &BlockContext,
+    block: &BlockContext<'_>,
     envelope: &Envelope<'_>,
 ) -> Result<(), RowError> {
     text.fixed(b"\",\"gas\":\"0x");

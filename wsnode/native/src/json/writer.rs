@@ -23,12 +23,6 @@ impl Writer {
         self.text.reserve(length);
     }
 
-    /// Copies `text` as it is.
-    #[inline]
-    pub fn raw(&mut self, text: &[u8]) {
-        self.text.extend_from_slice(text);
-    }
-
     /// Copies a piece of fixed text: keys, quotes, commas.
     #[inline]
     pub fn fixed<const N: usize>(&mut self, text: &[u8; N]) {

@@ -32,12 +32,11 @@ impl Key {
     }
 }
 
-/// For the logs of consecutive receipts rows, numbered from `first` on: each key, and the numbers of its logs within the
-/// chunk as little-endian 32-bit integers, ascending. Sorted by key.
-pub fn log_entries(
-    rows: &[ReceiptsRow<'_>],
-    first: u64,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, RowError> {
+/// A key, and the numbers of its logs within the chunk as little-endian 32-bit integers, ascending.
+pub type LogEntry = (Vec<u8>, Vec<u8>);
+
+/// The entries of the logs of consecutive receipts rows, numbered from `first` on; sorted by key.
+pub fn log_entries(rows: &[ReceiptsRow<'_>], first: u64) -> Result<Vec<LogEntry>, RowError> {
     let mut positions: HashMap<Key, Vec<u8>, DefaultHashBuilder> = HashMap::default();
     let mut number = first;
     for row in rows {

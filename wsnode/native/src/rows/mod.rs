@@ -24,5 +24,5 @@ pub use encode_receipts::encode_receipts;
 pub use error::RowError;
 pub use fields::HeaderFields;
 pub use header::{encode_header, HeaderRow};
-pub use log_entries::log_entries;
+pub use log_entries::{log_entries, LogEntry};
 pub use receipts::{LogRow, Outcome, ReceiptRow, ReceiptsRow};
