@@ -1,4 +1,4 @@
-"""Base fees and the prices that a sender is advised to offer."""
+"""The fees of the next block and the price that a sender is advised to offer."""
 
 from typing import Any, Final
 
@@ -7,28 +7,10 @@ import msgspec
 from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.answers import NULL, quantity
+from wsnode.ethereum.rpc.base_fees import blob_base_fee, next_base_fee
 from wsnode.ethereum.rpc.lookup import rows
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.registry import Registry
-
-INITIAL_BASE_FEE: Final = 1_000_000_000
-ELASTICITY: Final = 2
-BASE_FEE_CHANGE_DENOMINATOR: Final = 8
-_BEFORE_BASE_FEES: Final = frozenset(
-    {
-        "Frontier",
-        "Homestead",
-        "Tangerine Whistle",
-        "Spurious Dragon",
-        "Byzantium",
-        "Constantinople",
-        "Petersburg",
-        "Istanbul",
-        "Muir Glacier",
-        "Berlin",
-    }
-)
 
 # geth's price oracle: eth/ethconfig, gasprice.Config, and the miner's default price to begin with.
 SAMPLED_BLOCKS: Final = 20
@@ -81,37 +63,6 @@ def _lowest_tips(view: Snapshot, number: int) -> list[int]:
         if transaction["from"] != block["miner"]
     )
     return [tip for tip in tips if tip >= IGNORED_BELOW][:SAMPLES_A_BLOCK]
-
-
-def next_base_fee(spec: ChainSpec, parent: Header) -> int | None:
-    """Return the base fee of the block after `parent`, None before there are base fees."""
-    if parent.base_fee is None:
-        begun = spec.fork_name(parent.number + 1, parent.timestamp) not in _BEFORE_BASE_FEES
-        return INITIAL_BASE_FEE if begun else None
-    target = parent.gas_limit // ELASTICITY
-    difference = parent.gas_used - target
-    change = parent.base_fee * abs(difference) // target // BASE_FEE_CHANGE_DENOMINATOR
-    if difference > 0:
-        return parent.base_fee + max(change, 1)
-    return parent.base_fee - change
-
-
-def blob_base_fee(spec: ChainSpec, header: Header) -> int | None:
-    """Return the price of blob gas in a block, None before there are blobs."""
-    parameters = spec.blob_parameters(header.timestamp)
-    if header.excess_blob_gas is None or parameters is None:
-        return None
-    return _exponential(header.excess_blob_gas, parameters[2])
-
-
-def _exponential(numerator: int, denominator: int) -> int:
-    """Return e to the power of a fraction, by its series in whole numbers (fake_exponential)."""
-    total, term, count = 0, denominator, 1
-    while term > 0:
-        total += term
-        term = term * numerator // (denominator * count)
-        count += 1
-    return total // denominator
 
 
 def _optional(number: int | None) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.rpc import blocks, calls, fees, logs, node, state, transactions
+from wsnode.ethereum.rpc import blocks, calls, fee_history, fees, logs, node, state, transactions
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.registry import Registry
 
@@ -12,7 +12,8 @@ from wsnode.jsonrpc.registry import Registry
 def build_registry(chain: Chain, unavailable: Mapping[str, Any] | None = None) -> Registry:
     """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry."""
     registry = Registry(unavailable)
-    block_methods = blocks.Blocks(PendingBlock())
+    pending = PendingBlock()
+    block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)
     transactions.add_methods(registry, block_methods)
@@ -20,4 +21,5 @@ def build_registry(chain: Chain, unavailable: Mapping[str, Any] | None = None) -
     calls.add_methods(registry)
     logs.add_methods(registry)
     fees.add_methods(registry)
+    fee_history.add_methods(registry, pending)
     return registry
