@@ -6,12 +6,12 @@ from typing import IO, Final, Self
 
 import msgspec
 
-from wsnode.ethereum.codec.blocks import VerifiedBlock
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Caller, Snapshot
 from wsnode.ethereum.state import ChainSpec, State
-from wsnode.ethereum.storage import canonical, meta
+from wsnode.ethereum.storage import canonical, meta, side
 from wsnode.ethereum.storage.errors import (
     NoChainError,
     OtherGenesisError,
@@ -109,6 +109,30 @@ class Chain:
         removed = self.store.write(lambda writer: canonical.unwind(writer, number))
         self.state.unwind(number)
         return removed
+
+    def keep_beside(self, block: UnverifiedBlock, total_difficulty: int) -> None:
+        """Store a block that is not canonical."""
+
+        def change(writer: Writer) -> None:
+            side.add(
+                writer,
+                block.hash,
+                header_row=block.header,
+                body_row=block.body,
+                receipts_row=None,
+                difficulty=total_difficulty,
+            )
+
+        self.store.write(change)
+
+    def forget(self, blocks: Sequence[Hash32]) -> None:
+        """Drop blocks that are not canonical."""
+
+        def change(writer: Writer) -> None:
+            for block_hash in blocks:
+                side.remove(writer, block_hash)
+
+        self.store.write(change)
 
     def mark_final(self, head: Head) -> None:
         """Make a block the safe and the finalized one."""

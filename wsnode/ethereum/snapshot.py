@@ -3,8 +3,9 @@
 from types import TracebackType
 from typing import Protocol, Self
 
+from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, State
 from wsnode.ethereum.storage import canonical, meta, side, transactions
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
@@ -50,6 +51,31 @@ class Snapshot:
         """Return the number of a canonical block, None for any other hash."""
         key = self.reader.get(NUMBERS, block_hash)
         return None if key is None else number_from(key)
+
+    def hash_of(self, number: int) -> Hash32 | None:
+        """Return the hash of a canonical block, None beyond the head."""
+        row = self.reader.get(HEADERS, number_key(number))
+        return None if row is None else Hash32(header_fields(row).hash)
+
+    @property
+    def is_merged(self) -> bool:
+        """Return whether the head is a proof-of-stake block."""
+        row = self.header(self.head)
+        # A genesis may have difficulty 0 without being one.
+        return self.head > 0 and row is not None and header_fields(row).difficulty == 0
+
+    def block_rows(self, block_hash: bytes) -> tuple[bytes, bytes] | None:
+        """Return header and body row of a block, canonical or not, None when it is unknown."""
+        number = self.number_of(block_hash)
+        if number is None:
+            header, body = self.side_header(block_hash), self.side_body(block_hash)
+        else:
+            header, body = self.header(number), self.body(number)
+        return None if header is None or body is None else (header, body)
+
+    def parent_hash(self, header: bytes) -> Hash32:
+        """Return the parent's hash out of a header row."""
+        return Hash32(header_fields(header).parent_hash)
 
     def header(self, number: int) -> bytes | None:
         """Return a canonical block's header row, None beyond the head."""

@@ -3,6 +3,18 @@
 from pathlib import Path
 
 from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.store.errors import StoreError
+
+__all__ = [
+    "ChainBusyError",
+    "ChainError",
+    "NoChainError",
+    "OtherConfigurationError",
+    "OtherGenesisError",
+    "StoreError",
+    "StoresDisagreeError",
+    "UnknownSchemaError",
+]
 
 
 class ChainError(Exception):

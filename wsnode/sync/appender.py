@@ -1,0 +1,112 @@
+"""The growing end of a chain: verified blocks that are not committed yet, and how they are."""
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import InvalidBlockError
+
+# An ommer may be six generations old, and its own parent is one more.
+ANCESTORS: Final = 7
+
+BlockRows = tuple[bytes, bytes]
+
+
+class Extension(msgspec.Struct, frozen=True):
+    """The first `taken` blocks of a run need no more work; `error` is what is wrong with the one after."""
+
+    taken: int
+    error: InvalidBlockError | None
+
+
+class Appender:
+    """Executes blocks on top of the head, for one thread at a time; `store` may run beside `extend`."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin at the committed head, with nothing pending."""
+        with self.chain.snapshot() as snapshot:
+            self.head = Head(snapshot.head, snapshot.head_hash)
+            self._recent: deque[BlockRows] = deque(recent_rows(snapshot), maxlen=ANCESTORS)
+        self.pending: list[VerifiedBlock] = []
+        self.pending_bytes = 0
+        self._storing: frozenset[bytes] = frozenset()
+        self._hashes: set[bytes] = set()
+
+    def extend(self, blocks: Sequence[UnverifiedBlock]) -> Extension:
+        """Execute blocks that follow the head, pass over known ones, and stop at the first of another branch."""
+        taken = 0
+        while taken < len(blocks):
+            if blocks[taken].parent_hash == self.head.hash:
+                run = _linked(blocks, taken)
+                error = self._execute(run)
+                if error is not None:
+                    return Extension(taken, error)
+                taken += len(run)
+            elif self._is_known(blocks[taken].hash):
+                taken += 1
+            else:
+                break
+        return Extension(taken, None)
+
+    def take_pending(self, *, sync: bool) -> list[VerifiedBlock]:
+        """Commit the state of all executed blocks and return those that the chain store lacks."""
+        blocks, self.pending = self.pending, []
+        if blocks:
+            self.chain.state.commit(sync=sync)
+            self.pending_bytes = 0
+            self._storing = frozenset(self._hashes)
+            self._hashes.clear()
+        return blocks
+
+    def store(self, blocks: Sequence[VerifiedBlock]) -> None:
+        """Write what `take_pending` returned."""
+        if blocks:
+            self.chain.append(blocks)
+        self._storing = frozenset()
+
+    def _execute(self, run: Sequence[UnverifiedBlock]) -> InvalidBlockError | None:
+        execution = self.chain.state.execute(run, list(self._recent))
+        for block in execution.verified:
+            self._recent.appendleft((block.header, block.body))
+            self._hashes.add(block.hash)
+            self.pending_bytes += len(block.body) + len(block.receipts)
+            self.head = Head(BlockNumber(block.number), Hash32(block.hash))
+        self.pending += execution.verified
+        return execution.error
+
+    def _is_known(self, block_hash: bytes) -> bool:
+        if block_hash in self._hashes or block_hash in self._storing:
+            return True
+        with self.chain.snapshot() as snapshot:
+            return snapshot.number_of(block_hash) is not None
+
+
+def recent_rows(snapshot: Snapshot, block_hash: bytes | None = None) -> list[BlockRows]:
+    """Return the rows of a stored block, the head by default, and of some before it, nearest first."""
+    rows: list[BlockRows] = []
+    wanted = snapshot.head_hash if block_hash is None else block_hash
+    while len(rows) < ANCESTORS and (found := snapshot.block_rows(wanted)) is not None:
+        rows.append(found)
+        wanted = snapshot.parent_hash(found[0])
+    return rows
+
+
+def _linked(blocks: Sequence[UnverifiedBlock], start: int) -> list[UnverifiedBlock]:
+    run = [blocks[start]]
+    for block in islice(blocks, start + 1, None):
+        if block.parent_hash != run[-1].hash:
+            break
+        run.append(block)
+    return run

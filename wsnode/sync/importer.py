@@ -1,0 +1,213 @@
+"""The one place where heads change: blocks of a source are read, verified, stored, and the change published.
+
+Three things go on at once: a thread reads and decodes the next blocks (recovering senders on all cores), a
+thread executes the present ones, and a thread writes the last ones' rows. State is committed before rows.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+import trio
+from msgspec import structs
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock, decode_blocks
+from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.head import Head, HeadChange, PublishHeadChange
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.storage.errors import StoreError
+from wsnode.sync.appender import Appender
+from wsnode.sync.errors import SourceError
+from wsnode.sync.fork_choice import take_branch_block
+from wsnode.sync.progress import ImportProgress, Step
+from wsnode.sync.rlp_files import RlpFiles
+from wsnode.sync.source import BlockSource, EncodedBlock, Position
+
+COMMIT_BYTES: Final = 1 << 24
+COMMIT_BLOCKS: Final = 4096
+COMMIT_SECONDS: Final = 5.0
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Decoded blocks in order, what is wrong with what follows them, and where the source stands."""
+
+    blocks: list[UnverifiedBlock]
+    error: Exception | None
+    position: Position
+
+
+async def import_files(chain: Chain, files: Sequence[str], progress: ImportProgress) -> Head:
+    """Import files of RLP blocks (`-` is standard input) and return the new head, safe and final.
+
+    Raises:
+        SourceError, InvalidBlockError, UnknownParentError: at the first thing wrong with the source;
+            everything before it has been committed then.
+    """
+    with RlpFiles(files) as source:
+        return await Importer(chain, source, progress).run()
+
+
+class Importer:
+    """One import of a source into a chain that is open for writing."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        source: BlockSource,
+        progress: ImportProgress,
+        publish: PublishHeadChange = lambda change: None,
+    ) -> None:
+        self._chain = chain
+        self._source = source
+        self._progress = progress
+        self._publish = publish
+        self._appender = Appender(chain)
+        self._stored = trio.Event()
+        self._stored.set()
+        self._failure: Exception | None = None
+        self._last_commit = trio.current_time()
+        self._done = Step(number=chain.head.number)
+
+    async def run(self) -> Head:
+        """Import everything and return the new head; a cancelled import keeps what it verified.
+
+        Raises:
+            SourceError, InvalidBlockError, UnknownParentError: as `import_files`.
+        """
+        async with trio.open_nursery() as nursery:
+            sender, receiver = trio.open_memory_channel[Batch](1)
+            nursery.start_soon(self._read, sender)
+            # Failures are carried out by hand, because the nursery would wrap them in a group.
+            try:
+                await self._take_all(receiver, nursery)
+            except Exception as error:
+                self._failure = self._failure or error
+            finally:
+                with trio.CancelScope(shield=True):
+                    await self._finish()
+            nursery.cancel_scope.cancel()
+        if self._failure is not None:
+            raise self._failure
+        return self._chain.head
+
+    async def _read(self, sender: "trio.MemorySendChannel[Batch]") -> None:
+        async with sender:
+            # A pipe may stay silent for ever, so a cancelled import leaves its reader behind.
+            read = partial(trio.to_thread.run_sync, self._next_batch, abandon_on_cancel=True)
+            while (batch := await read()) is not None:
+                await sender.send(batch)
+
+    def _next_batch(self) -> Batch | None:
+        try:
+            encoded = self._source.next_batch()
+            if not encoded:
+                return None
+            blocks, error = self._decoded(encoded)
+        except (SourceError, StoreError) as failure:
+            blocks, error = [], failure
+        return Batch(blocks, error, self._source.position())
+
+    def _decoded(self, encoded: Sequence[EncodedBlock]) -> tuple[list[UnverifiedBlock], Exception | None]:
+        with self._chain.snapshot() as snapshot:
+            # A header's hash is enough to pass over what an earlier import stored.
+            new = [item for item in encoded if not _is_canonical(snapshot, item.encoded)]
+        blocks, error = decode_blocks(self._chain.spec, [item.encoded for item in new])
+        if error is not None:
+            malformed = new[len(blocks)]
+            error.add_note(f"{malformed.source}: byte {malformed.offset}")
+        return blocks, error
+
+    async def _take_all(self, receiver: "trio.MemoryReceiveChannel[Batch]", nursery: trio.Nursery) -> None:
+        async for batch in receiver:
+            await self._take(batch.blocks, nursery)
+            self._done = structs.replace(
+                self._done, bytes_read=batch.position.read, bytes_total=batch.position.whole
+            )
+            self._progress.advanced(self._done)
+            if batch.error is not None:
+                raise batch.error
+
+    async def _take(self, blocks: Sequence[UnverifiedBlock], nursery: trio.Nursery) -> None:
+        while blocks:
+            extension = await trio.to_thread.run_sync(self._appender.extend, blocks)
+            self._count(blocks[: extension.taken])
+            if extension.error is not None:
+                raise extension.error
+            blocks = blocks[extension.taken :]
+            if blocks or self._commit_is_due():
+                await self._commit(nursery)
+            if blocks:
+                await self._take_branch_block(blocks[0])
+                blocks = blocks[1:]
+
+    async def _take_branch_block(self, block: UnverifiedBlock) -> None:
+        await self._stored.wait()
+        outcome = await trio.to_thread.run_sync(take_branch_block, self._appender, block)
+        if outcome.error is not None:
+            raise outcome.error
+        if outcome.change is not None:
+            self._publish(outcome.change)
+        self._count([block])
+
+    def _count(self, blocks: Sequence[UnverifiedBlock]) -> None:
+        done = self._done
+        self._done = structs.replace(
+            done,
+            number=self._appender.head.number,
+            blocks=done.blocks + len(blocks),
+            transactions=done.transactions + sum(block.transaction_count for block in blocks),
+            gas=done.gas + sum(block.gas_used for block in blocks),
+        )
+
+    def _commit_is_due(self) -> bool:
+        return (
+            self._appender.pending_bytes >= COMMIT_BYTES
+            or len(self._appender.pending) >= COMMIT_BLOCKS
+            or trio.current_time() - self._last_commit >= COMMIT_SECONDS
+        )
+
+    async def _commit(self, nursery: trio.Nursery) -> None:
+        await self._stored.wait()
+        if self._failure is not None:
+            raise self._failure
+        blocks = await trio.to_thread.run_sync(partial(self._appender.take_pending, sync=False))
+        self._stored = trio.Event()
+        nursery.start_soon(self._store, blocks)
+        self._last_commit = trio.current_time()
+
+    async def _store(self, blocks: Sequence[VerifiedBlock]) -> None:
+        # The state of these blocks is committed, so a cancelled import stores them as well.
+        with trio.CancelScope(shield=True):
+            try:
+                await trio.to_thread.run_sync(self._appender.store, blocks)
+            except StoreError as error:
+                self._failure = self._failure or error
+            else:
+                self._publish_added(blocks)
+            self._stored.set()
+
+    def _publish_added(self, blocks: Sequence[VerifiedBlock]) -> None:
+        if blocks:
+            added = tuple(Head(BlockNumber(block.number), Hash32(block.hash)) for block in blocks)
+            self._publish(HeadChange((), added))
+
+    async def _finish(self) -> None:
+        """Commit what is verified, and make the head safe and final."""
+        await self._stored.wait()
+        try:
+            await self._store(await trio.to_thread.run_sync(partial(self._appender.take_pending, sync=False)))
+            await trio.to_thread.run_sync(self._settle)
+        except Exception as error:
+            self._failure = self._failure or error
+
+    def _settle(self) -> None:
+        self._chain.mark_final(self._chain.head)
+        self._chain.sync()
+
+
+def _is_canonical(snapshot: Snapshot, encoded: bytes) -> bool:
+    found = block_hash(encoded)
+    return found is not None and snapshot.number_of(found) is not None

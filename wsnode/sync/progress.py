@@ -1,0 +1,110 @@
+"""How an import tells how far it is: a bar on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Callable
+from typing import Final, Protocol, TextIO
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+_LINE_EVERY_SECONDS: Final = 5.0
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What an import has done so far, and how far it has read (`bytes_total` None: unknown)."""
+
+    number: int
+    blocks: int = 0
+    transactions: int = 0
+    gas: int = 0
+    bytes_read: int = 0
+    bytes_total: int | None = None
+
+
+class ImportProgress(Protocol):
+    """Is told after each batch of verified blocks."""
+
+    def advanced(self, step: Step) -> None:
+        """Take note of the work done so far."""
+
+
+class Silence:
+    """Shows nothing."""
+
+    def advanced(self, step: Step) -> None:
+        """Do nothing."""
+
+
+class Lines:
+    """Writes a line now and then."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._start = self._last = clock()
+
+    def advanced(self, step: Step) -> None:
+        """Write a line unless the last one is recent."""
+        now = self._clock()
+        if now - self._last >= _LINE_EVERY_SECONDS:
+            self._last = now
+            self._write(step, now - self._start)
+
+    def _write(self, step: Step, elapsed: float) -> None:
+        left = time_left(step, elapsed)
+        print(
+            f"block {step.number}: {rates(step, elapsed)}" + ("" if left is None else f", {left:.0f} s left"),
+            file=self._stream,
+            flush=True,
+        )
+
+
+class Bar:
+    """Draws a progress bar; a context manager."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._start = clock()
+        self._progress = Progress(
+            TextColumn("block {task.fields[number]}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rates]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("import", total=None, number=0, rates="")
+
+    def advanced(self, step: Step) -> None:
+        """Redraw the bar."""
+        self._progress.update(
+            self._task,
+            total=step.bytes_total,
+            completed=step.bytes_read,
+            number=step.number,
+            rates=rates(step, self._clock() - self._start),
+        )
+
+    def __enter__(self) -> "Bar":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._progress.stop()
+
+
+def rates(step: Step, elapsed: float) -> str:
+    """Return blocks, transactions and gas per second as text."""
+    seconds = max(elapsed, 1e-9)
+    return (
+        f"{step.blocks / seconds:,.0f} blocks/s, {step.transactions / seconds:,.0f} tx/s, "
+        f"{step.gas / 1e6 / seconds:,.1f} Mgas/s"
+    )
+
+
+def time_left(step: Step, elapsed: float) -> float | None:
+    """Return the seconds left at the pace so far, None when the whole is unknown."""
+    if step.bytes_total is None or not step.bytes_read:
+        return None
+    return elapsed * max(0, step.bytes_total - step.bytes_read) / step.bytes_read

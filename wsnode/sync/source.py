@@ -1,0 +1,34 @@
+"""Where blocks come from."""
+
+from typing import Protocol
+
+import msgspec
+
+
+class EncodedBlock(msgspec.Struct, frozen=True):
+    """A block's RLP and where it was found."""
+
+    encoded: bytes
+    source: str
+    offset: int
+
+
+class Position(msgspec.Struct, frozen=True):
+    """How far a source has been read, in bytes as they lie on the disk; the whole is None for a pipe."""
+
+    read: int
+    whole: int | None
+
+
+class BlockSource(Protocol):
+    """Blocks in the order in which they are to be imported."""
+
+    def next_batch(self) -> list[EncodedBlock]:
+        """Return some of the next blocks, none at the end; may block the calling thread.
+
+        Raises:
+            SourceError: when what follows is no block.
+        """
+
+    def position(self) -> Position:
+        """Return how far the source has been read."""
