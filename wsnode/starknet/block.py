@@ -1,0 +1,53 @@
+"""A block of this family: its header and what it changed; transactions are not kept."""
+
+import msgspec
+
+from wsnode.starknet.state_diff import StateDiff
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a source tells of a block beside its diff; a state update alone tells none of it."""
+
+    hash: bytes
+    number: int | None = None
+    parent_hash: bytes | None = None
+    root: bytes | None = None
+    timestamp: int | None = None
+    version: str | None = None
+    commitment: bytes | None = None
+    """To the state diff."""
+
+
+class UnverifiedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """A block as a source gave it."""
+
+    number: int
+    header: Header
+    old_root: bytes
+    new_root: bytes
+    diff: StateDiff
+
+    @property
+    def hash(self) -> bytes:
+        """The block's hash."""
+        return self.header.hash
+
+
+class VerifiedBlock(UnverifiedBlock, frozen=True, kw_only=True):
+    """A block that fits on the head it was checked against."""
+
+
+class PendingUpdate(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next block changes so far."""
+
+    old_root: bytes | None
+    diff: StateDiff
+    parent_hash: bytes | None = None
+    number: int | None = None
+
+
+def version_numbers(version: str | None) -> tuple[int, ...] | None:
+    """Return `0.13.2` as numbers, nothing when the version is unknown."""
+    if not version:
+        return None
+    return tuple(int(part) if part.isdecimal() else 0 for part in version.split("."))

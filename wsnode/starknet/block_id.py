@@ -1,0 +1,75 @@
+"""Which block a caller means: a number, a hash, the latest or the pending one (starknet-specs BLOCK_ID)."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from wsnode.starknet.felt import Felt, decode_felt
+
+MAX_NUMBER = 2**64 - 1
+
+
+class ByNumber(msgspec.Struct, frozen=True):
+    """The block of that number."""
+
+    number: int
+
+
+class ByHash(msgspec.Struct, frozen=True):
+    """The block of that hash."""
+
+    hash: Felt
+
+
+class Latest(msgspec.Struct, frozen=True):
+    """The head."""
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """What is being built on the head."""
+
+
+Choice: TypeAlias = ByNumber | ByHash | Latest | Pending
+
+_TAGS: dict[str, Callable[[], Choice]] = {"latest": Latest, "pending": Pending, "pre_confirmed": Pending}
+
+
+class BlockId:
+    """A caller's `block_id`; no Struct, because msgspec would not ask `decode_block_id` for one."""
+
+    __slots__ = ("choice",)
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+
+
+def decode_block_id(value: object) -> BlockId:
+    """Return the block that the JSON `value` names.
+
+    Raises:
+        ValueError: It names none.
+    """
+    if isinstance(value, str):
+        return BlockId(_tagged(value))
+    if isinstance(value, dict):
+        # Of both members the number counts, as in pathfinder.
+        if "block_number" in value:
+            return BlockId(ByNumber(_number(value["block_number"])))
+        if "block_hash" in value:
+            return BlockId(ByHash(decode_felt(value["block_hash"])))
+    raise ValueError("a block id is {block_number}, {block_hash}, latest or pending")
+
+
+def _tagged(tag: str) -> Choice:
+    if tag == "l1_accepted":
+        raise ValueError("the block tag l1_accepted is not available: this node follows no L1 head")
+    if (choice := _TAGS.get(tag)) is None:
+        raise ValueError(f"unknown block tag {tag[:40]!r}")
+    return choice()
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_NUMBER:
+        raise ValueError("block_number is a whole number, not negative")
+    return value

@@ -1,0 +1,123 @@
+"""The alt chain of one data folder."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from wsnode.starknet.block import PendingUpdate, VerifiedBlock
+from wsnode.starknet.classes.definition import ContractClass
+from wsnode.starknet.errors import StarknetError
+from wsnode.starknet.felt import felt_bytes
+from wsnode.starknet.pending import NOTHING, Overlay
+from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.storage.lock import WriterLock
+from wsnode.starknet.storage.tables import (
+    BLOCKS,
+    CHAIN_ID_KEY,
+    FIRST_BLOCK_KEY,
+    META,
+    SCHEMA,
+    SCHEMA_KEY,
+    TABLES,
+    key_number,
+    number_key,
+)
+from wsnode.starknet.storage.writing import put_block, put_class, remove_block
+from wsnode.store.environment import Environment, Reader, Writer
+from wsnode.store.table import last_key
+
+FOLDER: Final = "alt"
+# A dump does not say which network it is of; the first block's hash does.
+KNOWN_CHAINS: Final = {
+    felt_bytes("0x47c3637b57c2b079b93c61539950c17e868a28f46cdef28f88521067f21e943"): "SN_MAIN",
+    felt_bytes("0x5c627d4aeb51280058bed93c7889bce78114d63baad1be0f0aeb32496d5f19c"): "SN_SEPOLIA",
+}
+
+
+class Chain:
+    """Blocks from the first to the head, the state after each of them, and the classes they name."""
+
+    def __init__(self, environment: Environment, lock: WriterLock | None) -> None:
+        self._environment = environment
+        self._lock = lock
+        self._pending = NOTHING
+
+    @classmethod
+    def open(cls, data: Path, *, writer: bool) -> "Chain":
+        """Return the chain in `data/alt`; a writer creates it when there is none.
+
+        Raises:
+            StarknetError: There is none, another process writes it, or its layout is unknown.
+            StoreError: The file cannot be read.
+        """
+        folder = data / FOLDER
+        if not writer and not (folder / "chain").is_dir():
+            raise StarknetError(f"{folder}: no alt chain here; `wsnode import alt` makes one")
+        lock = WriterLock(folder / "lock") if writer else None
+        environment = Environment(folder / "chain", TABLES, writer=writer)
+        _check_schema(environment, folder, writer=writer)
+        return cls(environment, lock)
+
+    def snapshot(self) -> Snapshot:
+        """Return the chain as it is now."""
+        return Snapshot(self._environment.read(), self._pending)
+
+    def reader(self) -> Reader:
+        """Return all tables as they are now."""
+        return self._environment.read()
+
+    def begin(self, first_block: int, chain_id: str | None) -> None:
+        """Note where an empty chain begins, and its name if that is known."""
+
+        def change(writer: Writer) -> None:
+            writer.put(META, FIRST_BLOCK_KEY, number_key(first_block))
+            if chain_id:
+                writer.put(META, CHAIN_ID_KEY, chain_id.encode())
+
+        self._environment.write(change)
+
+    def append(self, blocks: Sequence[VerifiedBlock], classes: Sequence[ContractClass]) -> None:
+        """Add the next blocks, and classes, all of it or nothing."""
+
+        def change(writer: Writer) -> None:
+            for found in classes:
+                put_class(writer, found)
+            for block in blocks:
+                put_block(writer, block)
+                if block.number == 0 and (name := KNOWN_CHAINS.get(block.hash)):
+                    writer.put(META, CHAIN_ID_KEY, name.encode())
+
+        self._environment.write(change)
+
+    def undo(self, number: int) -> None:
+        """Take back all blocks above `number`; their classes stay, and what was pending is forgotten."""
+
+        def change(writer: Writer) -> None:
+            while (key := last_key(writer, BLOCKS)) is not None and key_number(key) > number:
+                remove_block(writer, key_number(key))
+
+        self._environment.write(change)
+        self._pending = NOTHING
+
+    def set_pending(self, update: PendingUpdate | None, classes: Sequence[ContractClass] = ()) -> None:
+        """Have `update` served as the pending block while the head is the one that it was built on."""
+        self._pending = NOTHING if update is None else Overlay(update, classes)
+
+    def close(self) -> None:
+        """Close the file and let other writers in."""
+        self._environment.close()
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _check_schema(environment: Environment, folder: Path, *, writer: bool) -> None:
+    with environment.read() as reader:
+        schema = reader.get(META, SCHEMA_KEY)
+    if schema is None and writer:
+        note: Callable[[Writer], None] = lambda transaction: transaction.put(META, SCHEMA_KEY, SCHEMA)  # noqa: E731
+        environment.write(note)
+    elif schema != SCHEMA:
+        known = SCHEMA.decode()
+        raise StarknetError(
+            f"{folder}: its layout is {(schema or b'none').decode()}, this version knows {known}"
+        )

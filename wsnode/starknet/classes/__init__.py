@@ -1,0 +1,1 @@
+"""Contract classes of both kinds: read, rendered as nodes answer them, hashed."""

@@ -1,0 +1,116 @@
+"""Cairo 0 classes (DEPRECATED_CONTRACT_CLASS).
+
+The program is JSON at the feeder and base64(gzip(JSON)) at a node.
+"""
+
+import base64
+import binascii
+import gzip
+import json
+import zlib
+from typing import Any
+
+import msgspec
+
+from wsnode.starknet.classes.definition import (
+    ContractClass,
+    EntryPoints,
+    Kind,
+    NotAClassError,
+    compact,
+    kinds_of,
+    packed_kinds,
+)
+from wsnode.starknet.classes.hinted import hinted_text
+from wsnode.starknet.felt import felt_bytes, felt_text
+from wsnode.starknet.native import cairo0_class_hash
+
+# As nodes write it; the bytes differ between nodes anyway, the program inside does not.
+GZIP_LEVEL = 6
+MAX_PROGRAM_BYTES = 64 * 1024 * 1024
+
+
+class _EntryPoint(msgspec.Struct, frozen=True, gc=False):
+    selector: str
+    offset: int | str
+
+
+class _Source(msgspec.Struct, frozen=True):
+    program: msgspec.Raw
+    entry_points_by_type: dict[str, list[_EntryPoint]]
+    abi: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_decode = msgspec.json.Decoder(_Source).decode
+
+
+def decode_cairo0(text: bytes) -> ContractClass:
+    """Return the Cairo 0 class that `text` holds.
+
+    Raises:
+        NotAClassError: It holds none.
+    """
+    try:
+        source = _decode(text)
+        entry_points = _entry_points(source)
+        program, encoded = _program(compact(source.program))
+        class_hash = _class_hash(entry_points, json.loads(program), json.loads(bytes(source.abi)))
+    except NotAClassError:
+        raise
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise NotAClassError(f"a Cairo 0 class that cannot be read: {error!r}") from None
+    return ContractClass(Kind.CAIRO0, class_hash, _render(source, entry_points, encoded))
+
+
+def _entry_points(source: _Source) -> EntryPoints:
+    return {
+        kind: [(felt_bytes(point.selector), _offset(point.offset)) for point in points]
+        for kind, points in kinds_of(source.entry_points_by_type).items()
+    }
+
+
+def _offset(offset: int | str) -> int:
+    # The feeder writes a number, a decimal string or a hex string.
+    return int(offset, 0) if isinstance(offset, str) else offset
+
+
+def _program(source: bytes) -> tuple[bytes, str]:
+    """Return the program's JSON text and its form in an answer."""
+    if source.startswith(b'"'):
+        encoded = msgspec.json.decode(source, type=str)
+        return _inflate(encoded), encoded
+    return source, base64.b64encode(gzip.compress(source, GZIP_LEVEL, mtime=0)).decode()
+
+
+def _inflate(encoded: str) -> bytes:
+    try:
+        reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        program = reader.decompress(base64.b64decode(encoded, validate=True), MAX_PROGRAM_BYTES)
+    except (binascii.Error, zlib.error) as error:
+        raise NotAClassError(f"the program is no base64 of gzip: {error}") from None
+    if not reader.eof:
+        raise NotAClassError(f"the program is cut off, or larger than {MAX_PROGRAM_BYTES} bytes")
+    return program
+
+
+def _class_hash(entry_points: EntryPoints, program: dict[str, Any], abi: Any) -> bytes:
+    bytecode = b"".join(felt_bytes(word) for word in program["data"])
+    builtins = list(program["builtins"])
+    external, l1_handler, constructor = packed_kinds(entry_points)
+    hinted = hinted_text(program, abi)
+    return cairo0_class_hash(external, l1_handler, constructor, builtins, hinted, bytecode)
+
+
+def _render(source: _Source, entry_points: EntryPoints, encoded: str) -> bytes:
+    answer: dict[str, Any] = {
+        "program": encoded,
+        "entry_points_by_type": {
+            kind: [{"offset": hex(offset), "selector": felt_text(selector)} for selector, offset in points]
+            for kind, points in entry_points.items()
+        },
+    }
+    # The ABI goes through as it is; without one the member is left out.
+    abi = compact(source.abi)
+    if abi != b"null":
+        answer["abi"] = msgspec.Raw(abi)
+    return msgspec.json.encode(answer)

@@ -1,0 +1,55 @@
+"""A class definition: which kind it is, and the JSON text that a node answers for it."""
+
+import enum
+from typing import Any, TypeAlias
+
+import msgspec
+
+EntryPoints: TypeAlias = dict[str, list[tuple[bytes, int]]]
+"""By kind: selector, and `function_idx` (Sierra) or `offset` (Cairo 0)."""
+
+ENTRY_POINT_KINDS = ("CONSTRUCTOR", "EXTERNAL", "L1_HANDLER")
+
+
+class Kind(enum.IntEnum):
+    """How a class was compiled."""
+
+    CAIRO0 = 0
+    SIERRA = 1
+
+
+class ContractClass(msgspec.Struct, frozen=True):
+    """A class; `class_hash` is recomputed from the definition, not read from it."""
+
+    kind: Kind
+    class_hash: bytes
+    rendered: bytes
+
+
+class NotAClassError(ValueError):
+    """The document holds no class definition; the message says what is wrong with it."""
+
+
+def compact(raw: msgspec.Raw | bytes) -> bytes:
+    """Return the JSON value without white space, its numbers and order as they were."""
+    return msgspec.json.format(bytes(raw), indent=-1)
+
+
+def kinds_of(entry_points: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the entry points of all three kinds; the feeder leaves out kinds that are empty.
+
+    Raises:
+        NotAClassError: There is a kind that nobody knows.
+    """
+    if unknown := entry_points.keys() - set(ENTRY_POINT_KINDS):
+        raise NotAClassError(f"entry points of an unknown kind: {sorted(unknown)[0][:40]}")
+    return {kind: entry_points.get(kind, []) for kind in ENTRY_POINT_KINDS}
+
+
+def packed_kinds(entry_points: EntryPoints) -> tuple[bytes, bytes, bytes]:
+    """Return external, L1 handler and constructor entry points as the engine takes them."""
+    external, l1_handler, constructor = (
+        b"".join(selector + place.to_bytes(32, "big") for selector, place in entry_points[kind])
+        for kind in ("EXTERNAL", "L1_HANDLER", "CONSTRUCTOR")
+    )
+    return external, l1_handler, constructor

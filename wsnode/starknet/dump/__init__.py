@@ -1,0 +1,1 @@
+"""A dump of blocks and classes on disk: which documents it holds, and its blocks in order."""

@@ -1,0 +1,94 @@
+"""The classes of a dump, found by hash when a block names them.
+
+A file whose name is a class hash is opened only for that class. The others are opened at the start.
+"""
+
+from pathlib import Path
+
+from wsnode.starknet.classes.decode import decode_class
+from wsnode.starknet.classes.definition import ContractClass, Kind, NotAClassError
+from wsnode.starknet.dump.files import DocumentReader, Place, documents, dump_files, stem
+from wsnode.starknet.dump.folder import Report
+from wsnode.starknet.felt import felt_bytes, felt_text
+
+
+class WrongClassError(Exception):
+    """A Sierra class does not hash to the hash it is given under."""
+
+
+class ClassFiles:
+    """Classes by hash."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._places: dict[bytes, Place] = {}
+        self._reader = DocumentReader()
+
+    def add_folder(self, folder: Path) -> None:
+        """Note the classes in `folder`; what is none is reported.
+
+        Raises:
+            DumpError: There is no such folder, or a file cannot be read.
+        """
+        for path in dump_files(folder):
+            if class_hash := _hash_in_name(path):
+                self._places[class_hash] = Place(path)
+            else:
+                for place, text in documents(path):
+                    self.add(place, text)
+
+    def add(self, place: Place, text: bytes | None = None) -> None:
+        """Note the class at `place`; what is none is reported."""
+        if class_hash := _hash_in_name(place.path):
+            self._places[class_hash] = place
+            return
+        try:
+            found = decode_class(self._reader.read(place) if text is None else text)
+        except NotAClassError as error:
+            self._report(f"{place.path}: passed over: {error}")
+        else:
+            self._places[found.class_hash] = place
+
+    def find(self, class_hash: bytes) -> ContractClass | None:
+        """Return the class of that hash, nothing when the dump has none; a useless file is reported.
+
+        Raises:
+            WrongClassError: The file holds another Sierra class.
+        """
+        place = self._places.get(class_hash)
+        if place is None:
+            return None
+        try:
+            found = decode_class(self._reader.read(place))
+        except NotAClassError as error:
+            self._report(f"{place.path}: passed over: {error}")
+            return None
+        return checked(found, class_hash, str(place.path), self._report)
+
+
+def checked(found: ContractClass, class_hash: bytes, where: str, report: Report) -> ContractClass:
+    """Return the class under the hash that the chain knows it by.
+
+    Of Cairo 0, 42 classes of the main network do not hash to their own class hash, so a wrong one is reported
+    and taken, as pathfinder does; a wrong Sierra class is refused.
+
+    Raises:
+        WrongClassError: A Sierra class has another hash.
+    """
+    if found.class_hash == class_hash:
+        return found
+    message = f"{where}: the class hashes to {felt_text(found.class_hash)}, not to {felt_text(class_hash)}"
+    if found.kind is Kind.SIERRA:
+        raise WrongClassError(message)
+    report(f"{message}; taken all the same, since it is a Cairo 0 class")
+    return ContractClass(found.kind, class_hash, found.rendered)
+
+
+def _hash_in_name(path: Path) -> bytes | None:
+    name = stem(path)
+    if not name.startswith("0x"):
+        return None
+    try:
+        return felt_bytes(name)
+    except ValueError:
+        return None

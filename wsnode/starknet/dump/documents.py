@@ -1,0 +1,138 @@
+"""What a JSON document of a dump is: header, state update, both, pending update, class or none of these.
+
+Feeder form: get_block, get_state_update (with includeBlock or without), get_class_by_hash. RPC form:
+getBlockWithTxHashes and its kin, getStateUpdate, getClass, each bare or as the result of a JSON-RPC reply.
+"""
+
+from typing import TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from wsnode.starknet.block import Header, PendingUpdate
+from wsnode.starknet.diff_source import decode_state_diff
+from wsnode.starknet.felt import felt_bytes
+from wsnode.starknet.state_diff import StateDiff
+
+Optional: TypeAlias = msgspec.Raw | UnsetType
+
+
+class _Members(msgspec.Struct, frozen=True):
+    block: Optional = UNSET
+    state_update: Optional = UNSET
+    result: Optional = UNSET
+    state_diff: Optional = UNSET
+    sierra_program: Optional = UNSET
+    program: Optional = UNSET
+    classes: dict[str, msgspec.Raw] | None = None
+    block_hash: str | None = None
+    block_number: int | None = None
+    parent_hash: str | None = None
+    parent_block_hash: str | None = None
+    state_root: str | None = None
+    new_root: str | None = None
+    old_root: str | None = None
+    timestamp: int | None = None
+    starknet_version: str | None = None
+    state_diff_commitment: str | None = None
+
+
+class Update(msgspec.Struct, frozen=True, kw_only=True):
+    """A block's state update; the diff is still text."""
+
+    hash: bytes
+    old_root: bytes
+    new_root: bytes
+    number: int | None
+    diff_text: bytes
+
+    def diff(self) -> StateDiff:
+        """Return the diff, checked and sorted.
+
+        Raises:
+            InvalidStateDiffError: It contradicts itself.
+        """
+        return decode_state_diff(self.diff_text)
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What one document told; `other` says what it was when none of the rest."""
+
+    header: Header | None = None
+    update: Update | None = None
+    pending: PendingUpdate | None = None
+    is_class: bool = False
+    classes: dict[str, msgspec.Raw] = {}
+    other: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Members).decode
+
+
+def read_document(text: bytes | msgspec.Raw) -> Document:
+    """Return what `text` is; never raises."""
+    try:
+        return _document(text)
+    except (ValueError, RecursionError) as error:
+        return Document(other=str(error))
+
+
+def _document(text: bytes | msgspec.Raw) -> Document:
+    members = _decode(text)
+    if not isinstance(members.result, UnsetType):
+        return _document(members.result)
+    if not isinstance(members.sierra_program, UnsetType) or not isinstance(members.program, UnsetType):
+        return Document(is_class=True)
+    if not isinstance(members.state_update, UnsetType):
+        return _block_and_update(members, members.state_update)
+    return _state_update(members)
+
+
+def _block_and_update(outer: _Members, update: msgspec.Raw) -> Document:
+    block = _Members() if isinstance(outer.block, UnsetType) else _decode(outer.block)
+    document = _state_update(_decode(update))
+    if (pending := document.pending) is not None:
+        parent = block.parent_block_hash or block.parent_hash
+        parent_hash = felt_bytes(parent) if parent else None
+        pending = msgspec.structs.replace(pending, parent_hash=parent_hash, number=block.block_number)
+    return msgspec.structs.replace(
+        document, header=_header(block) or _header(outer), pending=pending, classes=outer.classes or {}
+    )
+
+
+def _state_update(members: _Members) -> Document:
+    header, classes = _header(members), members.classes or {}
+    if isinstance(members.state_diff, UnsetType):
+        other = None if header else "no block, no state update and no class"
+        return Document(header=header, classes=classes, other=other)
+    diff = bytes(members.state_diff)
+    if members.block_hash is None or members.new_root is None or members.old_root is None:
+        old_root = felt_bytes(members.old_root) if members.old_root else None
+        return Document(
+            pending=PendingUpdate(old_root=old_root, diff=decode_state_diff(diff)), classes=classes
+        )
+    update = Update(
+        hash=felt_bytes(members.block_hash),
+        old_root=felt_bytes(members.old_root),
+        new_root=felt_bytes(members.new_root),
+        number=members.block_number,
+        diff_text=diff,
+    )
+    return Document(header=header, update=update, classes=classes)
+
+
+def _header(members: _Members) -> Header | None:
+    """Return the header, if there is more of one than a state update always has."""
+    parent = members.parent_block_hash or members.parent_hash
+    if members.block_hash is None or (parent is None and members.block_number is None):
+        return None
+    root = members.state_root or members.new_root
+    return Header(
+        hash=felt_bytes(members.block_hash),
+        number=members.block_number,
+        parent_hash=felt_bytes(parent) if parent else None,
+        root=felt_bytes(root) if root else None,
+        timestamp=members.timestamp,
+        version=members.starknet_version,
+        commitment=felt_bytes(members.state_diff_commitment) if members.state_diff_commitment else None,
+    )

@@ -1,0 +1,154 @@
+"""The documents of a folder's files: `.json`, `.jsonl` and `.ndjson`, each also as `.gz`."""
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import msgspec
+
+from wsnode.starknet.errors import DumpError
+
+ONE_DOCUMENT = (".json",)
+ONE_A_LINE = (".jsonl", ".ndjson")
+_NUMBER = re.compile(r"(?:^|[^0-9a-zA-Z])(\d+)$")
+_PARTS = re.compile(r"(\d+)")
+
+_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a document is: a line's offset, or an item's index in a file's array."""
+
+    path: Path
+    position: int = 0
+
+
+def dump_files(folder: Path) -> list[Path]:
+    """Return the files below `folder` that may hold documents, 2 before 10; `folder` may be such a file.
+
+    Raises:
+        DumpError: There are none.
+    """
+    if not folder.exists():
+        raise DumpError(f"{folder}: no such file or folder")
+    paths = [folder] if folder.is_file() else [path for path in folder.rglob("*") if path.is_file()]
+    found = sorted((path for path in paths if _suffix(path)), key=lambda path: _natural(str(path)))
+    if not found:
+        raise DumpError(f"{folder}: no .json, .jsonl or .ndjson file in it, nor one of them as .gz")
+    return found
+
+
+def number_in_name(path: Path) -> int | None:
+    """Return the number at the end of the file's name, as in `550000.json` and `mainnet_550000.json.gz`."""
+    match = _NUMBER.search(stem(path))
+    return int(match[1]) if match else None
+
+
+def stem(path: Path) -> str:
+    """Return the file's name without its endings."""
+    return path.name.removesuffix(".gz").removesuffix(_suffix(path))
+
+
+def documents(path: Path) -> Iterator[tuple[Place, bytes]]:
+    """Yield the documents of one file and their places.
+
+    Raises:
+        DumpError: The file cannot be read.
+    """
+    if _suffix(path) in ONE_A_LINE:
+        yield from _lines(path)
+        return
+    text = read_file(path)
+    if not text.lstrip().startswith(b"["):
+        yield Place(path), text
+        return
+    for index, item in enumerate(_items(path, text)):
+        yield Place(path, index), bytes(item)
+
+
+def read_file(path: Path) -> bytes:
+    """Return what the file holds, inflated.
+
+    Raises:
+        DumpError: It cannot be read.
+    """
+    try:
+        with _open(path) as stream:
+            return stream.read()
+    except (OSError, EOFError, zlib.error) as error:
+        raise DumpError(f"{path}: {error}") from None
+
+
+class DocumentReader:
+    """Reads documents again by their places; cheap when the places come in the order of the files."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._stream: IO[bytes] | None = None
+        self._items: list[msgspec.Raw] = []
+
+    def read(self, place: Place) -> bytes:
+        """Return the document at `place`.
+
+        Raises:
+            DumpError: The file cannot be read any more.
+        """
+        if place.path != self._path:
+            self._turn_to(place.path)
+        if self._stream is None:
+            return bytes(self._items[place.position])
+        try:
+            if self._stream.tell() != place.position:
+                self._stream.seek(place.position)
+            return self._stream.readline()
+        except (OSError, EOFError, zlib.error) as error:
+            raise DumpError(f"{place.path}: {error}") from None
+
+    def close(self) -> None:
+        """Close the file at hand."""
+        if self._stream is not None:
+            self._stream.close()
+        self._stream, self._path = None, None
+
+    def _turn_to(self, path: Path) -> None:
+        self.close()
+        if _suffix(path) in ONE_A_LINE:
+            self._stream = _open(path)
+        else:
+            self._items = [msgspec.Raw(text) for _, text in documents(path)]
+        self._path = path
+
+
+def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
+    try:
+        with _open(path) as stream:
+            position = 0
+            for line in stream:
+                if line.strip():
+                    yield Place(path, position), line
+                position += len(line)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DumpError(f"{path}: {error}") from None
+
+
+def _items(path: Path, text: bytes) -> list[msgspec.Raw]:
+    try:
+        return _decode_items(text)
+    except msgspec.DecodeError as error:
+        raise DumpError(f"{path}: {error}") from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path) if path.suffix == ".gz" else path.open("rb"))
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.removesuffix(".gz")
+    return next((ending for ending in (*ONE_DOCUMENT, *ONE_A_LINE) if name.endswith(ending)), "")
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _PARTS.split(name)]

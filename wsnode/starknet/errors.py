@@ -1,0 +1,25 @@
+"""What is wrong with a chain or a dump, in one line that says where."""
+
+from wsnode.starknet.felt import felt_text
+
+
+class StarknetError(Exception):
+    """The alt chain cannot go on."""
+
+
+class DumpError(StarknetError):
+    """The dump as a whole cannot be imported."""
+
+
+class InvalidBlockError(StarknetError):
+    """A block breaks a rule; the blocks before it stay."""
+
+    def __init__(self, number: int, block_hash: bytes, rule: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f"block {number} ({felt_text(block_hash)}): {rule}: expected {expected}, got {actual}"
+        )
+        self.number = number
+        self.block_hash = block_hash
+        self.rule = rule
+        self.expected = expected
+        self.actual = actual

@@ -1,0 +1,67 @@
+"""Field elements: 32 bytes inside, canonical hex outside."""
+
+from typing import Final
+
+PRIME: Final = 2**251 + 17 * 2**192 + 1
+FELT_BYTES: Final = 32
+ZERO: Final = bytes(FELT_BYTES)
+_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
+
+
+class Felt(bytes):
+    """A field element that a caller gave: 32 bytes, big-endian."""
+
+    __slots__ = ()
+
+
+def felt_bytes(text: str) -> bytes:
+    """Return the element written as `text`; padding and upper-case digits are taken.
+
+    Raises:
+        ValueError: It is no hex number below the prime.
+    """
+    digits = text[2:]
+    if text[:2] not in ("0x", "0X") or not digits:
+        raise ValueError(f"a felt is a hex number with 0x before it, got {text[:80]!r}")
+    # int() would take underscores, blanks and a sign.
+    if len(digits) > 64 or not _DIGITS.issuperset(digits):
+        raise ValueError(f"a felt has 1 to 64 hex digits, got {text[:80]!r}")
+    value = int(digits, 16)
+    if value >= PRIME:
+        raise ValueError(f"a felt is below 2^251 + 17*2^192 + 1, got {text}")
+    return value.to_bytes(FELT_BYTES, "big")
+
+
+def felt_text(felt: bytes) -> str:
+    """Return the canonical hex of `felt`: no leading zeros, lower case."""
+    return "0x" + (felt.hex().lstrip("0") or "0")
+
+
+def number_felt(number: int) -> bytes:
+    """Return `number` as an element.
+
+    Raises:
+        ValueError: It is negative or not below the prime.
+    """
+    if not 0 <= number < PRIME:
+        raise ValueError(f"{number} is no felt")
+    return number.to_bytes(FELT_BYTES, "big")
+
+
+def decode_felt(value: object) -> Felt:
+    """Return a caller's JSON value as an element.
+
+    Raises:
+        ValueError: It is no string or no felt.
+    """
+    if not isinstance(value, str):
+        raise ValueError("a felt is a string")  # noqa: TRY004 - the codec passes on a ValueError's text
+    return Felt(felt_bytes(value))
+
+
+def is_canonical(text: str) -> bool:
+    """Tell whether `text` is how this node writes a felt."""
+    try:
+        return felt_text(felt_bytes(text)) == text
+    except ValueError:
+        return False

@@ -1,0 +1,133 @@
+"""Blocks from a source into the chain: verified one by one, committed in batches."""
+
+from collections.abc import Callable
+
+from wsnode.starknet.block import UnverifiedBlock, VerifiedBlock
+from wsnode.starknet.chain import Chain
+from wsnode.starknet.classes.definition import ContractClass
+from wsnode.starknet.errors import DumpError, InvalidBlockError
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.roots import StateRoots
+from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.verification import Head, verify
+
+BATCH_BLOCKS = 256
+BATCH_CHANGES = 100_000
+
+FindClass = Callable[[bytes], ContractClass | None]
+
+
+class Intake:
+    """Takes the blocks that follow the head; `flush` makes them part of the chain."""
+
+    def __init__(self, chain: Chain, find_class: FindClass, *, verify_roots: bool = True) -> None:
+        self._chain = chain
+        self._find_class = find_class
+        self._snapshot = chain.snapshot()
+        self._blocks: list[VerifiedBlock] = []
+        self._classes: dict[bytes, ContractClass | None] = {}
+        self._deployed: set[bytes] = set()
+        self._changes = 0
+        self.head = head_of(self._snapshot)
+        self._roots = self._state_roots() if verify_roots else None
+
+    def begin(self, first_block: int, chain_id: str | None) -> None:
+        """Settle where an empty chain begins; a chain that has begun only agrees or not.
+
+        Raises:
+            DumpError: Its history begins elsewhere, or it is of another network.
+        """
+        if self.head is None:
+            self._chain.begin(first_block, chain_id)
+            self._renew_snapshot()
+            if first_block > 0:
+                self._roots = None
+        elif first_block not in (0, self._snapshot.first_block):
+            raise DumpError(
+                f"the stored history begins at block {self._snapshot.first_block}, not {first_block}"
+            )
+
+    @property
+    def next_number(self) -> int:
+        """The number of the block to take next."""
+        return self._snapshot.first_block if self.head is None else self.head[0] + 1
+
+    @property
+    def checks_roots(self) -> bool:
+        """Whether every state root is recomputed."""
+        return self._roots is not None
+
+    def check_stored(self, number: int, block_hash: bytes) -> None:
+        """Return quietly if block `number`, which is stored, has that hash.
+
+        Raises:
+            InvalidBlockError: It has another one.
+        """
+        row = self._snapshot.block(number)
+        if row is not None and row.hash != block_hash:
+            raise InvalidBlockError(
+                number, block_hash, "block_hash", f"{felt_text(row.hash)}, as stored", felt_text(block_hash)
+            )
+
+    def take(self, block: UnverifiedBlock) -> None:
+        """Verify `block` and find the classes that it names.
+
+        Raises:
+            InvalidBlockError: It breaks a rule; the blocks before it stand and wait for `flush`.
+        """
+        verified = verify(block, self.head, self._roots, self._is_deployed)
+        self._blocks.append(verified)
+        self.head = (verified.number, verified.hash, verified.new_root)
+        self._deployed.update(address for address, _ in verified.diff.deployed)
+        self._changes += len(verified.diff.storage) + 1
+        for class_hash in verified.diff.named_classes():
+            self._seek(class_hash)
+        if len(self._blocks) >= BATCH_BLOCKS or self._changes >= BATCH_CHANGES:
+            self.flush()
+
+    def fill_missing(self) -> int:
+        """Seek the definitions that earlier imports lacked, and return how many were found."""
+        for class_hash, _ in self._snapshot.missing_classes():
+            self._seek(class_hash)
+        found = sum(found is not None for found in self._classes.values())
+        self.flush()
+        return found
+
+    def flush(self) -> None:
+        """Commit what was taken."""
+        classes = [found for found in self._classes.values() if found is not None]
+        if self._blocks or classes:
+            self._chain.append(self._blocks, classes)
+        self._blocks, self._classes, self._changes = [], {}, 0
+        self._deployed.clear()
+        self._renew_snapshot()
+
+    def close(self) -> None:
+        """Let go of the snapshot; what was not flushed is dropped."""
+        self._snapshot.__exit__(None, None, None)
+
+    def _seek(self, class_hash: bytes) -> None:
+        if class_hash not in self._classes and not self._snapshot.has_class(class_hash):
+            self._classes[class_hash] = self._find_class(class_hash)
+
+    def _is_deployed(self, address: bytes) -> bool:
+        if address in self._deployed:
+            return True
+        return self._snapshot.was_deployed_here(address)
+
+    def _state_roots(self) -> StateRoots | None:
+        if self._snapshot.first_block > 0:
+            return None
+        with self._chain.reader() as reader:
+            return StateRoots.of_head(reader)
+
+    def _renew_snapshot(self) -> None:
+        self._snapshot.__exit__(None, None, None)
+        self._snapshot = self._chain.snapshot()
+
+
+def head_of(snapshot: Snapshot) -> Head | None:
+    """Return the head's number, hash and root, nothing for an empty chain."""
+    number = snapshot.head
+    row = None if number is None else snapshot.block(number)
+    return None if number is None or row is None else (number, row.hash, row.new_root)

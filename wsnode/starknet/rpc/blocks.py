@@ -1,0 +1,42 @@
+"""The head, the chain's name, and the specification's version."""
+
+from typing import Any
+
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.rpc.errors import chain_id_unknown, no_blocks
+from wsnode.starknet.snapshot import Snapshot
+
+# The release of starknet-specs whose forms the starknet_ methods answer.
+SPEC_VERSION = "0.10.0"
+
+
+def block_number(snapshot: Snapshot) -> int:
+    """Return the head's number."""
+    if (head := snapshot.head) is None:
+        raise no_blocks()
+    return head
+
+
+def block_hash_and_number(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the head's hash and number."""
+    number = block_number(snapshot)
+    if (block := snapshot.block(number)) is None:
+        raise no_blocks()
+    return {"block_hash": felt_text(block.hash), "block_number": number}
+
+
+def chain_id(snapshot: Snapshot) -> str:
+    """Return the chain's name as a felt: SN_MAIN is 0x534e5f4d41494e."""
+    if (name := snapshot.chain_id) is None:
+        raise chain_id_unknown()
+    return "0x" + name.encode().hex()
+
+
+def spec_version() -> str:
+    """Return the version of starknet-specs."""
+    return SPEC_VERSION
+
+
+def syncing(_snapshot: Snapshot) -> bool:
+    """Return false: the chain holds what was imported, and nothing is on its way."""
+    return False

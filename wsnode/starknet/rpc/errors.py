@@ -1,0 +1,41 @@
+"""Errors of starknet-specs, and those for what a node with a partial history cannot know."""
+
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, SERVER_ERROR, RpcError
+from wsnode.starknet.felt import felt_text
+
+
+def contract_not_found() -> RpcError:
+    """Return the error for an address where nothing is deployed."""
+    return RpcError(20, "Contract not found")
+
+
+def block_not_found() -> RpcError:
+    """Return the error for a block that is not part of the chain."""
+    return RpcError(24, "Block not found")
+
+
+def class_hash_not_found() -> RpcError:
+    """Return the error for a class that no block up to the one asked about names."""
+    return RpcError(28, "Class hash not found")
+
+
+def no_blocks() -> RpcError:
+    """Return the error for an empty chain."""
+    return RpcError(32, "There are no blocks")
+
+
+def history_unavailable(first_block: int) -> RpcError:
+    """Return the error for what depends on blocks below the first one that this node has."""
+    message = f"history is not available below block {first_block}"
+    return RpcError(SERVER_ERROR, message, {"first_block": first_block})
+
+
+def class_unavailable(class_hash: bytes) -> RpcError:
+    """Return the error for a class that the chain names and no source had a definition of."""
+    message = "the definition of the class is missing on this node"
+    return RpcError(INTERNAL_ERROR, message, {"class_hash": felt_text(class_hash)})
+
+
+def chain_id_unknown() -> RpcError:
+    """Return the error for a chain whose name nothing told."""
+    return RpcError(SERVER_ERROR, "the chain id is unknown: no import gave --chain-id")

@@ -1,0 +1,40 @@
+"""The methods' parameters, by their names in starknet-specs and in the order that they have by position."""
+
+import msgspec
+
+from wsnode.jsonrpc.codec import register_encoder, register_type
+from wsnode.starknet.block_id import BlockId, decode_block_id
+from wsnode.starknet.felt import Felt, decode_felt, felt_text
+
+register_type(Felt, decode_felt)
+register_encoder(Felt, felt_text)
+register_type(BlockId, decode_block_id)
+
+
+class ContractParams(msgspec.Struct, frozen=True):
+    """`block_id`, `contract_address`."""
+
+    block_id: BlockId
+    contract_address: Felt
+
+
+class ClassParams(msgspec.Struct, frozen=True):
+    """`block_id`, `class_hash`."""
+
+    block_id: BlockId
+    class_hash: Felt
+
+
+class StorageParams(msgspec.Struct, frozen=True):
+    """`contract_address`, `key`, `block_id`."""
+
+    contract_address: Felt
+    key: Felt
+    block_id: BlockId
+
+
+class StateUpdateParams(msgspec.Struct, frozen=True):
+    """`block_id`; with `contract_addresses`, only what concerns those (0.10.1), an empty list being all."""
+
+    block_id: BlockId
+    contract_addresses: list[Felt] = []

@@ -1,0 +1,43 @@
+"""From a caller's block id to the state to read."""
+
+from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending
+from wsnode.starknet.pending import NOTHING, Overlay
+from wsnode.starknet.rpc.errors import block_not_found, history_unavailable
+from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.storage.rows import BlockRow
+
+
+class State:
+    """The state after `number`; for the pending block that is the head's, with the overlay on top."""
+
+    __slots__ = ("block", "is_pending", "number", "overlay")
+
+    def __init__(self, number: int, block: BlockRow, overlay: Overlay | None) -> None:
+        self.number = number
+        self.block = block
+        self.is_pending = overlay is not None
+        self.overlay = overlay or NOTHING
+
+
+def resolve(snapshot: Snapshot, block_id: BlockId) -> State:
+    """Return the state that `block_id` means.
+
+    Raises:
+        RpcError: There is no such block, or the node's history begins above it.
+    """
+    choice = block_id.choice
+    number = _number(snapshot, choice)
+    block = None if number is None else snapshot.block(number)
+    if number is None or block is None:
+        if isinstance(choice, ByNumber) and choice.number < snapshot.first_block:
+            raise history_unavailable(snapshot.first_block)
+        raise block_not_found()
+    return State(number, block, snapshot.pending(number, block) if isinstance(choice, Pending) else None)
+
+
+def _number(snapshot: Snapshot, choice: object) -> int | None:
+    if isinstance(choice, ByNumber):
+        return choice.number
+    if isinstance(choice, ByHash):
+        return snapshot.number_of(choice.hash)
+    return snapshot.head

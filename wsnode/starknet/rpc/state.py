@@ -1,0 +1,88 @@
+"""What blocks change, and single values of the state."""
+
+import msgspec
+
+from wsnode.jsonrpc.messages import Rendered
+from wsnode.starknet.diff_json import FlatDiff, decode_flat, filtered, nested_diff
+from wsnode.starknet.felt import ZERO, felt_text
+from wsnode.starknet.rpc.classes import class_hash_of
+from wsnode.starknet.rpc.errors import block_not_found, history_unavailable
+from wsnode.starknet.rpc.params import ContractParams, StateUpdateParams, StorageParams
+from wsnode.starknet.rpc.resolution import State, resolve
+from wsnode.starknet.snapshot import Snapshot
+
+# They hold the operating system's own storage, such as block hashes, and have no class.
+SYSTEM_CONTRACTS = frozenset(address.to_bytes(32, "big") for address in (1, 2))
+
+
+def get_flat_state_update(snapshot: Snapshot, params: StateUpdateParams) -> Rendered:
+    """Return the state update with one `storage_diffs` row a slot, as the specification has it."""
+    state = resolve(snapshot, params.block_id)
+    if state.is_pending or params.contract_addresses:
+        return _update(state, msgspec.json.encode(_chosen(snapshot, state, params)))
+    return _update(state, _text(snapshot, state))
+
+
+def get_nested_state_update(snapshot: Snapshot, params: StateUpdateParams) -> Rendered:
+    """Return the state update with a contract's slots below its address, as starknet-specs has it."""
+    state = resolve(snapshot, params.block_id)
+    return _update(state, msgspec.json.encode(nested_diff(_chosen(snapshot, state, params))))
+
+
+def get_storage_at(snapshot: Snapshot, params: StorageParams) -> str:
+    """Return the slot's value; one that was never written is 0x0."""
+    state = resolve(snapshot, params.block_id)
+    address, key = params.contract_address, params.key
+    value = state.overlay.storage.get((address, key))
+    if value is None:
+        value = snapshot.storage_at(address, key, state.number)
+    return felt_text(_unwritten(snapshot, state, address) if value is None else value)
+
+
+def get_nonce(snapshot: Snapshot, params: ContractParams) -> str:
+    """Return the contract's nonce."""
+    state = resolve(snapshot, params.block_id)
+    address = params.contract_address
+    nonce = state.overlay.nonces.get(address) or snapshot.nonce_at(address, state.number)
+    if nonce is None:
+        class_hash_of(snapshot, state, address)
+        nonce = _zero(snapshot, state, address)
+    return felt_text(nonce)
+
+
+def _unwritten(snapshot: Snapshot, state: State, address: bytes) -> bytes:
+    if address not in SYSTEM_CONTRACTS:
+        class_hash_of(snapshot, state, address)
+    return _zero(snapshot, state, address)
+
+
+def _zero(snapshot: Snapshot, state: State, address: bytes) -> bytes:
+    """Return zero for a value that no block of this history wrote, if no earlier one can have written it."""
+    first = snapshot.first_block
+    if first > 0 and address not in state.overlay.class_hashes and not snapshot.was_deployed_here(address):
+        raise history_unavailable(first)
+    return ZERO
+
+
+def _text(snapshot: Snapshot, state: State) -> bytes:
+    text = snapshot.diff_text(state.number)
+    if text is None:
+        raise block_not_found()
+    return text
+
+
+def _chosen(snapshot: Snapshot, state: State, params: StateUpdateParams) -> FlatDiff:
+    flat = state.overlay.flat if state.is_pending else decode_flat(_text(snapshot, state))
+    if addresses := params.contract_addresses:
+        return filtered(flat, {felt_text(address) for address in addresses})
+    return flat
+
+
+def _update(state: State, diff: bytes) -> Rendered:
+    block = state.block
+    if state.is_pending:
+        # The specification has `old_root` in it; starknet-specs as of 0.10.0 makes it optional.
+        return Rendered(b'{"old_root":"%b","state_diff":%b}' % (felt_text(block.new_root).encode(), diff))
+    roots = (block.hash, block.old_root, block.new_root)
+    parts = [felt_text(felt).encode() for felt in roots]
+    return Rendered(b'{"block_hash":"%b","old_root":"%b","new_root":"%b","state_diff":%b}' % (*parts, diff))

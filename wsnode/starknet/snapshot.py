@@ -1,0 +1,120 @@
+"""One moment of the chain: all that a request reads, it reads here."""
+
+from types import TracebackType
+from typing import Self
+
+from wsnode.starknet.pending import NOTHING, Overlay
+from wsnode.starknet.storage.rows import BlockRow, decode_block, decompress
+from wsnode.starknet.storage.tables import (
+    BLOCKS,
+    CHAIN_ID_KEY,
+    CLASS_AT,
+    CLASSES,
+    DIFFS,
+    FIRST_BLOCK_KEY,
+    FIRST_NAMED,
+    META,
+    MISSING,
+    NONCE_AT,
+    NUMBERS,
+    STORAGE_AT,
+    first_value,
+    key_number,
+    number_key,
+    value_at,
+)
+from wsnode.starknet.storage.writing import DEPLOYED
+from wsnode.store.environment import Reader
+from wsnode.store.table import last_key, scan
+
+
+class Snapshot:
+    """The chain as it was when the snapshot was opened; a context manager."""
+
+    __slots__ = ("_pending", "_reader")
+
+    def __init__(self, reader: Reader, pending: Overlay) -> None:
+        self._reader = reader
+        self._pending = pending
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reader.close()
+
+    @property
+    def head(self) -> int | None:
+        """The last block's number."""
+        key = last_key(self._reader, BLOCKS)
+        return None if key is None else key_number(key)
+
+    @property
+    def first_block(self) -> int:
+        """The number that the history begins at; nothing below it is known."""
+        key = self._reader.get(META, FIRST_BLOCK_KEY)
+        return 0 if key is None else key_number(key)
+
+    @property
+    def chain_id(self) -> str | None:
+        """The chain's name, such as SN_MAIN, if anything told it."""
+        name = self._reader.get(META, CHAIN_ID_KEY)
+        return None if name is None else name.decode()
+
+    def block(self, number: int) -> BlockRow | None:
+        """Return the header of block `number`."""
+        row = self._reader.get(BLOCKS, number_key(number))
+        return None if row is None else decode_block(row)
+
+    def number_of(self, block_hash: bytes) -> int | None:
+        """Return the number of the block of that hash."""
+        key = self._reader.get(NUMBERS, block_hash)
+        return None if key is None else key_number(key)
+
+    def diff_text(self, number: int) -> bytes | None:
+        """Return the stored JSON of what block `number` changed."""
+        frame = self._reader.get(DIFFS, number_key(number))
+        return None if frame is None else decompress(frame)
+
+    def class_hash_at(self, address: bytes, number: int) -> bytes | None:
+        """Return the class of the contract after block `number`."""
+        value = value_at(self._reader, CLASS_AT, address, number)
+        return None if value is None else value[:-1]
+
+    def nonce_at(self, address: bytes, number: int) -> bytes | None:
+        """Return the nonce after block `number`, None when none was ever written."""
+        return value_at(self._reader, NONCE_AT, address, number)
+
+    def storage_at(self, address: bytes, key: bytes, number: int) -> bytes | None:
+        """Return the slot after block `number`, None when it was never written."""
+        value = value_at(self._reader, STORAGE_AT, address + key, number)
+        return None if value is None else value.rjust(32, b"\x00")
+
+    def was_deployed_here(self, address: bytes) -> bool:
+        """Tell whether the contract's whole life lies in this history: what is unwritten is then zero."""
+        value = first_value(self._reader, CLASS_AT, address)
+        return value is not None and value[-1:] == DEPLOYED
+
+    def rendered_class(self, class_hash: bytes) -> bytes | None:
+        """Return the class as it is answered."""
+        row = self._reader.get(CLASSES, class_hash)
+        return None if row is None else decompress(memoryview(row)[1:])
+
+    def has_class(self, class_hash: bytes) -> bool:
+        """Tell whether the definition is stored."""
+        return self._reader.get(CLASSES, class_hash) is not None
+
+    def first_named(self, class_hash: bytes) -> int | None:
+        """Return the first block that names the class."""
+        key = self._reader.get(FIRST_NAMED, class_hash)
+        return None if key is None else key_number(key)
+
+    def missing_classes(self) -> list[tuple[bytes, int]]:
+        """Return the classes that no source had a definition of, and the first block that names each."""
+        return [(class_hash, key_number(key)) for class_hash, key in scan(self._reader, MISSING, b"")]
+
+    def pending(self, number: int, head: BlockRow) -> Overlay:
+        """Return what is pending on the head; one that was built on another block is not served."""
+        return self._pending if self._pending.sits_on(number, head) else NOTHING

@@ -1,0 +1,53 @@
+"""What a block changes, checked and sorted: the form that everything else is made from."""
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import msgspec
+
+Pair: TypeAlias = tuple[bytes, bytes]
+Slot: TypeAlias = tuple[bytes, bytes, bytes]
+
+
+class InvalidStateDiffError(ValueError):
+    """The diff contradicts itself or holds what is no felt."""
+
+
+class StateDiff(msgspec.Struct, frozen=True, gc=False):
+    """One block's changes, each list sorted and free of doubles."""
+
+    storage: list[Slot] = []
+    """Address, key, value."""
+    deployed: list[Pair] = []
+    """Address, class hash."""
+    replaced: list[Pair] = []
+    """Address, class hash."""
+    nonces: list[Pair] = []
+    """Address, nonce."""
+    declared: list[Pair] = []
+    """Class hash, compiled class hash: Sierra."""
+    migrated: list[Pair] = []
+    """Class hash, new compiled class hash."""
+    deprecated: list[bytes] = []
+    """Class hash: Cairo 0."""
+
+    def named_classes(self) -> list[bytes]:
+        """Return the classes that a reader of this diff may ask for; not all of them are declared here."""
+        hashes = {class_hash for _, class_hash in (*self.deployed, *self.replaced)}
+        hashes.update(class_hash for class_hash, _ in self.declared)
+        hashes.update(self.deprecated)
+        return sorted(hashes)
+
+    def packed(self) -> tuple[bytes, bytes, bytes, bytes]:
+        """Return storage, class hashes, nonces and compiled classes as the engine takes them."""
+        return (
+            _packed(self.storage),
+            # A replaced class stands above the deployed one, so it comes last.
+            _packed(self.deployed) + _packed(self.replaced),
+            _packed(self.nonces),
+            _packed(self.declared) + _packed(self.migrated),
+        )
+
+
+def _packed(records: Iterable[tuple[bytes, ...]]) -> bytes:
+    return b"".join(felt for record in records for felt in record)

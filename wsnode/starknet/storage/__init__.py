@@ -1,0 +1,1 @@
+"""The alt chain's tables, what their rows hold, and how a block is written and taken back."""

@@ -1,0 +1,79 @@
+"""Tables and keys. Numbers in keys are 8 bytes big-endian, so key order is chain order."""
+
+from typing import Final
+
+from wsnode.store.table import Cursor, HasCursors, Table
+
+BLOCKS: Final = Table("blocks")
+"""number -> BlockRow"""
+NUMBERS: Final = Table("numbers")
+"""block hash -> number"""
+DIFFS: Final = Table("diffs")
+"""number -> zstd of the diff's stored JSON"""
+CLASS_AT: Final = Table("class_at")
+"""address, number -> class hash after that block, then 1 if it was deployed there and 0 if replaced"""
+NONCE_AT: Final = Table("nonce_at")
+"""address, number -> nonce after that block"""
+STORAGE_AT: Final = Table("storage_at")
+"""address, key, number -> value after that block, without leading zero bytes"""
+COMPILED_AT: Final = Table("compiled_at")
+"""class hash, number -> compiled class hash after that block"""
+CLASSES: Final = Table("classes")
+"""class hash -> kind (1 byte), zstd of the rendered class"""
+FIRST_NAMED: Final = Table("first_named")
+"""class hash -> number of the first block that declares, deploys or replaces to it"""
+MISSING: Final = Table("missing")
+"""class hash -> the same number, for classes that no source had a definition of"""
+META: Final = Table("meta")
+
+TABLES: Final = (
+    BLOCKS,
+    NUMBERS,
+    DIFFS,
+    CLASS_AT,
+    NONCE_AT,
+    STORAGE_AT,
+    COMPILED_AT,
+    CLASSES,
+    FIRST_NAMED,
+    MISSING,
+    META,
+)
+HISTORIES: Final = (CLASS_AT, NONCE_AT, STORAGE_AT, COMPILED_AT)
+"""Tables whose keys end in a number, and whose values hold from that block on."""
+
+SCHEMA_KEY: Final = b"schema"
+SCHEMA: Final = b"1"
+FIRST_BLOCK_KEY: Final = b"first_block"
+CHAIN_ID_KEY: Final = b"chain_id"
+
+NUMBER_BYTES: Final = 8
+
+
+def number_key(number: int) -> bytes:
+    """Return `number` as it stands in keys."""
+    return number.to_bytes(NUMBER_BYTES, "big")
+
+
+def key_number(key: bytes) -> int:
+    """Return the number that `key` ends in."""
+    return int.from_bytes(key[-NUMBER_BYTES:], "big")
+
+
+def value_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> bytes | None:
+    """Return what a history says of `subject` after block `number`, None when nothing was ever written."""
+    cursor: Cursor = reader.cursor(table)
+    found = cursor.prev() if cursor.set_range(subject + number_key(number + 1)) else cursor.last()
+    if not found:
+        return None
+    key, value = cursor.item()
+    return value if len(key) == len(subject) + NUMBER_BYTES and key.startswith(subject) else None
+
+
+def first_value(reader: HasCursors, table: Table, subject: bytes) -> bytes | None:
+    """Return the first that a history says of `subject`, None when it says nothing."""
+    cursor = reader.cursor(table)
+    if not cursor.set_range(subject):
+        return None
+    key, value = cursor.item()
+    return value if key.startswith(subject) else None

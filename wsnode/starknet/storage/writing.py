@@ -1,0 +1,96 @@
+"""A block's rows in all tables, and their removal: the stored diff is the undo log."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from wsnode.starknet.block import VerifiedBlock
+from wsnode.starknet.classes.definition import ContractClass
+from wsnode.starknet.diff_json import decode_flat, flat_diff, state_diff
+from wsnode.starknet.state_diff import StateDiff
+from wsnode.starknet.storage.rows import (
+    CLASS_LEVEL,
+    DIFF_LEVEL,
+    BlockRow,
+    compress,
+    decode_block,
+    decompress,
+    encode_block,
+)
+from wsnode.starknet.storage.tables import (
+    BLOCKS,
+    CLASS_AT,
+    CLASSES,
+    COMPILED_AT,
+    DIFFS,
+    FIRST_NAMED,
+    MISSING,
+    NONCE_AT,
+    NUMBERS,
+    STORAGE_AT,
+    number_key,
+)
+from wsnode.store.environment import Writer
+from wsnode.store.table import Table
+
+DEPLOYED = b"\x01"
+REPLACED = b"\x00"
+
+
+def put_block(writer: Writer, block: VerifiedBlock) -> None:
+    """Write all rows of `block`, which is the next one."""
+    number = number_key(block.number)
+    header = block.header
+    row = BlockRow(
+        block.hash, header.parent_hash, block.old_root, block.new_root, header.timestamp, header.version
+    )
+    writer.append(BLOCKS, number, encode_block(row))
+    writer.append(DIFFS, number, compress(msgspec.json.encode(flat_diff(block.diff)), DIFF_LEVEL))
+    writer.put(NUMBERS, block.hash, number)
+    for table, subject, value in _histories(block.diff):
+        writer.put(table, subject + number, value)
+    for class_hash in block.diff.named_classes():
+        if writer.get(FIRST_NAMED, class_hash) is None:
+            writer.put(FIRST_NAMED, class_hash, number)
+            if writer.get(CLASSES, class_hash) is None:
+                writer.put(MISSING, class_hash, number)
+
+
+def put_class(writer: Writer, found: ContractClass) -> None:
+    """Write a class once and for all; reorganisations leave it."""
+    text = bytes([found.kind]) + compress(found.rendered, CLASS_LEVEL)
+    writer.put(CLASSES, found.class_hash, text)
+    writer.delete(MISSING, found.class_hash)
+
+
+def remove_block(writer: Writer, number: int) -> None:
+    """Take back block `number`, which is the last one."""
+    key = number_key(number)
+    row, frame = writer.pop(BLOCKS, key), writer.pop(DIFFS, key)
+    if row is None or frame is None:
+        return
+    diff = state_diff(decode_flat(decompress(frame)))
+    writer.delete(NUMBERS, decode_block(row).hash)
+    for table, subject, _ in _histories(diff):
+        writer.delete(table, subject + key)
+    for class_hash in diff.named_classes():
+        if writer.get(FIRST_NAMED, class_hash) == key:
+            writer.delete(FIRST_NAMED, class_hash)
+            writer.delete(MISSING, class_hash)
+
+
+def _histories(diff: StateDiff) -> Iterator[tuple[Table, bytes, bytes]]:
+    for address, key, value in diff.storage:
+        yield STORAGE_AT, address + key, value.lstrip(b"\x00")
+    replaced = dict(diff.replaced)
+    deployed = dict(diff.deployed)
+    for address, class_hash in diff.deployed:
+        # Deployed and replaced in one block: the later class counts, and the contract is new all the same.
+        yield CLASS_AT, address, replaced.get(address, class_hash) + DEPLOYED
+    for address, class_hash in diff.replaced:
+        if address not in deployed:
+            yield CLASS_AT, address, class_hash + REPLACED
+    for address, nonce in diff.nonces:
+        yield NONCE_AT, address, nonce
+    for class_hash, compiled in (*diff.declared, *diff.migrated):
+        yield COMPILED_AT, class_hash, compiled
