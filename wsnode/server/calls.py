@@ -1,0 +1,63 @@
+"""Brings slow calls to their end: slices in rotation with everybody else's, threads from the pool."""
+
+from collections.abc import Awaitable, Callable, Hashable
+
+import trio
+
+from wsnode.jsonrpc.errors import TimeLimitError
+from wsnode.jsonrpc.messages import InThread, Pending
+from wsnode.server.fair import FairLimiter
+from wsnode.server.limits import Limits
+from wsnode.server.workers import WorkerPool
+
+
+class SlowLane:
+    """The one lane of a server on which slow calls run.
+
+    At most one slice runs between two passes of the scheduler, so a quick request waits for one slice at
+    most, however many calls are in flight and whoever made them.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._slices = FairLimiter(1)
+        self.workers = WorkerPool(limits.threads)
+        self._limit = limits.calls
+        self.in_flight = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the process can take no further call."""
+        return self.in_flight >= self._limit
+
+    async def finish(
+        self, pending: Pending, key: Hashable, wait_room: Callable[[], Awaitable[None]]
+    ) -> bytes | None:
+        """Return the reply of `pending`; `wait_room` holds it up while its caller does not read."""
+        self.in_flight += 1
+        try:
+            while True:
+                await wait_room()
+                if await self._step(pending, key):
+                    return pending.reply
+        finally:
+            self.in_flight -= 1
+            pending.close()
+
+    async def _step(self, pending: Pending, key: Hashable) -> bool:
+        if pending.step is not None:
+            return await self._work(pending, pending.step, key)
+        await self._slices.acquire(key)
+        try:
+            return pending.resume()
+        finally:
+            self._slices.release()
+
+    async def _work(self, pending: Pending, work: InThread, key: Hashable) -> bool:
+        with trio.move_on_after(float("inf") if work.seconds is None else work.seconds) as scope:
+            try:
+                value = await self.workers.run(key, work.function)
+            except Exception as error:
+                return pending.fail(error)
+        if scope.cancelled_caught:
+            return pending.fail(TimeLimitError())
+        return pending.resume(value)

@@ -1,0 +1,21 @@
+"""permessage-deflate: negotiated without context takeover, so that nothing is kept between messages."""
+
+import zlib
+
+from websockets.extensions.permessage_deflate import PerMessageDeflate, ServerPerMessageDeflateFactory
+
+EMPTY_BLOCK_BYTES = 4
+"""What a sync flush ends with and the wire leaves out."""
+
+
+def factory() -> ServerPerMessageDeflateFactory:
+    """Return what a handshake negotiates with."""
+    return ServerPerMessageDeflateFactory(server_no_context_takeover=True, client_no_context_takeover=True)
+
+
+def compress(payload: bytes, extension: PerMessageDeflate) -> bytes:
+    """Return the compressed payload of a whole message; may run in any thread."""
+    # The extension's own encoder lives on the extension, which two threads must not share.
+    compressor = zlib.compressobj(level=1, wbits=-extension.local_max_window_bits)
+    compressed = compressor.compress(payload) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    return compressed[:-EMPTY_BLOCK_BYTES]

@@ -1,0 +1,225 @@
+"""WebSocket frames to messages and back, for one connection, without I/O.
+
+Nearly every frame that a client sends is a whole, unfragmented, unextended text or binary message. Those are
+read straight from the receive buffer. Everything else (control frames, fragments, compressed or broken
+frames) goes byte for byte to the `websockets` library's parser, in the state it would have had. The two take
+turns at frame boundaries only, so the parser exists only while something is half done and an idle connection
+has none. tests/server/test_frames.py holds this against the library's parser alone, on random streams.
+"""
+
+import logging
+import struct
+from collections.abc import Sequence
+
+from websockets.extensions import Extension
+from websockets.frames import CTRL_OPCODES, CloseCode, Frame, Opcode
+from websockets.protocol import Protocol as LibraryProtocol
+from websockets.protocol import Side, State
+from websockets.speedups import apply_mask
+
+TEXT_WHOLE = 0x81
+BINARY_WHOLE = 0x82
+WHOLE = (TEXT_WHOLE, BINARY_WHOLE)
+MASKED = 0x80
+COMPRESSED = 0x40
+CLOSE_WHOLE = 0x88
+KNOWN_OPCODES = frozenset(int(opcode) for opcode in Opcode)
+PING = b"\x89\x00"
+SHORT_HEADS = [bytes((TEXT_WHOLE, size)) for size in range(126)]
+"""The heads of short text frames, by payload size."""
+
+logger = logging.getLogger("wsnode.server.frames")
+logger.setLevel(logging.WARNING)
+
+
+class Framing:
+    """The receiving half of a connection, and the few words that it makes the other half say."""
+
+    __slots__ = (
+        "_extensions",
+        "_fragments",
+        "_limit",
+        "_needed",
+        "_owed",
+        "_partial",
+        "_protocol",
+        "closed",
+        "heard",
+        "writes",
+    )
+
+    def __init__(self, message_bytes: int, extensions: Sequence[Extension] = ()) -> None:
+        self._limit = message_bytes
+        self._extensions = extensions
+        self._protocol: LibraryProtocol | None = None
+        """The library's parser, while it has begun something or the connection is closing."""
+        self._owed = 0
+        """How many bytes of a frame that it has begun are still to come."""
+        self._partial: bytearray | None = None
+        """The beginning of a frame that nobody has begun."""
+        self._needed = 0
+        """How long that must be to be looked at again."""
+        self._fragments: list[bytes] = []
+        """The parts of an unfinished message; the first one is its kind."""
+        self.writes: list[bytes] = []
+        """What must be sent now: pongs, a close, `SEND_EOF` (empty) for the end."""
+        self.closed = False
+        """Whether a close frame has been sent or received."""
+        self.heard = True
+        """Whether anything has arrived since somebody last set this to False."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Return how much of unfinished messages is kept."""
+        return sum(map(len, self._fragments)) + len(self._partial or b"")
+
+    def receive(self, data: bytes) -> list[bytes]:
+        """Return the messages that `data` completes."""
+        self.heard = True
+        messages: list[bytes] = []
+        if self.closed:
+            self._feed(data, messages)
+            return messages
+        if self._owed:
+            taken, data = data[: self._owed], data[self._owed :]
+            self._owed -= len(taken)
+            self._feed(taken, messages)
+        elif self._partial is not None:
+            self._partial += data
+            if len(self._partial) < self._needed:
+                return messages
+            data, self._partial = bytes(self._partial), None
+        if data:
+            self._scan(data, messages)
+        return messages
+
+    def receive_eof(self) -> None:
+        """Take note that the client sends nothing more."""
+        rest, self._partial = bytes(self._partial or b""), None
+        if rest:
+            self._feed(rest, [])
+        protocol = self._library()
+        protocol.receive_eof()
+        self._collect(protocol, [])
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Begin to close, if that has not begun."""
+        if not self.closed:
+            protocol = self._library()
+            protocol.send_close(code, reason)
+            self._collect(protocol, [])
+
+    def _scan(self, data: bytes, messages: list[bytes]) -> None:
+        position, end, limit = 0, len(data), self._limit
+        self._needed = 0
+        while end - position > 1:
+            first, size = data[position], data[position + 1] - MASKED
+            if first in WHOLE and size >= 0 and self._protocol is None:
+                start = position + 6
+                if size > 125:
+                    if (size := _long_size(data, position)) < 0:
+                        break
+                    start += 2 if data[position + 1] == 0xFE else 8
+                stop = start + size
+                if stop <= end and size <= limit:
+                    payload = apply_mask(data[start:stop], data[start - 4 : start])
+                    position = stop
+                    if first == TEXT_WHOLE and not payload.isascii() and not self._is_text(payload):
+                        break
+                    messages.append(payload)
+                    continue
+                if size <= limit:
+                    self._needed = stop - position
+                    break
+            if (whole := _frame_size(data, position)) < 0:
+                break
+            taken = data[position : position + whole]
+            position += len(taken)
+            self._owed = whole - len(taken)
+            self._feed(taken, messages)
+        if self.closed and position < end:
+            self._feed(data[position:], messages)
+        elif position < end:
+            self._partial = bytearray(data[position:])
+
+    def _feed(self, data: bytes, messages: list[bytes]) -> None:
+        protocol = self._library()
+        protocol.receive_data(data)
+        self._collect(protocol, messages)
+
+    def _library(self) -> LibraryProtocol:
+        if self._protocol is None:
+            self._protocol = LibraryProtocol(Side.SERVER, max_size=self._limit, logger=logger)
+            self._protocol.extensions = list(self._extensions)
+        return self._protocol
+
+    def _collect(self, protocol: LibraryProtocol, messages: list[bytes]) -> None:
+        for frame in protocol.events_received():
+            assert isinstance(frame, Frame)
+            if frame.opcode not in CTRL_OPCODES and not self.closed:
+                self._collect_data(frame, messages)
+        self.writes += protocol.data_to_send()
+        if protocol.state is not State.OPEN:
+            self.closed = True
+        elif not self._owed and protocol.current_size is None:
+            self._protocol = None
+
+    def _collect_data(self, frame: Frame, messages: list[bytes]) -> None:
+        if frame.opcode is not Opcode.CONT:
+            self._fragments = [b"t" if frame.opcode is Opcode.TEXT else b"b"]
+        self._fragments.append(bytes(frame.data))
+        if frame.fin:
+            (kind, *parts), self._fragments = self._fragments, []
+            payload = b"".join(parts)
+            if kind == b"b" or payload.isascii() or self._is_text(payload):
+                messages.append(payload)
+
+    def _is_text(self, payload: bytes) -> bool:
+        # The library leaves this check to its users, and closes with 1007 where it makes it itself.
+        try:
+            payload.decode()
+        except UnicodeDecodeError as error:
+            protocol = self._library()
+            protocol.fail(CloseCode.INVALID_DATA, f"{error.reason} at position {error.start}")
+            self.writes += protocol.data_to_send()
+            self.closed = True
+            return False
+        return True
+
+
+def _long_size(data: bytes, position: int) -> int:
+    """Return the extended payload size of the frame at `position`, negative while it has not arrived."""
+    stop = position + (4 if data[position + 1] & 0x7F == 126 else 10)
+    return int.from_bytes(data[position + 2 : stop]) if len(data) >= stop else -1
+
+
+def _frame_size(data: bytes, position: int) -> int:
+    """Return the size of the frame at `position` with its head; all of `data` if it is broken at once."""
+    first, second = data[position], data[position + 1]
+    if first & 0x0F not in KNOWN_OPCODES or second < MASKED:
+        return len(data) - position
+    size = second - MASKED
+    if size < 126:
+        return 6 + size
+    if (size_sent := _long_size(data, position)) < 0:
+        return -1
+    return size_sent + (8 if size == 126 else 14)
+
+
+def frame_head(size: int, first: int = TEXT_WHOLE) -> bytes:
+    """Return the head of an unmasked frame."""
+    if size < 126:
+        return bytes((first, size))
+    if size < 65536:
+        return struct.pack("!BBH", first, 126, size)
+    return struct.pack("!BBQ", first, 127, size)
+
+
+def text_frame(
+    payload: bytes | memoryview, *, continued: bool = False, final: bool = True, compressed: bool = False
+) -> bytes:
+    """Return a text message, or a fragment of one, as one frame."""
+    first = (0 if continued else int(Opcode.TEXT)) | (0x80 if final else 0)
+    if compressed and not continued:
+        first |= COMPRESSED
+    return b"".join((frame_head(len(payload), first), payload))

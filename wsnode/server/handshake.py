@@ -1,0 +1,76 @@
+"""The opening handshake of a WebSocket connection, from its head to the answer."""
+
+import http
+from collections.abc import Sequence
+
+import msgspec
+from websockets.datastructures import Headers
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
+
+from wsnode.jsonrpc.codec import NULL, error_reply
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.server.deflate import factory
+from wsnode.server.network import Directory, Entrance, RefusedError
+
+JSON = "application/json"
+
+
+class Handshake(msgspec.Struct, frozen=True):
+    """How a handshake ends: bytes to send, and for an accepted one where it leads."""
+
+    answer: bytes
+    entrance: Entrance | None = None
+    deflate: PerMessageDeflate | None = None
+
+
+def shake_hands(head: bytes, directory: Directory, origins: Sequence[str] | None) -> Handshake:
+    """Return the answer to the handshake request `head`; `origins` are those allowed, all if None."""
+    protocol = ServerProtocol(extensions=[factory()])
+    protocol.receive_data(head)
+    request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
+    if request is None:
+        return Handshake(b"".join(protocol.data_to_send()) or refusal(_bad_request()))
+    try:
+        entrance = directory.enter(_host(request.headers), request.path, socket=True)
+        _check_origin(request.headers, origins)
+    except RefusedError as refused:
+        return Handshake(refusal(refused))
+    response = protocol.accept(request)
+    if response.status_code != 101:
+        return Handshake(refusal(_refused(response)))
+    deflate = next((each for each in protocol.extensions if isinstance(each, PerMessageDeflate)), None)
+    return Handshake(response.serialize(), entrance, deflate)
+
+
+def refusal(refused: RefusedError, *, close: bool = True) -> bytes:
+    """Return an HTTP response that refuses with a JSON-RPC error."""
+    body = error_reply(NULL, refused.error)
+    headers = Headers({"Content-Type": JSON, "Content-Length": str(len(body)), **refused.headers})
+    if close and "Connection" not in headers:
+        headers["Connection"] = "close"
+    return Response(refused.status, http.HTTPStatus(refused.status).phrase, headers, body).serialize()
+
+
+def _host(headers: Headers) -> str:
+    hosts = headers.get_all("Host")
+    if len(hosts) != 1:
+        raise _bad_request("exactly one Host header is required")
+    return hosts[0]
+
+
+def _check_origin(headers: Headers, origins: Sequence[str] | None) -> None:
+    sent = headers.get_all("Origin")
+    if origins is not None and sent and not set(sent) <= set(origins):
+        raise RefusedError(403, RpcError(INVALID_REQUEST, "origin not allowed"))
+
+
+def _refused(response: Response) -> RefusedError:
+    message = bytes(response.body or b"").decode(errors="replace").partition("\n")[0]
+    headers = {name: response.headers[name] for name in ("Allow", "Upgrade") if name in response.headers}
+    return RefusedError(response.status_code, RpcError(INVALID_REQUEST, message), headers)
+
+
+def _bad_request(message: str = "not a valid handshake") -> RefusedError:
+    return RefusedError(400, RpcError(INVALID_REQUEST, message))

@@ -1,0 +1,263 @@
+"""HTTP/1.1 requests on one connection, one after another: JSON-RPC by POST, and the health pages by GET.
+
+A thin shim: h11 parses, and the dispatcher that WebSocket messages go to answers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+
+import h11
+import msgspec
+import trio
+
+from wsnode.jsonrpc.codec import NULL, error_reply
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.messages import Pending
+from wsnode.server.calls import SlowLane
+from wsnode.server.content import BadContentError, decode_body, encode_body
+from wsnode.server.limits import Limits
+from wsnode.server.network import Directory, RefusedError
+from wsnode.server.transport import Transport, linger, send_all
+
+JSON = "application/json"
+JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
+METHODS = "POST, GET, HEAD, OPTIONS"
+READ_AHEAD_BYTES = 64 * 1024
+Page = Callable[[], tuple[int, str, bytes]]
+"""A page for GET: returns its status, content type and body."""
+
+
+class Response(msgspec.Struct, frozen=True):
+    """What a request is answered with."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = JSON
+    headers: Mapping[str, str] = {}
+
+
+class Service(msgspec.Struct, frozen=True):
+    """What the HTTP connections of a server share."""
+
+    directory: Directory
+    lane: SlowLane
+    limits: Limits
+    pages: Mapping[str, Page]
+    origins: Sequence[str] | None = None
+    idle: set[trio.CancelScope] = msgspec.field(default_factory=set)
+    """The connections that wait for a request, to be ended when the server stops."""
+
+
+class _DisconnectedError(Exception):
+    """The client has gone, or does not do its part in time."""
+
+
+class HttpConnection:
+    """A connection that did not ask for an upgrade."""
+
+    def __init__(self, transport: Transport, service: Service) -> None:
+        self._transport = transport
+        self._service = service
+        self._limits = service.limits
+        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=service.limits.head_bytes)
+
+    async def run(self, data: bytes) -> None:
+        """Serve requests, the first of which begins with `data`, until either side has had enough."""
+        self._parser.receive_data(data)
+        try:
+            while await self._serve_one():
+                self._parser.start_next_cycle()
+        except _DisconnectedError:
+            return
+        await linger(self._transport, self._limits.close_seconds)
+
+    async def _serve_one(self) -> bool:
+        try:
+            request = await self._next_request()
+            if not isinstance(request, h11.Request):
+                raise _DisconnectedError
+            response = await self._respond(request)
+        except h11.RemoteProtocolError as error:
+            response = refused(RefusedError(error.error_status_hint, _error(str(error))))
+        except RefusedError as refusal:
+            response = refused(refusal)
+        except BadContentError as bad:
+            response = refused(RefusedError(bad.status, _error(bad.message)))
+        if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            raise _DisconnectedError
+        await self._send(response)
+        # What is left of a refused body is not waited for.
+        return self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}
+
+    async def _respond(self, request: h11.Request) -> Response:
+        headers, method = _Headers(request), request.method.decode()
+        target = request.target.decode("ascii", errors="replace")
+        if headers.count("transfer-encoding") and headers.count("content-length"):
+            raise RefusedError(400, _error("a body has one length"))
+        if method in ("GET", "HEAD"):
+            await self._read_body(headers)
+            return self._page(headers.only("host"), target)
+        if method == "OPTIONS":
+            await self._read_body(headers)
+            return Response(204, headers=_preflight(headers, self._service.origins))
+        if method != "POST":
+            raise RefusedError(405, _error("method not allowed"), {"Allow": METHODS})
+        return await self._call(headers, target)
+
+    async def _call(self, headers: "_Headers", target: str) -> Response:
+        entrance = self._service.directory.enter(headers.only("host"), target, socket=False)
+        shared = _cross_origin(headers, self._service.origins)
+        if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
+            raise RefusedError(415, _error("invalid content type, only application/json is supported"))
+        encoding = headers.first("content-encoding").strip().lower()
+        text = decode_body(await self._read_body(headers), encoding, self._limits.body_bytes)
+        if not text:
+            return Response(200, headers=shared)
+        session = entrance.dispatcher.session(entrance.caller)
+        answer = session.receive(text)
+        session.end_turn()
+        if isinstance(answer, Pending):
+            answer = await self._finish(answer)
+        body, encoded = await encode_body(
+            answer or b"", headers.first("accept-encoding"), self._limits, self._service.lane.workers, self
+        )
+        return Response(200, body, headers={**shared, **encoded})
+
+    def _page(self, host: str, target: str) -> Response:
+        path = target.partition("?")[0]
+        if (page := self._service.pages.get(path)) is not None:
+            status, content_type, body = page()
+            return Response(status, body, content_type)
+        self._service.directory.enter(host, target, socket=False)
+        return Response(200, content_type="text/plain")
+
+    async def _finish(self, pending: Pending) -> bytes | None:
+        """Return the reply of a slow call, and give it up if the client leaves meanwhile."""
+        reply, gone = None, True
+
+        async def watch(scope: trio.CancelScope) -> None:
+            ahead = 0
+            while ahead < READ_AHEAD_BYTES and (data := await self._transport.receive()):
+                self._parser.receive_data(data)
+                ahead += len(data)
+            if ahead < READ_AHEAD_BYTES:
+                scope.cancel()
+
+        async def no_wait() -> None:
+            return
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch, nursery.cancel_scope)
+            reply = await self._service.lane.finish(pending, self, no_wait)
+            gone = False
+            nursery.cancel_scope.cancel()
+        if gone:
+            raise _DisconnectedError
+        return reply
+
+    async def _read_body(self, headers: "_Headers") -> bytes:
+        limit = self._limits.body_bytes
+        declared = headers.first("content-length")
+        if declared and int(declared) > limit:
+            raise RefusedError(413, _error(f"content length too large ({declared}>{limit})"))
+        parts, size = [], 0
+        with trio.move_on_after(self._limits.body_seconds):
+            while isinstance(event := await self._next_event(self._limits.idle_seconds), h11.Data):
+                parts.append(bytes(event.data))
+                size += len(event.data)
+                if size > limit:
+                    raise RefusedError(413, _error(f"content length too large ({size}>{limit})"))
+            if isinstance(event, h11.EndOfMessage):
+                return b"".join(parts)
+            raise _DisconnectedError
+        raise RefusedError(408, _error("read timeout"))
+
+    async def _next_request(self) -> object:
+        with trio.CancelScope() as scope:
+            self._service.idle.add(scope)
+            try:
+                return await self._next_event(self._limits.idle_seconds)
+            finally:
+                self._service.idle.discard(scope)
+        raise _DisconnectedError
+
+    async def _next_event(self, seconds: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        with trio.move_on_after(seconds):
+            while True:
+                event = self._parser.next_event()
+                if event is not h11.NEED_DATA:
+                    return event
+                if self._parser.they_are_waiting_for_100_continue:
+                    go_ahead = h11.InformationalResponse(status_code=100, headers=[])
+                    await self._send_all(self._parser.send(go_ahead) or b"")
+                self._parser.receive_data(await self._transport.receive())
+        raise _DisconnectedError
+
+    async def _send(self, response: Response) -> None:
+        headers = [("Content-Length", str(len(response.body))), *response.headers.items()]
+        if response.body:
+            headers.append(("Content-Type", response.content_type))
+        if self._parser.their_state is not h11.DONE:
+            headers.append(("Connection", "close"))
+        reason = HTTPStatus(response.status).phrase
+        event = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
+        pieces = [self._parser.send(event) or b""]
+        if response.body:
+            pieces += self._parser.send_with_data_passthrough(h11.Data(data=response.body)) or []
+        pieces.append(self._parser.send(h11.EndOfMessage()) or b"")
+        await self._send_all(b"".join(pieces))
+
+    async def _send_all(self, data: bytes) -> None:
+        try:
+            await send_all(self._transport, data, self._limits.idle_seconds)
+        except trio.BrokenResourceError:
+            raise _DisconnectedError from None
+
+
+class _Headers:
+    """A request's headers by lower-case name."""
+
+    def __init__(self, request: h11.Request) -> None:
+        self._pairs = [
+            (bytes(name).decode(), bytes(value).decode("latin-1")) for name, value in request.headers
+        ]
+
+    def count(self, name: str) -> int:
+        return sum(each == name for each, _ in self._pairs)
+
+    def first(self, name: str) -> str:
+        return next((value for each, value in self._pairs if each == name), "")
+
+    def only(self, name: str) -> str:
+        if self.count(name) > 1:
+            raise RefusedError(400, _error(f"more than one {name} header"))
+        return self.first(name)
+
+
+def refused(refusal: RefusedError) -> Response:
+    """Return the response that refuses, with a JSON-RPC error."""
+    return Response(refusal.status, error_reply(NULL, refusal.error), headers=refusal.headers)
+
+
+def _error(message: str) -> RpcError:
+    return RpcError(INVALID_REQUEST, message)
+
+
+def _cross_origin(headers: _Headers, origins: Sequence[str] | None) -> dict[str, str]:
+    origin = headers.first("origin")
+    if not origin:
+        return {}
+    if origins is None:
+        return {"Access-Control-Allow-Origin": "*"}
+    if origin not in origins:
+        raise RefusedError(403, _error("origin not allowed"))
+    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+
+
+def _preflight(headers: _Headers, origins: Sequence[str] | None) -> dict[str, str]:
+    return {
+        **_cross_origin(headers, origins),
+        "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
+        "Access-Control-Allow-Headers": "Content-Type, Content-Encoding",
+        "Access-Control-Max-Age": "86400",
+    }

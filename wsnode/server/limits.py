@@ -1,0 +1,69 @@
+"""Every bound that the server keeps, with its default; `rpc_limits` and docs/limits.md show the same."""
+
+import msgspec
+
+from wsnode.jsonrpc.dispatcher import Bounds
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of one server; sizes in bytes, times in seconds."""
+
+    connections: int = 20_000
+    """Connections open at once; one more is told 503 and closed."""
+    head_bytes: int = 16 * KIB
+    """The head of an HTTP request or handshake; a larger one is told 431."""
+    head_seconds: float = 10.0
+    """The time a new connection has for its first head."""
+    idle_seconds: float = 120.0
+    """The time an HTTP connection may stay silent between requests."""
+    body_bytes: int = 32 * MIB
+    """An HTTP body, also after decompression; a larger one is told 413."""
+    body_seconds: float = 60.0
+    """The time a body has to arrive."""
+    message_bytes: int = 32 * MIB
+    """A WebSocket message, also after decompression; a larger one closes with 1009."""
+    batch_items: int = 1000
+    """Calls in one batch."""
+    batch_reply_bytes: int = 25_000_000
+    """The reply to one batch; the call that crosses it and all later ones are told -32003."""
+    batch_seconds: float = 60.0
+    """The time of one batch; the calls that are left then are told -32002."""
+    reply_bytes: int = 64 * MIB
+    """The reply to one call; a larger one becomes -32003."""
+    calls_per_connection: int = 256
+    """Slow calls in flight on one connection; one more is told -32005."""
+    calls: int = 4096
+    """Slow calls in flight in the whole process; one more is told -32005."""
+    outbox_bytes: int = 4 * MIB
+    """Replies that wait for one client to read; above it no further request of that client is begun."""
+    inbox_bytes: int = 1 * MIB
+    """Requests read ahead while the outbox is full, so that pings and closes are still seen."""
+    fragment_bytes: int = 256 * KIB
+    """A larger reply is sent in fragments of this size, so that a pong can pass between them."""
+    deflate_bytes: int = 1 * KIB
+    """Smaller replies are not compressed."""
+    deflate_inline_bytes: int = 64 * KIB
+    """Larger replies are compressed in a worker thread."""
+    ping_seconds: float = 30.0
+    """The pause between two pings; who has sent nothing at all by the next one is cut off."""
+    close_seconds: float = 5.0
+    """The time a client has to answer a close."""
+    grace_seconds: float = 10.0
+    """The time that calls in flight have to end when the server stops."""
+    threads: int = 4
+    """Worker threads for calls that would hold everybody else up."""
+    slice_seconds: float = 0.002
+    """The time that one connection's quick calls may take before others have a turn."""
+
+    def bounds(self) -> Bounds:
+        """Return those that the dispatcher keeps."""
+        return Bounds(
+            batch_items=self.batch_items,
+            batch_reply_bytes=self.batch_reply_bytes,
+            batch_seconds=self.batch_seconds,
+            reply_bytes=self.reply_bytes,
+            slice_seconds=self.slice_seconds,
+        )

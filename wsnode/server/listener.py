@@ -1,0 +1,249 @@
+"""Accepts connections, reads the head of each, and hands it to WebSocket or HTTP."""
+
+import errno
+import logging
+import os
+import socket
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import trio
+
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
+from wsnode.server.calls import SlowLane
+from wsnode.server.handshake import refusal, shake_hands
+from wsnode.server.head import NoHeadError, read_head, wants_websocket
+from wsnode.server.http import HttpConnection, Page, Service
+from wsnode.server.limits import Limits
+from wsnode.server.network import Directory, KeyRing, Network, RefusedError
+from wsnode.server.transport import SocketTransport, StreamTransport, Transport, linger, send_all
+from wsnode.server.websocket import WebSocketConnection
+
+BACKLOG = 4096
+ACCEPTS_AT_ONCE = 64
+GOING_AWAY = 1001
+SERVICE_RESTART = 1012
+OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+logger = logging.getLogger("wsnode.server")
+
+
+class Server:
+    """Everything that the connections of one process share."""
+
+    def __init__(
+        self,
+        networks: Sequence[Network],
+        limits: Limits | None = None,
+        *,
+        keys: KeyRing | None,
+        origins: Sequence[str] | None = None,
+        pages: dict[str, Page] | None = None,
+    ) -> None:
+        """Without `keys` any key will do, and none at all on the bare path."""
+        self.limits = limits or Limits()
+        dispatchers = {
+            network.name: Dispatcher(
+                network.registry, network.open_view, bounds=self.limits.bounds(), clock=trio.current_time
+            )
+            for network in networks
+        }
+        hosts = {host: network.name for network in networks for host in network.hosts}
+        self.directory = Directory(dispatchers, hosts, keys)
+        self.lane = SlowLane(self.limits)
+        self.ready = True
+        """What /readyz says; false while draining."""
+        self._origins = origins
+        self._service = Service(
+            self.directory, self.lane, self.limits, {**self._health_pages(), **(pages or {})}, origins
+        )
+        self._alive: dict[WebSocketConnection, float] = {}
+        self.connections = 0
+
+    async def serve_stream(self, stream: trio.abc.Stream) -> None:
+        """Serve one connection on any trio stream, until it ends."""
+        await self.serve_transport(StreamTransport(stream))
+
+    async def serve_transport(self, transport: Transport) -> None:
+        """Serve one connection; no exception leaves it."""
+        self.connections += 1
+        try:
+            await self._serve(transport)
+        except Exception:
+            logger.exception("a connection failed")
+        finally:
+            self.connections -= 1
+            await transport.aclose()
+
+    async def keep_alive(self) -> None:
+        """Ping each WebSocket connection in its turn, for ever."""
+        # All have the same interval, so the order of insertion is the order of what is due.
+        while True:
+            now = trio.current_time()
+            while self._alive and (first := next(iter(self._alive.items())))[1] <= now:
+                connection = first[0]
+                del self._alive[connection]
+                self._alive[connection] = now + self.limits.ping_seconds
+                connection.keep_alive()
+            due = next(iter(self._alive.values()), now + self.limits.ping_seconds)
+            await trio.sleep(max(due - now, 0.05))
+
+    async def drain(self, code: int = GOING_AWAY, reason: str = "the server is stopping") -> None:
+        """Say goodbye to every WebSocket connection; each ends once it has answered or its time is over."""
+        self.ready = False
+        for scope in self._service.idle:
+            scope.cancel()
+        async with trio.open_nursery() as nursery:
+            for connection in list(self._alive):
+                nursery.start_soon(connection.close, code, reason)
+
+    async def _serve(self, transport: Transport) -> None:
+        try:
+            head, rest = await read_head(transport, self.limits)
+        except NoHeadError as error:
+            if error.status is not None:
+                text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
+                answer = refusal(RefusedError(error.status, RpcError(INVALID_REQUEST, text)))
+                await _say(transport, answer, seconds=self.limits.close_seconds)
+            return
+        if wants_websocket(head):
+            await self._serve_websocket(transport, head, rest)
+        else:
+            await HttpConnection(transport, self._service).run(head + rest)
+
+    async def _serve_websocket(self, transport: Transport, head: bytes, rest: bytes) -> None:
+        handshake = shake_hands(head, self.directory, self._origins)
+        entrance, seconds = handshake.entrance, self.limits.close_seconds
+        said = await _say(transport, handshake.answer, seconds=seconds, last=entrance is None)
+        if entrance is None or not said:
+            return
+        session = entrance.dispatcher.session(entrance.caller)
+        connection = WebSocketConnection(transport, session, self.lane, self.limits, handshake.deflate)
+        del head, handshake
+        self._alive[connection] = trio.current_time() + self.limits.ping_seconds
+        try:
+            await connection.run(rest)
+        finally:
+            del self._alive[connection]
+
+    def _health_pages(self) -> dict[str, Page]:
+        def healthy() -> tuple[int, str, bytes]:
+            return 200, "text/plain", b"ok\n"
+
+        def ready() -> tuple[int, str, bytes]:
+            return (200, "text/plain", b"ready\n") if self.ready else (503, "text/plain", b"draining\n")
+
+        return {"/healthz": healthy, "/readyz": ready}
+
+
+async def serve(
+    server: Server,
+    listeners: Sequence[socket.socket],
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning."""
+    stopping = trio.Event()
+    async with trio.open_nursery() as outer:
+        connections = await outer.start(_hold_connections, stopping)
+        try:
+            async with trio.open_nursery() as accepting:
+                accepting.start_soon(server.keep_alive)
+                for listener in listeners:
+                    accepting.start_soon(_accept, server, listener, connections)
+                task_status.started()
+        finally:
+            for listener in listeners:
+                listener.close()
+            with trio.CancelScope(shield=True):
+                await server.drain()
+            connections.cancel_scope.deadline = trio.current_time() + server.limits.close_seconds
+            stopping.set()
+
+
+async def _hold_connections(
+    stopping: trio.Event, *, task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED
+) -> None:
+    # Connections outlive the cancellation of `serve` by the time that their goodbye may take.
+    with trio.CancelScope(shield=True):
+        async with trio.open_nursery() as nursery:
+            task_status.started(nursery)
+            await stopping.wait()
+
+
+async def _accept(server: Server, listener: socket.socket, connections: trio.Nursery) -> None:
+    while True:
+        await trio.lowlevel.wait_readable(listener)
+        for _ in range(ACCEPTS_AT_ONCE):
+            try:
+                connected, _address = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                break
+            except OSError as error:
+                if error.errno not in OUT_OF_FILES:
+                    raise
+                logger.warning("cannot accept: %s", error)
+                await trio.sleep(0.1)
+                break
+            transport = SocketTransport(connected)
+            if server.connections >= server.limits.connections:
+                connections.start_soon(_refuse, transport)
+            else:
+                connections.start_soon(server.serve_transport, transport)
+
+
+async def _refuse(transport: Transport) -> None:
+    error = RpcError(LIMIT_EXCEEDED, "too many connections")
+    await _say(transport, refusal(RefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
+    await transport.aclose()
+
+
+async def _say(transport: Transport, data: bytes, *, seconds: float, last: bool = True) -> bool:
+    """Send `data`, and wait for the end if it was the last; False if the client is gone."""
+    try:
+        await send_all(transport, data, seconds)
+    except trio.BrokenResourceError:
+        return False
+    if last:
+        await linger(transport, seconds)
+    return True
+
+
+def open_tcp(host: str, port: int) -> list[socket.socket]:
+    """Return listening sockets for every address of `host`; port 0 takes a free one.
+
+    Raises:
+        OSError: An address cannot be listened on.
+    """
+    listeners = []
+    for family, kind, protocol, _name, address in socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        listener = socket.socket(family, kind, protocol)
+        listeners.append(listener)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    return listeners
+
+
+def open_unix(path: Path) -> socket.socket:
+    """Return a listening Unix socket at `path`, in the place of one that nobody listens on.
+
+    Raises:
+        OSError: The path cannot be listened on, or is no socket, or is in use.
+    """
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if path.exists() and stat.S_ISSOCK(os.stat(path).st_mode) and listener.connect_ex(str(path)) != 0:
+        path.unlink()
+    listener.close()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen(BACKLOG)
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,124 @@
+"""Who may ask for what: the networks by host, the keys, and the paths."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.messages import View
+from wsnode.jsonrpc.registry import Registry
+
+_PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?")
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a call comes from, as the views and handlers of a network see it."""
+
+    network: str
+    key_name: str | None
+    """The name of the key, never the key; nothing where no key is asked for."""
+    open_path: bool = False
+    """Whether the bare path was used."""
+
+    @property
+    def service_form(self) -> bool:
+        """Tell whether replies take the service specification's form, or the node's plain one."""
+        return not self.open_path
+
+
+class KeyRing(Protocol):
+    """The keys that may be used."""
+
+    def lookup(self, key: str) -> str | None:
+        """Return the name of `key`, or nothing if it is unknown."""
+        ...
+
+
+class Network(msgspec.Struct, frozen=True):
+    """One network: its methods and the way into its chain; without hosts it serves every host."""
+
+    name: str
+    registry: Registry
+    open_view: Callable[[Any], View]
+    hosts: Sequence[str] = ()
+
+
+class RefusedError(Exception):
+    """A handshake or HTTP request that is answered with `status` and a JSON-RPC error."""
+
+    def __init__(self, status: int, error: RpcError, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, error)
+        self.status = status
+        self.error = error
+        self.headers = dict(headers or {})
+
+
+class Entrance(msgspec.Struct, frozen=True):
+    """What a path and a host lead to."""
+
+    dispatcher: Dispatcher
+    caller: Caller
+
+
+class Directory:
+    """Resolves host and path to a network and a caller."""
+
+    def __init__(
+        self, networks: Mapping[str, Dispatcher], hosts: Mapping[str, str], keys: KeyRing | None
+    ) -> None:
+        """`networks` by name, `hosts` to names; without `keys` any key and the bare path will do."""
+        self._networks = networks
+        self._hosts = {host.lower(): name for host, name in hosts.items()}
+        self._keys = keys
+
+    def enter(self, host: str, target: str, *, socket: bool) -> Entrance:
+        """Return where a request for `target` on `host` goes.
+
+        Raises:
+            RefusedError: Nowhere.
+        """
+        path = target.partition("?")[0]
+        name = self._network_of(host)
+        if path == "/" and self._keys is None:
+            return Entrance(self._networks[name], Caller(network=name, key_name=None, open_path=True))
+        match = _PATH.fullmatch(path)
+        if match is None:
+            raise RefusedError(404, RpcError(INVALID_REQUEST, "not found"))
+        caller = Caller(network=name, key_name=self._name_of(match["key"] or ""))
+        if bool(match["socket"]) != socket:
+            raise _wrong_way(socket=socket)
+        return Entrance(self._networks[name], caller)
+
+    def _network_of(self, host: str) -> str:
+        if len(self._networks) == 1:
+            return next(iter(self._networks))
+        name = self._hosts.get(_without_port(host).lower())
+        if name is None:
+            raise RefusedError(404, RpcError(INVALID_REQUEST, "unknown host"))
+        return name
+
+    def _name_of(self, key: str) -> str | None:
+        if self._keys is None:
+            return None
+        if not key:
+            raise RefusedError(401, RpcError(INVALID_REQUEST, "an API key is required in the URL"))
+        name = self._keys.lookup(key)
+        if name is None:
+            raise RefusedError(401, RpcError(INVALID_REQUEST, "invalid API key"))
+        return name
+
+
+def _wrong_way(*, socket: bool) -> RefusedError:
+    if socket:
+        return RefusedError(
+            404, RpcError(INVALID_REQUEST, "WebSocket connections are made to /ws/v3/<API_KEY>")
+        )
+    error = RpcError(INVALID_REQUEST, "this path needs a WebSocket upgrade")
+    return RefusedError(426, error, {"Upgrade": "websocket", "Connection": "Upgrade"})
+
+
+def _without_port(host: str) -> str:
+    return host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]

@@ -1,0 +1,141 @@
+"""What is to be sent on one connection, in order, and with pings and pongs ahead of what waits."""
+
+from collections import deque
+
+import trio
+
+from wsnode.server.frames import text_frame
+from wsnode.server.transport import Transport
+
+
+class LargeReply:
+    """A reply that is sent in fragments, each made when its turn comes."""
+
+    __slots__ = ("_compressed", "_fragment_bytes", "_payload", "_position")
+
+    def __init__(self, payload: bytes, fragment_bytes: int, *, compressed: bool) -> None:
+        self._compressed = compressed
+        self._payload = memoryview(payload)
+        self._fragment_bytes = fragment_bytes
+        self._position = 0
+
+    @property
+    def size(self) -> int:
+        """Return the size of the message."""
+        return len(self._payload)
+
+    def next_frame(self) -> tuple[bytes, bool]:
+        """Return the next fragment, and whether it is the last."""
+        start = self._position
+        self._position = stop = start + self._fragment_bytes
+        last = stop >= len(self._payload)
+        part = self._payload[start:stop]
+        return text_frame(part, continued=start > 0, final=last, compressed=self._compressed), last
+
+
+class Outbox:
+    """Frames on their way out: sent at once when nothing waits, else by `drain`."""
+
+    __slots__ = (
+        "_current",
+        "_limit",
+        "_room",
+        "_transport",
+        "_urgent",
+        "_waiting",
+        "progressed",
+        "waiting_bytes",
+    )
+
+    def __init__(self, transport: Transport, limit: int) -> None:
+        self._transport = transport
+        self._limit = limit
+        # Idle connections are many, so nothing is kept for what most of them never need.
+        self._waiting: deque[bytes | LargeReply] | None = None
+        self._urgent: deque[bytes] | None = None
+        self._current: memoryview | None = None
+        self._room: trio.Event | None = None
+        self.waiting_bytes = 0
+        """How much has been put here and not been sent."""
+        self.progressed = False
+        """Whether anything was sent since somebody last set this to False."""
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the client should read before it is given more."""
+        return self.waiting_bytes > self._limit
+
+    def send(self, frames: bytes) -> bool:
+        """Send whole frames after all that waits; True when someone must call `drain`.
+
+        Raises:
+            trio.BrokenResourceError: The other side is gone.
+        """
+        if self._waiting is None:
+            if (sent := self._transport.send_nowait(frames)) == len(frames):
+                return False
+            self._waiting = deque()
+            self._current = memoryview(frames)[sent:]
+            self.waiting_bytes += len(frames) - sent
+            return True
+        self._waiting.append(frames)
+        self.waiting_bytes += len(frames)
+        return False
+
+    def send_large(self, reply: LargeReply) -> bool:
+        """Send a text message in fragments; True when someone must call `drain`."""
+        idle = self._waiting is None
+        if self._waiting is None:
+            self._waiting = deque()
+        self._waiting.append(reply)
+        self.waiting_bytes += reply.size
+        return idle
+
+    def send_urgent(self, frame: bytes) -> bool:
+        """Send a control frame ahead of what waits; True when someone must call `drain`."""
+        if self._waiting is None:
+            return self.send(frame)
+        if self._urgent is None:
+            self._urgent = deque()
+        self._urgent.append(frame)
+        self.waiting_bytes += len(frame)
+        return False
+
+    async def drain(self) -> None:
+        """Send what waits, until nothing does.
+
+        Raises:
+            trio.BrokenResourceError: The other side is gone.
+        """
+        while (current := self._current or self._next()) is not None:
+            self._current = current
+            sent = await self._transport.send_some(current)
+            self._current = current[sent:] if sent < len(current) else None
+            self.waiting_bytes -= sent
+            self.progressed = True
+            if self._room is not None and not self.is_full:
+                self._room.set()
+                self._room = None
+        self._waiting = self._urgent = None
+        self.waiting_bytes = 0
+
+    async def wait_room(self) -> None:
+        """Wait until the outbox is not full."""
+        while self.is_full:
+            if self._room is None:
+                self._room = trio.Event()
+            await self._room.wait()
+
+    def _next(self) -> memoryview | None:
+        if self._urgent:
+            return memoryview(self._urgent.popleft())
+        if not self._waiting:
+            return None
+        first = self._waiting[0]
+        if isinstance(first, bytes):
+            self._waiting.popleft()
+            return memoryview(first)
+        frame, last = first.next_frame()
+        if last:
+            self._waiting.popleft()
+        return memoryview(frame)

@@ -1,0 +1,270 @@
+"""One WebSocket connection: bursts of messages in, replies out, slow calls beside it.
+
+The reader never waits for a call. Quick calls are answered in its turn, all replies of a burst in one send;
+slow ones become tasks of the connection's nursery, and end with it.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import trio
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.frames import CloseCode
+from websockets.protocol import SEND_EOF
+
+from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded
+from wsnode.jsonrpc.messages import Pending
+from wsnode.server.calls import SlowLane
+from wsnode.server.deflate import compress
+from wsnode.server.frames import CLOSE_WHOLE, PING, SHORT_HEADS, Framing, frame_head, text_frame
+from wsnode.server.limits import Limits
+from wsnode.server.outbox import LargeReply, Outbox
+from wsnode.server.transport import Transport, linger
+
+logger = logging.getLogger("wsnode.server")
+
+TURN_BYTES = 256 * 1024
+"""Replies that one turn may make before others have theirs."""
+
+
+class WebSocketConnection:
+    """An open connection, from the handshake to the close."""
+
+    __slots__ = (
+        "_backlog",
+        "_calls",
+        "_deflate",
+        "_ended",
+        "_framing",
+        "_idle",
+        "_lane",
+        "_limits",
+        "_nursery",
+        "_outbox",
+        "_said_goodbye",
+        "_session",
+        "_transport",
+    )
+
+    def __init__(
+        self,
+        transport: Transport,
+        session: Session,
+        lane: SlowLane,
+        limits: Limits,
+        deflate: PerMessageDeflate | None = None,
+    ) -> None:
+        self._transport = transport
+        self._session = session
+        self._lane = lane
+        self._limits = limits
+        self._deflate = deflate
+        self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
+        self._outbox = Outbox(transport, limits.outbox_bytes)
+        self._backlog: list[bytes] = []
+        """Messages that wait for room in the outbox."""
+        self._calls: set[trio.CancelScope] = set()
+        self._nursery: trio.Nursery | None = None
+        self._idle: trio.Event | None = None
+        self._said_goodbye = False
+        self._ended = False
+
+    async def run(self, early: bytes) -> None:
+        """Serve until either side closes; `early` came behind the handshake."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            try:
+                await self._read(early)
+            except Exception:
+                logger.exception("a connection of %s failed", self._session.caller)
+                self._framing.close(CloseCode.INTERNAL_ERROR)
+                self._post_control()
+                self._ended = True
+            for scope in self._calls:
+                scope.cancel()
+            self._end_within(self._limits.close_seconds if self._ended else 0)
+        if self._ended:
+            await linger(self._transport, self._limits.close_seconds)
+
+    def keep_alive(self) -> None:
+        """Send a ping; cut off a client that has not given a sign since the last one."""
+        if not (self._framing.heard or self._outbox.progressed):
+            self._end_within(0)
+            return
+        self._framing.heard = self._outbox.progressed = False
+        if not self._framing.closed:
+            self._post_urgent(PING)
+
+    async def close(self, code: int, reason: str) -> None:
+        """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
+        with trio.move_on_after(self._limits.grace_seconds):
+            while self._calls:
+                self._idle = trio.Event()
+                await self._idle.wait()
+        self._framing.close(code, reason)
+        self._post_control()
+        self._end_within(self._limits.close_seconds)
+
+    async def _read(self, data: bytes) -> None:
+        framing, receive = self._framing, self._transport.receive
+        while True:
+            if data:
+                messages = framing.receive(data)
+                if messages or self._backlog:
+                    await self._answer(messages)
+                if framing.writes:
+                    self._post_control()
+            if self._ended:
+                return
+            data = await receive()
+            if not data:
+                framing.receive_eof()
+                return
+
+    async def _answer(self, messages: list[bytes]) -> None:
+        backlog = self._backlog
+        if not backlog and not self._outbox.is_full:
+            backlog = self._backlog = self._take_turn(messages)
+            while backlog and not self._outbox.is_full:
+                await trio.lowlevel.checkpoint()
+                backlog = self._backlog = self._take_turn(backlog)
+        else:
+            backlog += messages
+        # Beyond its share nothing is read ahead; only the client can change that, by reading.
+        while sum(map(len, self._backlog)) > self._limits.inbox_bytes:
+            await self._outbox.wait_room()
+            await trio.lowlevel.checkpoint()
+
+    def _take_turn(self, messages: list[bytes]) -> list[bytes]:
+        """Answer messages for the time of one turn, and return those that are left."""
+        session, limits = self._session, self._limits
+        receive = session.receive
+        largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
+        pieces: list[bytes] = []
+        size, count = 0, 0
+        deadline = time.perf_counter() + limits.slice_seconds
+        session.refusal = too_many_calls() if self._is_full else None
+        for text in messages:
+            count += 1
+            answer = receive(text)
+            if answer is None:
+                continue
+            if isinstance(answer, Pending):
+                self._begin(answer)
+                continue
+            length = len(answer)
+            if length < 126:
+                pieces += (SHORT_HEADS[length], answer)
+            elif length <= largest:
+                pieces += (frame_head(length), answer)
+            else:
+                if pieces:
+                    self._post(b"".join(pieces))
+                    pieces = []
+                self._post_reply(answer)
+            size += length
+            if size > TURN_BYTES or (not count & 7 and time.perf_counter() > deadline):
+                break
+        session.end_turn()
+        if pieces:
+            self._post(b"".join(pieces))
+        return messages[count:]
+
+    @property
+    def _is_full(self) -> bool:
+        return self._lane.is_full or len(self._calls) >= self._limits.calls_per_connection
+
+    def _begin(self, pending: Pending) -> None:
+        scope = trio.CancelScope()
+        self._calls.add(scope)
+        self._session.eager = False
+        if self._is_full:
+            self._session.refusal = too_many_calls()
+        self._start(self._finish, pending, scope)
+
+    async def _finish(self, pending: Pending, scope: trio.CancelScope) -> None:
+        reply = None
+        try:
+            with scope:
+                reply = await self._lane.finish(pending, self, self._outbox.wait_room)
+        finally:
+            self._calls.discard(scope)
+            if not self._calls:
+                self._session.eager = True
+                if self._idle is not None:
+                    self._idle.set()
+        if reply is not None:
+            self._post_reply(reply)
+
+    def _post_reply(self, reply: bytes) -> None:
+        size = len(reply)
+        if self._deflate is None or size < self._limits.deflate_bytes:
+            self._post_message(reply)
+        elif size <= self._limits.deflate_inline_bytes:
+            self._post_message(compress(reply, self._deflate), compressed=True)
+        else:
+            self._start(self._post_compressed, reply, self._deflate)
+
+    async def _post_compressed(self, reply: bytes, deflate: PerMessageDeflate) -> None:
+        payload = await self._lane.workers.run(self, lambda _cancel: compress(reply, deflate))
+        self._post_message(payload, compressed=True)
+
+    def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
+        if self._said_goodbye:
+            return
+        if len(payload) > self._limits.fragment_bytes:
+            reply = LargeReply(payload, self._limits.fragment_bytes, compressed=compressed)
+            self._drain_if(self._outbox.send_large(reply))
+        else:
+            self._post(text_frame(payload, compressed=compressed))
+
+    def _post_control(self) -> None:
+        writes, self._framing.writes = self._framing.writes, []
+        for frame in writes:
+            if frame == SEND_EOF:
+                self._ended = True
+            elif frame[0] == CLOSE_WHOLE:
+                # Behind all replies, for nothing may follow it.
+                self._said_goodbye = True
+                self._post(frame)
+            else:
+                self._post_urgent(frame)
+
+    def _post_urgent(self, frame: bytes) -> None:
+        try:
+            self._drain_if(self._outbox.send_urgent(frame))
+        except trio.BrokenResourceError:
+            self._end_within(0)
+
+    def _post(self, frames: bytes) -> None:
+        try:
+            self._drain_if(self._outbox.send(frames))
+        except trio.BrokenResourceError:
+            self._end_within(0)
+
+    def _drain_if(self, waiting: bool) -> None:
+        if waiting:
+            self._start(self._drain)
+
+    async def _drain(self) -> None:
+        try:
+            await self._outbox.drain()
+        except trio.BrokenResourceError:
+            self._end_within(0)
+
+    def _start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        if self._nursery is not None:
+            self._nursery.start_soon(function, *arguments)
+
+    def _end_within(self, seconds: float) -> None:
+        if self._nursery is not None:
+            scope = self._nursery.cancel_scope
+            scope.deadline = min(scope.deadline, trio.current_time() + seconds)
+
+
+def too_many_calls() -> RpcError:
+    """Return what a slow call is told when no more can be in flight."""
+    return limit_exceeded("too many calls in flight")

@@ -1,0 +1,53 @@
+"""A bounded pool of threads for work that holds nobody up: it releases the GIL or must not stop the loop."""
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+import outcome
+import trio
+
+from wsnode.jsonrpc.messages import CancelToken
+from wsnode.server.fair import FairLimiter
+
+T = TypeVar("T")
+
+
+class WorkerPool:
+    """Runs functions in threads, as many at once as it has, shared fairly among the keys that ask."""
+
+    def __init__(self, threads: int) -> None:
+        self._limiter = FairLimiter(threads)
+
+    @property
+    def waiting(self) -> int:
+        """Return how many functions wait for a thread."""
+        return self._limiter.waiting
+
+    async def run(self, key: Hashable, function: Callable[[CancelToken], T]) -> T:
+        """Return `function(token)`. A cancellation sets the token and waits until the function has ended.
+
+        The function may be reading from what the caller closes afterwards, so it is never left behind.
+        """
+        await self._limiter.acquire(key)
+        try:
+            return await _run_in_thread(function)
+        finally:
+            self._limiter.release()
+
+
+async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
+    token = CancelToken()
+    task = trio.lowlevel.current_task()
+    loop = trio.lowlevel.current_trio_token()
+
+    def deliver(result: outcome.Outcome[T]) -> None:
+        loop.run_sync_soon(trio.lowlevel.reschedule, task, result)
+
+    def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+        token.set()
+        return trio.lowlevel.Abort.FAILED
+
+    trio.lowlevel.start_thread_soon(lambda: function(token), deliver, "wsnode worker")
+    result: T = await trio.lowlevel.wait_task_rescheduled(abort)
+    await trio.lowlevel.checkpoint_if_cancelled()
+    return result
