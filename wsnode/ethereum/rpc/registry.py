@@ -4,7 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.rpc import blocks, calls, fee_history, fees, logs, node, state, transactions
+from wsnode.ethereum.rpc import (
+    blocks,
+    calls,
+    fee_history,
+    fees,
+    fork_configuration,
+    logs,
+    node,
+    raw,
+    state,
+    storage_values,
+    transactions,
+)
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.registry import Registry
 
@@ -22,4 +34,7 @@ def build_registry(chain: Chain, unavailable: Mapping[str, Any] | None = None) -
     logs.add_methods(registry)
     fees.add_methods(registry)
     fee_history.add_methods(registry, pending)
+    storage_values.add_methods(registry)
+    raw.add_methods(registry, block_methods)
+    fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     return registry

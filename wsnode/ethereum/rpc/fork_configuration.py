@@ -1,0 +1,163 @@
+"""eth_config and eth_capabilities: which rules are in force, and what is stored."""
+
+import zlib
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ChainSpec
+from wsnode.jsonrpc.registry import Registry
+
+BY_BLOCK: Final = (
+    "homesteadBlock",
+    "daoForkBlock",
+    "eip150Block",
+    "eip155Block",
+    "eip158Block",
+    "byzantiumBlock",
+    "constantinopleBlock",
+    "petersburgBlock",
+    "istanbulBlock",
+    "muirGlacierBlock",
+    "berlinBlock",
+    "londonBlock",
+    "arrowGlacierBlock",
+    "grayGlacierBlock",
+    "mergeNetsplitBlock",
+)
+BY_TIME: Final = (
+    "shanghaiTime",
+    "cancunTime",
+    "pragueTime",
+    "osakaTime",
+    "bpo1Time",
+    "bpo2Time",
+    "bpo3Time",
+    "bpo4Time",
+    "bpo5Time",
+)
+
+# The names are those of EIP-7910's table; the address is the precompile's number.
+_PRECOMPILES: Final = {
+    "ECREC": 1,
+    "SHA256": 2,
+    "RIPEMD160": 3,
+    "ID": 4,
+    "MODEXP": 5,
+    "BN254_ADD": 6,
+    "BN254_MUL": 7,
+    "BN254_PAIRING": 8,
+    "BLAKE2F": 9,
+}
+_CANCUN_PRECOMPILES: Final = {"KZG_POINT_EVALUATION": 10}
+_PRAGUE_PRECOMPILES: Final = {
+    "BLS12_G1ADD": 11,
+    "BLS12_G1MSM": 12,
+    "BLS12_G2ADD": 13,
+    "BLS12_G2MSM": 14,
+    "BLS12_PAIRING_CHECK": 15,
+    "BLS12_MAP_FP_TO_G1": 16,
+    "BLS12_MAP_FP2_TO_G2": 17,
+}
+_OSAKA_PRECOMPILES: Final = {"P256VERIFY": 256}
+_BEACON_ROOTS: Final = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"
+_PRAGUE_CONTRACTS: Final = {
+    "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS": "0x0000bbddc7ce488642fb579f8b00f3a590007251",
+    "HISTORY_STORAGE_ADDRESS": "0x0000f90827f1c53a10cb7a02335b175320002935",
+    "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS": "0x00000961ef480eb55e80d19ad83579a64c007002",
+}
+
+
+class ForkConfiguration:
+    """A chain's forks as its genesis names them."""
+
+    def __init__(self, genesis: bytes, spec: ChainSpec) -> None:
+        content: dict[str, Any] = msgspec.json.decode(genesis)
+        self._config: dict[str, Any] = content["config"]
+        self._genesis_time = int(str(content.get("timestamp", "0x0")), 0)
+        self._spec = spec
+
+    def config(self, view: Snapshot) -> dict[str, Any]:
+        """Return the rules in force at the head, the next ones and the last ones known (EIP-7910)."""
+        header = view.header(view.head)
+        assert header is not None
+        now = header_fields(header).timestamp
+        times = sorted({time for name in BY_TIME if (time := self._activation(name)) is not None})
+        past, future = [time for time in times if time <= now], [time for time in times if time > now]
+        return {
+            "current": self._rules(past[-1]) if past else None,
+            "next": self._rules(future[0]) if future else None,
+            "last": self._rules(future[-1]) if future else None,
+        }
+
+    def _rules(self, time: int) -> dict[str, Any]:
+        return {
+            "activationTime": 0 if time <= self._genesis_time else time,
+            "blobSchedule": self._blob_schedule(time),
+            "chainId": hex(self._spec.chain_id),
+            "forkId": f"0x{self.fork_id(time):08x}",
+            "precompiles": self._precompiles(time),
+            "systemContracts": self._system_contracts(time),
+        }
+
+    def fork_id(self, time: int) -> int:
+        """Return the checksum of the genesis hash and the forks up to `time`, all block forks among them."""
+        blocks = {number for name in BY_BLOCK if (number := self._activation(name))}
+        times = {
+            number
+            for name in BY_TIME
+            if (number := self._activation(name)) is not None and self._genesis_time < number <= time
+        }
+        checksum = zlib.crc32(self._spec.genesis_hash)
+        for fork in sorted(blocks) + sorted(times):
+            checksum = zlib.crc32(fork.to_bytes(8, "big"), checksum)
+        return checksum
+
+    def _blob_schedule(self, time: int) -> dict[str, int] | None:
+        parameters = self._spec.blob_parameters(time)
+        names = ("target", "max", "baseFeeUpdateFraction")
+        return None if parameters is None else dict(zip(names, parameters, strict=True))
+
+    def _precompiles(self, time: int) -> dict[str, str]:
+        numbers = dict(_PRECOMPILES)
+        for fork, added in (
+            ("cancunTime", _CANCUN_PRECOMPILES),
+            ("pragueTime", _PRAGUE_PRECOMPILES),
+            ("osakaTime", _OSAKA_PRECOMPILES),
+        ):
+            if self._active(fork, time):
+                numbers |= added
+        return {name: f"0x{number:040x}" for name, number in sorted(numbers.items())}
+
+    def _system_contracts(self, time: int) -> dict[str, str]:
+        contracts = {"BEACON_ROOTS_ADDRESS": _BEACON_ROOTS} if self._active("cancunTime", time) else {}
+        if self._active("pragueTime", time):
+            deposit = str(self._config.get("depositContractAddress", f"0x{0:040x}"))
+            contracts |= {"DEPOSIT_CONTRACT_ADDRESS": deposit.lower(), **_PRAGUE_CONTRACTS}
+        return dict(sorted(contracts.items()))
+
+    def _active(self, fork: str, time: int) -> bool:
+        activation = self._activation(fork)
+        return activation is not None and activation <= time
+
+    def _activation(self, fork: str) -> int | None:
+        activation = self._config.get(fork)
+        return None if activation is None else int(str(activation), 0)
+
+
+def capabilities(view: Snapshot) -> dict[str, Any]:
+    """Return the head and from which block on each kind of data is stored; nothing is ever deleted."""
+    stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": None}
+    return {
+        "head": {"number": hex(view.head), "hash": f"0x{view.head_hash.hex()}"},
+        **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks"), stored),
+        "stateproofs": {"disabled": True, "oldestBlock": None},
+    }
+
+
+def add_methods(registry: Registry, genesis: bytes, spec: ChainSpec) -> None:
+    """Register this module's methods."""
+    registry.method("eth_config")(ForkConfiguration(genesis, spec).config)
+    registry.method("eth_capabilities")(capabilities)

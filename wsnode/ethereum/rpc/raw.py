@@ -1,0 +1,132 @@
+"""debug_getRaw…: headers, blocks, transactions and receipts in the form that consensus hashes."""
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.rows import block_rlp
+from wsnode.ethereum.rpc.answers import NULL, data
+from wsnode.ethereum.rpc.blocks import Blocks, HashParameters
+from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, rows
+from wsnode.ethereum.rpc.parameters import BlockParameter
+from wsnode.ethereum.rpc.transactions import BlockParameters, get_block_receipts
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.registry import Registry
+
+Item: TypeAlias = "bytes | list[Item]"
+
+LIST = 0xC0
+STRING = 0x80
+SHORT = 55
+
+
+class Raw:
+    """The methods; the block to come has a raw form too."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+
+    def get_raw_block(self, view: Snapshot, params: BlockParameters) -> bytes:
+        """Return a block's RLP, null beyond the head."""
+        found = self._rows(view, params.block, "block")
+        return NULL if found is None else data(block_rlp(*found))
+
+    def get_raw_header(self, view: Snapshot, params: BlockParameters) -> bytes:
+        """Return a header's RLP, null beyond the head."""
+        found = self._rows(view, params.block, "header")
+        return NULL if found is None else data(_items(block_rlp(*found))[0])
+
+    def _rows(self, view: Snapshot, block: BlockParameter, name: str) -> Rows | None:
+        if block.number is not None:
+            return self._blocks.rows_of(view, block.number)
+        assert block.hash is not None
+        found = hashed_rows(view, block.hash)
+        if found is None:
+            raise server_error(f"{name} #{list(block.hash)} not found".replace(",", ""))
+        return found
+
+
+def get_raw_transaction(view: Snapshot, params: HashParameters) -> bytes:
+    """Return a signed transaction as it is sent, null when unknown."""
+    place = view.transaction(params.hash)
+    found = None if place is None else rows(view, place[0])
+    if place is None or found is None:
+        return NULL
+    transaction = _items(_items(block_rlp(*found))[1])[place[1]]
+    # A typed transaction lies in the block as a string, a legacy one as a list.
+    start = 0 if transaction[0] >= LIST else _content(transaction, 0)[0]
+    return data(transaction[start:])
+
+
+def get_raw_receipts(view: Snapshot, params: BlockParameters) -> list[str] | bytes:
+    """Return a block's receipts, each encoded by itself; null beyond the head, none for an unknown hash."""
+    receipts = msgspec.json.decode(get_block_receipts(view, params))
+    if receipts is None:
+        return NULL if params.block.hash is None else b"[]"
+    return [f"0x{_encode_receipt(receipt).hex()}" for receipt in receipts]
+
+
+def _encode_receipt(receipt: dict[str, Any]) -> bytes:
+    outcome = _bytes(receipt["root"]) if "root" in receipt else _number(receipt["status"])
+    logs: list[Item] = [
+        [_bytes(log["address"]), list(map(_bytes, log["topics"])), _bytes(log["data"])]
+        for log in receipt["logs"]
+    ]
+    content = encode([outcome, _number(receipt["cumulativeGasUsed"]), _bytes(receipt["logsBloom"]), logs])
+    return _number(receipt["type"]) + content
+
+
+def encode(item: Item) -> bytes:
+    """Return an item's RLP."""
+    if isinstance(item, list):
+        return _with_length(b"".join(map(encode, item)), LIST)
+    return item if len(item) == 1 and item[0] < STRING else _with_length(item, STRING)
+
+
+def _with_length(content: bytes, kind: int) -> bytes:
+    if len(content) <= SHORT:
+        return bytes((kind + len(content),)) + content
+    size = _number(hex(len(content)))
+    return bytes((kind + SHORT + len(size),)) + size + content
+
+
+def _items(encoded: bytes) -> list[bytes]:
+    """Return the encoded items of an encoded list."""
+    position, length = _content(encoded, 0)
+    end, items = position + length, []
+    while position < end:
+        start, length = _content(encoded, position)
+        items.append(encoded[position : start + length])
+        position = start + length
+    return items
+
+
+def _content(encoded: bytes, position: int) -> tuple[int, int]:
+    """Return where the content of the item at `position` begins and how long it is."""
+    first = encoded[position]
+    if first < STRING:
+        return position, 1
+    short = first - (LIST if first >= LIST else STRING)
+    if short <= SHORT:
+        return position + 1, short
+    start = position + 1 + short - SHORT
+    return start, int.from_bytes(encoded[position + 1 : start], "big")
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text[2:])
+
+
+def _number(text: str) -> bytes:
+    number = int(text, 16)
+    return number.to_bytes((number.bit_length() + 7) // 8, "big")
+
+
+def add_methods(registry: Registry, blocks: Blocks) -> None:
+    """Register this module's methods."""
+    raw = Raw(blocks)
+    registry.method("debug_getRawBlock")(raw.get_raw_block)
+    registry.method("debug_getRawHeader")(raw.get_raw_header)
+    registry.method("debug_getRawReceipts")(get_raw_receipts)
+    registry.method("debug_getRawTransaction")(get_raw_transaction)
