@@ -1,1 +1,32 @@
 //! The state store: accounts, storage, code and their history in LMDB.
+//!
+//! One history table a kind: the value after block n is the row with the greatest key not above n. Trie
+//! nodes are those of the head. One process writes, others read what it committed.
+
+mod account;
+mod changes;
+mod code;
+mod commit;
+mod delta;
+mod environment;
+mod error;
+mod hashes;
+mod history;
+mod keys;
+mod overlay;
+mod proof;
+mod store;
+mod tables;
+mod unwind;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use account::Account;
+pub use commit::GenesisAccount;
+pub use error::StateError;
+pub use proof::{AccountProof, SlotProof};
+pub use store::StateStore;
+pub use tables::Head;
+pub use view::{HistoryView, LatestView};

@@ -1,0 +1,116 @@
+//! An account's flat state and its row.
+
+use super::StateError;
+use crate::trie::Fate;
+use alloy_primitives::{B256, U256};
+use alloy_trie::KECCAK_EMPTY;
+use revm::state::AccountInfo;
+
+/// What an account is apart from its storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    pub nonce: u64,
+    pub balance: U256,
+    pub code_hash: B256,
+}
+
+/// Set in a row's first byte when the code hash follows; the other bits count the nonce's bytes.
+const HAS_CODE: u8 = 0x80;
+
+impl Account {
+    /// The row: first byte, nonce, balance, code hash if there is code; numbers without leading zeros.
+    pub(super) fn encode(&self, row: &mut Vec<u8>) {
+        let nonce = self.nonce.to_be_bytes();
+        let nonce = &nonce[self.nonce.leading_zeros() as usize / 8..];
+        let has_code = self.code_hash != KECCAK_EMPTY;
+        row.push(nonce.len() as u8 | if has_code { HAS_CODE } else { 0 });
+        row.extend_from_slice(nonce);
+        encode_value(&self.balance, row);
+        if has_code {
+            row.extend_from_slice(self.code_hash.as_slice());
+        }
+    }
+
+    /// The account that `row` holds; the empty row says that there is none.
+    pub(super) fn decode(row: &[u8]) -> Result<Option<Self>, StateError> {
+        let Some((first, rest)) = row.split_first() else {
+            return Ok(None);
+        };
+        let corrupt = || StateError::Corrupt(format!("account row of {} bytes", row.len()));
+        let nonce_length = usize::from(first & !HAS_CODE);
+        let (nonce, rest) = rest.split_at_checked(nonce_length).ok_or_else(corrupt)?;
+        let code_length = if first & HAS_CODE != 0 { 32 } else { 0 };
+        let balance_length = rest.len().checked_sub(code_length).ok_or_else(corrupt)?;
+        let (balance, code_hash) = rest.split_at(balance_length);
+        Ok(Some(Self {
+            nonce: U256::try_from_be_slice(nonce)
+                .and_then(|nonce| nonce.try_into().ok())
+                .ok_or_else(corrupt)?,
+            balance: U256::try_from_be_slice(balance).ok_or_else(corrupt)?,
+            code_hash: if code_length == 0 {
+                KECCAK_EMPTY
+            } else {
+                B256::from_slice(code_hash)
+            },
+        }))
+    }
+
+    /// What the trie is told of the account.
+    pub(super) fn fate(account: Option<Self>) -> Fate {
+        let set = |Self {
+                       nonce,
+                       balance,
+                       code_hash,
+                   }| Fate::Set {
+            nonce,
+            balance,
+            code_hash,
+        };
+        account.map_or(Fate::Removed, set)
+    }
+}
+
+/// Append `value` without its leading zeros.
+pub(super) fn encode_value(value: &U256, row: &mut Vec<u8>) {
+    let bytes = value.to_be_bytes::<32>();
+    row.extend_from_slice(&bytes[value.leading_zeros() / 8..]);
+}
+
+/// The value that `row` holds.
+pub(super) fn decode_value(row: &[u8]) -> Result<U256, StateError> {
+    U256::try_from_be_slice(row)
+        .ok_or_else(|| StateError::Corrupt(format!("storage row of {} bytes", row.len())))
+}
+
+impl From<&AccountInfo> for Account {
+    fn from(info: &AccountInfo) -> Self {
+        let code_hash = if info.code_hash.is_zero() {
+            KECCAK_EMPTY
+        } else {
+            info.code_hash
+        };
+        Self {
+            nonce: info.nonce,
+            balance: info.balance,
+            code_hash,
+        }
+    }
+}
+
+impl From<Account> for AccountInfo {
+    fn from(account: Account) -> Self {
+        let Account {
+            nonce,
+            balance,
+            code_hash,
+        } = account;
+        // Without `code: None` revm takes the account's code to be empty.
+        Self {
+            nonce,
+            balance,
+            code_hash,
+            code: None,
+            ..Self::default()
+        }
+    }
+}

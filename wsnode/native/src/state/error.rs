@@ -1,0 +1,42 @@
+//! The ways in which the state store fails.
+
+use crate::trie::TrieError;
+use alloy_primitives::B256;
+use revm::database_interface::DBErrorMarker;
+
+/// Why the state cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("state store: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("state store: {0}")]
+    Lmdb(#[from] heed::Error),
+    #[error("state store: {0}")]
+    Trie(#[from] TrieError),
+    #[error("state store has the unknown schema version {found}")]
+    UnknownSchema { found: u32 },
+    #[error("state store belongs to another chain: genesis {found}, expected {expected}")]
+    OtherGenesis { expected: B256, found: B256 },
+    #[error("state store holds no state yet")]
+    NotInitialised,
+    #[error("no state of block {requested}: stored are blocks {earliest} to {latest}")]
+    NoHistory {
+        requested: u64,
+        earliest: u64,
+        latest: u64,
+    },
+    #[error("state store is corrupt: {0}")]
+    Corrupt(String),
+    #[error("state root of block {number}: expected {expected}, got {found}")]
+    RootMismatch {
+        number: u64,
+        expected: B256,
+        found: B256,
+    },
+    #[error("block {found} does not follow the head {head}")]
+    NotNext { head: u64, found: u64 },
+    #[error("blocks up to {head} are not committed yet")]
+    Uncommitted { head: u64 },
+}
+
+impl DBErrorMarker for StateError {}

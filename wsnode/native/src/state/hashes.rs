@@ -1,0 +1,59 @@
+//! Hashes of addresses and slots, remembered while they are few; most blocks touch the same ones.
+
+use super::account::Account;
+use super::delta::{AccountDelta, Delta};
+use crate::trie::{AccountChange, Fate};
+use alloy_primitives::map::{AddressMap, HashMap};
+use alloy_primitives::{keccak256, Address, B256, U256};
+
+/// Entries of each map before it is emptied.
+const KEPT: usize = 1 << 17;
+
+/// Keccak-256 of addresses and slots.
+#[derive(Debug, Default)]
+pub(super) struct Hashes {
+    addresses: AddressMap<B256>,
+    slots: HashMap<U256, B256>,
+}
+
+impl Hashes {
+    /// `delta` in the terms of the tries.
+    pub(super) fn changes<'d>(
+        &'d mut self,
+        delta: &'d Delta,
+    ) -> impl Iterator<Item = AccountChange> + 'd {
+        delta.accounts.iter().map(|account| self.change(account))
+    }
+
+    fn change(&mut self, delta: &AccountDelta) -> AccountChange {
+        AccountChange {
+            hashed_address: self.address(delta.address),
+            fate: delta.account.map_or(Fate::Kept, Account::fate),
+            slots: delta
+                .slots
+                .iter()
+                .map(|(slot, value)| (self.slot(*slot), *value))
+                .collect(),
+        }
+    }
+
+    fn address(&mut self, address: Address) -> B256 {
+        if self.addresses.len() > KEPT {
+            self.addresses.clear();
+        }
+        *self
+            .addresses
+            .entry(address)
+            .or_insert_with(|| keccak256(address))
+    }
+
+    fn slot(&mut self, slot: U256) -> B256 {
+        if self.slots.len() > KEPT {
+            self.slots.clear();
+        }
+        *self
+            .slots
+            .entry(slot)
+            .or_insert_with(|| keccak256(slot.to_be_bytes::<32>()))
+    }
+}

@@ -1,0 +1,109 @@
+//! Reading values as of a block: the row with the greatest key not above it.
+
+use super::account::{decode_value, Account};
+use super::environment::Snapshot;
+use super::keys::{account_key, storage_key, ADDRESS, SLOT};
+use super::tables::{Head, Table};
+use super::StateError;
+use alloy_primitives::map::HashMap;
+use alloy_primitives::{Address, Bytes, B256, U256};
+use alloy_trie::{Nibbles, KECCAK_EMPTY};
+
+/// The block number after every block: reads the latest value.
+pub(super) const LATEST: u64 = u64::MAX;
+
+impl Snapshot<'_> {
+    /// The account after block `number`.
+    pub(super) fn account_at(
+        &self,
+        address: &Address,
+        number: u64,
+    ) -> Result<Option<Account>, StateError> {
+        match self.last(self.tables.accounts, &account_key(address, number), ADDRESS)? {
+            Some(row) => Account::decode(row),
+            None => Ok(None),
+        }
+    }
+
+    /// The slot's value after block `number`.
+    pub(super) fn storage_at(
+        &self,
+        address: &Address,
+        slot: &U256,
+        number: u64,
+    ) -> Result<U256, StateError> {
+        match self.last(
+            self.tables.storage,
+            &storage_key(address, slot, number),
+            SLOT,
+        )? {
+            Some(row) => decode_value(row),
+            None => Ok(U256::ZERO),
+        }
+    }
+
+    fn last(&self, table: Table, key: &[u8], prefix: usize) -> Result<Option<&[u8]>, StateError> {
+        let found = table.get_lower_than_or_equal_to(&self.txn, key)?;
+        let found = found.filter(|(found, _)| found.get(..prefix) == Some(&key[..prefix]));
+        Ok(found.map(|(_, row)| row))
+    }
+
+    /// The latest value of every slot of `address` that is not zero.
+    pub(super) fn live_slots(&self, address: &Address) -> Result<HashMap<U256, U256>, StateError> {
+        let mut live = HashMap::default();
+        let mut after = storage_key(address, &U256::ZERO, 0);
+        // `after` is a slot's first possible key, then the last one of each slot found.
+        while let Some((key, _)) = self
+            .tables
+            .storage
+            .get_greater_than_or_equal_to(&self.txn, &after)?
+        {
+            if key.len() != after.len() || key[..ADDRESS] != address[..] {
+                break;
+            }
+            let slot = U256::from_be_slice(&key[ADDRESS..SLOT]);
+            let value = self.storage_at(address, &slot, LATEST)?;
+            if !value.is_zero() {
+                live.insert(slot, value);
+            }
+            after = storage_key(address, &slot, LATEST);
+        }
+        Ok(live)
+    }
+
+    /// The code with this hash.
+    pub(super) fn code(&self, hash: &B256) -> Result<Bytes, StateError> {
+        if *hash == KECCAK_EMPTY {
+            return Ok(Bytes::new());
+        }
+        let row = self.tables.code.get(&self.txn, hash.as_slice())?;
+        row.map(Bytes::copy_from_slice)
+            .ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
+    }
+
+    /// The committed head; the default one before the genesis state is written.
+    pub(super) fn head(&self) -> Result<Head, StateError> {
+        Ok(self.tables.head(&self.txn)?.unwrap_or_default())
+    }
+
+    /// A block's hash and state root.
+    pub(super) fn block(&self, number: u64) -> Result<Option<Head>, StateError> {
+        self.tables.block(&self.txn, number)
+    }
+}
+
+impl crate::trie::NodeStore for Snapshot<'_> {
+    fn node(
+        &self,
+        owner: Option<&B256>,
+        path: &Nibbles,
+    ) -> Result<Option<&[u8]>, crate::trie::TrieError> {
+        let table = if owner.is_some() {
+            self.tables.storage_nodes
+        } else {
+            self.tables.account_nodes
+        };
+        let row = table.get(&self.txn, &super::keys::node_key(owner, path));
+        row.map_err(|error| crate::trie::TrieError::Store(Box::new(error)))
+    }
+}

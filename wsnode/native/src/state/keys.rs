@@ -1,0 +1,45 @@
+//! The keys of the tables. Numbers are big-endian, so the order of keys is the order of blocks.
+
+use alloy_primitives::{Address, B256, U256};
+use alloy_trie::Nibbles;
+
+pub(super) const ADDRESS: usize = 20;
+pub(super) const SLOT: usize = ADDRESS + 32;
+
+/// `accounts`: address, block.
+pub(super) type AccountKey = [u8; ADDRESS + 8];
+/// `storage`: address, slot, block.
+pub(super) type StorageKey = [u8; SLOT + 8];
+
+pub(super) fn account_key(address: &Address, number: u64) -> AccountKey {
+    let mut key = [0; ADDRESS + 8];
+    key[..ADDRESS].copy_from_slice(address.as_slice());
+    key[ADDRESS..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+pub(super) fn storage_key(address: &Address, slot: &U256, number: u64) -> StorageKey {
+    let mut key = [0; SLOT + 8];
+    key[..ADDRESS].copy_from_slice(address.as_slice());
+    key[ADDRESS..SLOT].copy_from_slice(&slot.to_be_bytes::<32>());
+    key[SLOT..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// `changes`: block, part.
+pub(super) fn changes_key(number: u64, part: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&number.to_be_bytes());
+    key[8..].copy_from_slice(&part.to_be_bytes());
+    key
+}
+
+/// `account_nodes`: path; `storage_nodes`: owner, path. A path is its nibbles packed, an odd one ending
+/// in a zero nibble, and their count; so a node stands beside those below it.
+pub(super) fn node_key(owner: Option<&B256>, path: &Nibbles) -> Vec<u8> {
+    let mut key = Vec::with_capacity(65);
+    key.extend_from_slice(owner.map_or(&[], B256::as_slice));
+    key.extend_from_slice(&path.pack());
+    key.push(path.len() as u8);
+    key
+}

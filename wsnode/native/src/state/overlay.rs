@@ -1,0 +1,64 @@
+//! The values of recent blocks in memory: all that is not committed yet, and for a while what is.
+
+use super::account::Account;
+use super::delta::Delta;
+use alloy_primitives::map::{AddressMap, B256Map, HashMap};
+use alloy_primitives::{Address, B256, U256};
+use revm::bytecode::Bytecode;
+
+/// Values kept once they are committed, before all are dropped.
+const KEPT: usize = 500_000;
+
+/// The latest values, as far as known.
+#[derive(Debug, Default)]
+pub(super) struct Overlay {
+    accounts: AddressMap<Recent>,
+    code: B256Map<Bytecode>,
+    size: usize,
+}
+
+#[derive(Debug, Default)]
+struct Recent {
+    account: Option<Option<Account>>,
+    slots: HashMap<U256, U256>,
+}
+
+impl Overlay {
+    /// Lay a block's values over the others.
+    pub(super) fn add(&mut self, delta: &Delta) {
+        for changed in &delta.accounts {
+            let recent = self.accounts.entry(changed.address).or_default();
+            recent.account = changed.account.or(recent.account);
+            recent.slots.extend(changed.slots.iter().copied());
+            self.size += 1 + changed.slots.len();
+        }
+        self.code.extend(delta.code.iter().cloned());
+    }
+
+    /// Drop all values when they are many; none may be uncommitted.
+    pub(super) fn shrink(&mut self) {
+        if self.size > KEPT {
+            *self = Self::default();
+        }
+    }
+
+    pub(super) fn account(&self, address: &Address) -> Option<Option<Account>> {
+        self.accounts.get(address)?.account
+    }
+
+    pub(super) fn slot(&self, address: &Address, slot: &U256) -> Option<U256> {
+        self.accounts.get(address)?.slots.get(slot).copied()
+    }
+
+    /// The known slots of an account, those set to zero included.
+    pub(super) fn slots(&self, address: &Address) -> impl Iterator<Item = (&U256, &U256)> {
+        self.accounts
+            .get(address)
+            .into_iter()
+            .flat_map(|recent| &recent.slots)
+    }
+
+    pub(super) fn code(&self, hash: &B256) -> Option<Bytecode> {
+        self.code.get(hash).cloned()
+    }
+}

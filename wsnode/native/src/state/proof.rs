@@ -1,0 +1,85 @@
+//! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
+
+use super::hashes::Hashes;
+use super::store::{root_of, StateStore};
+use super::StateError;
+use crate::trie::StateTries;
+use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
+use alloy_trie::{TrieAccount, EMPTY_ROOT_HASH};
+
+/// An account or its absence, proved under a block's state root.
+#[derive(Debug, Clone)]
+pub struct AccountProof {
+    /// The account with its storage root, if it existed.
+    pub account: Option<TrieAccount>,
+    /// The empty trie's root for an account that did not exist.
+    pub storage_root: B256,
+    /// RLP of the nodes from the state root down.
+    pub nodes: Vec<Bytes>,
+    /// One for each slot asked for, in that order.
+    pub slots: Vec<SlotProof>,
+}
+
+/// A slot's value, proved under its account's storage root.
+#[derive(Debug, Clone)]
+pub struct SlotProof {
+    pub slot: B256,
+    pub value: U256,
+    /// RLP of the nodes from the storage root down.
+    pub nodes: Vec<Bytes>,
+}
+
+impl StateStore {
+    /// Prove an account and some of its slots after a committed block. The older the block, the longer:
+    /// all that changed since is taken back in memory.
+    pub fn proof(
+        &self,
+        address: Address,
+        slots: &[B256],
+        number: u64,
+    ) -> Result<AccountProof, StateError> {
+        let snapshot = self.environment.read()?;
+        let head = snapshot.head()?;
+        let missing = StateError::NoHistory {
+            requested: number,
+            earliest: 0,
+            latest: head.number,
+        };
+        let block = snapshot
+            .block(number)?
+            .filter(|_| number <= head.number)
+            .ok_or(missing)?;
+        let old = snapshot.values_at(number, head.number)?;
+        let mut tries = StateTries::new(root_of(&head));
+        let found = tries.apply(&snapshot, Hashes::default().changes(&old))?;
+        if found != root_of(&block) {
+            return Err(StateError::RootMismatch {
+                number,
+                expected: block.state_root,
+                found,
+            });
+        }
+        let hashed_address = keccak256(address);
+        let account = tries.account(&snapshot, &hashed_address)?;
+        let nodes = tries.account_proof(&snapshot, &hashed_address)?;
+        let proved = slots.iter().map(|slot| {
+            let value = snapshot.storage_at(&address, &(*slot).into(), number)?;
+            let nodes = tries.slot_proof(&snapshot, &hashed_address, &keccak256(slot))?;
+            Ok(SlotProof {
+                slot: *slot,
+                value,
+                nodes,
+            })
+        });
+        let slots = proved.collect::<Result<_, StateError>>()?;
+        let storage_root = account
+            .as_ref()
+            .map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+        Ok(AccountProof {
+            account,
+            storage_root,
+            nodes,
+            slots,
+        })
+    }
+}

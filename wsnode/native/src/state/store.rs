@@ -1,0 +1,250 @@
+//! The state of one chain: its head, what is sealed but not committed, and the block being applied.
+
+use super::code::CodeCache;
+use super::delta::{Delta, Touched};
+use super::environment::{Environment, MAP_SIZE};
+use super::hashes::Hashes;
+use super::overlay::Overlay;
+use super::tables::Head;
+use super::view::{HistoryView, LatestView};
+use super::StateError;
+use crate::trie::{NodeStore, StateTries, TrieError};
+use alloy_primitives::B256;
+use alloy_trie::EMPTY_ROOT_HASH;
+use revm::database::BundleState;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// State in LMDB, and the latest blocks in memory on top of it.
+#[derive(Debug)]
+pub struct StateStore {
+    pub(super) environment: Environment,
+    pub(super) writer: bool,
+    pub(super) overlay: Overlay,
+    pub(super) codes: CodeCache,
+    /// Behind a lock so that a root can be had in the middle of a block, while views read.
+    pub(super) working: Mutex<Working>,
+    /// Blocks above `committed`, ascending.
+    pub(super) sealed: Vec<Sealed>,
+    /// The last head that this process read or wrote.
+    pub(super) committed: Head,
+}
+
+/// An accepted block that is not committed.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    pub(super) head: Head,
+    pub(super) delta: Delta,
+}
+
+/// The tries at the head, and what an unfinished block did to them.
+#[derive(Debug)]
+pub(super) struct Working {
+    pub(super) tries: StateTries,
+    pub(super) hashes: Hashes,
+    open: OpenBlock,
+}
+
+/// What was applied since the last seal.
+#[derive(Debug, Default)]
+struct OpenBlock {
+    touched: Touched,
+    applied: Option<Delta>,
+    /// The tries differ from the head.
+    begun: bool,
+}
+
+impl Working {
+    /// The tries of a committed head.
+    pub(super) fn at(head: &Head) -> Mutex<Self> {
+        let (hashes, open) = (Hashes::default(), OpenBlock::default());
+        Mutex::new(Self {
+            tries: StateTries::new(root_of(head)),
+            hashes,
+            open,
+        })
+    }
+
+    /// Apply a block's changes and return the state root.
+    pub(super) fn apply(
+        &mut self,
+        store: &impl NodeStore,
+        delta: &Delta,
+    ) -> Result<B256, TrieError> {
+        self.tries.apply(store, self.hashes.changes(delta))
+    }
+}
+
+impl StateStore {
+    /// Open the store in the folder `path`; a writer creates it.
+    pub fn open(path: &Path, writer: bool) -> Result<Self, StateError> {
+        Self::open_sized(path, writer, MAP_SIZE)
+    }
+
+    pub(super) fn open_sized(
+        path: &Path,
+        writer: bool,
+        map_size: usize,
+    ) -> Result<Self, StateError> {
+        let environment = Environment::open(path, writer, map_size)?;
+        let head = environment.read()?.head()?;
+        Ok(Self {
+            environment,
+            writer,
+            overlay: Overlay::default(),
+            codes: CodeCache::default(),
+            working: Working::at(&head),
+            sealed: Vec::new(),
+            committed: head,
+        })
+    }
+
+    /// Whether even the genesis state is missing.
+    pub fn is_empty(&self) -> bool {
+        self.head() == Head::default()
+    }
+
+    /// The genesis hash that the store was begun with.
+    pub fn genesis_hash(&self) -> Result<Option<B256>, StateError> {
+        let snapshot = self.environment.read()?;
+        snapshot.tables.genesis_hash(&snapshot.txn)
+    }
+
+    /// The head, sealed blocks included; for a reader the committed one.
+    pub fn head(&self) -> Head {
+        if !self.writer {
+            return self.committed_head().unwrap_or(self.committed);
+        }
+        self.sealed
+            .last()
+            .map_or(self.committed, |sealed| sealed.head)
+    }
+
+    /// The head as of now in LMDB, whichever process wrote it.
+    pub fn committed_head(&self) -> Result<Head, StateError> {
+        self.environment.read()?.head()
+    }
+
+    /// The state at the head, sealed blocks included.
+    pub fn latest(&self) -> LatestView<'_> {
+        LatestView::new(self)
+    }
+
+    /// The state after a committed block.
+    pub fn at(&self, number: u64) -> Result<HistoryView<'_>, StateError> {
+        HistoryView::new(self, number)
+    }
+
+    /// The state root with the changes so far of an unfinished block; only the tries learn of them,
+    /// until the block is applied whole or rolled back.
+    pub fn intermediate_root(&self, changes: &BundleState) -> Result<B256, StateError> {
+        self.update_tries(Delta::of(changes, &self.latest())?)
+    }
+
+    /// Apply a finished block on top of the head and return its state root; `seal` accepts it.
+    pub fn apply(&mut self, number: u64, changes: &BundleState) -> Result<B256, StateError> {
+        let head = self.head().number;
+        if number != head + 1 {
+            return Err(StateError::NotNext {
+                head,
+                found: number,
+            });
+        }
+        self.update_tries(Delta::of(changes, &self.latest())?)
+    }
+
+    /// Accept the applied block: it becomes the head, to be committed later.
+    pub fn seal(&mut self, head: Head) {
+        let open = std::mem::take(&mut self.working_mut().open);
+        let delta = open.applied.unwrap_or_default();
+        self.overlay.add(&delta);
+        self.sealed.push(Sealed { head, delta });
+    }
+
+    /// Forget what was applied since the last seal.
+    pub fn rollback(&mut self) -> Result<(), StateError> {
+        let mut working = self.working();
+        if working.open.begun {
+            self.rebuild(&mut working)?;
+        }
+        Ok(())
+    }
+
+    /// Forget every block that is not committed.
+    pub fn discard_uncommitted(&mut self) {
+        self.sealed.clear();
+        self.overlay = Overlay::default();
+        self.working = Working::at(&self.committed);
+    }
+
+    /// The root that the head would have with `changes` on top; leaves everything as it is.
+    pub fn root_without_applying(&self, changes: &BundleState) -> Result<B256, StateError> {
+        let delta = Delta::of(changes, &self.latest())?;
+        let snapshot = self.environment.read()?;
+        // Fresh tries, since those of the store may not change; the tip of a chain has nothing sealed.
+        let mut working = Working::at(&snapshot.head()?)
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        for sealed in &self.sealed {
+            working.apply(&snapshot, &sealed.delta)?;
+        }
+        Ok(working.apply(&snapshot, &delta)?)
+    }
+
+    /// Bring the tries to the head changed by `delta`, whatever they were told before of this block.
+    fn update_tries(&self, delta: Delta) -> Result<B256, StateError> {
+        let mut working = self.working();
+        let updated = self.try_update(&mut working, &delta);
+        match updated {
+            Ok(_) => working.open.applied = Some(delta),
+            // Half-changed tries cannot be used any more.
+            Err(_) => self.rebuild(&mut working)?,
+        }
+        updated
+    }
+
+    fn try_update(&self, working: &mut Working, delta: &Delta) -> Result<B256, StateError> {
+        if let Some(applied) = working.open.applied.take() {
+            working.open.touched.add(&applied);
+        }
+        let restored = working.open.touched.restore(delta, &self.latest())?;
+        working.open.begun = true;
+        let snapshot = self.environment.read()?;
+        working.apply(&snapshot, &restored)?;
+        Ok(working.apply(&snapshot, delta)?)
+    }
+
+    fn rebuild(&self, working: &mut Working) -> Result<(), StateError> {
+        let snapshot = self.environment.read()?;
+        working.tries = StateTries::new(root_of(&self.committed));
+        for sealed in &self.sealed {
+            working.apply(&snapshot, &sealed.delta)?;
+        }
+        working.open = OpenBlock::default();
+        Ok(())
+    }
+
+    fn working(&self) -> MutexGuard<'_, Working> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn working_mut(&mut self) -> &mut Working {
+        self.working
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn sealed_block(&self, number: u64) -> Option<Head> {
+        let above = number.checked_sub(self.committed.number + 1)?;
+        Some(self.sealed.get(usize::try_from(above).ok()?)?.head)
+    }
+}
+
+/// The state root of `head`; an empty store's head has none.
+pub(super) fn root_of(head: &Head) -> B256 {
+    if head.state_root.is_zero() {
+        EMPTY_ROOT_HASH
+    } else {
+        head.state_root
+    }
+}

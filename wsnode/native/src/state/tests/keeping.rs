@@ -1,0 +1,151 @@
+//! What surrounds the values: map growth, schema, genesis, history bounds, the order of blocks.
+
+use super::*;
+
+#[test]
+fn a_full_map_grows() {
+    let folder = Folder::new();
+    let mut chain = Chain::with_map(&folder.0, 1, 128 << 10);
+    for block in 1..400 {
+        chain.advance();
+        if block % 50 == 0 {
+            chain.store.commit(false).unwrap();
+        }
+    }
+    chain.store.commit(true).unwrap();
+    chain.check_history();
+}
+
+#[test]
+fn an_unknown_schema_version_is_refused() {
+    let folder = Folder::new();
+    let mut chain = Chain::new(&folder.0, 2);
+    let newer = |txn: &mut heed::RwTxn<'_>, tables: &tables::Tables| {
+        Ok(tables.meta.put(txn, b"schema", &77u32.to_be_bytes())?)
+    };
+    chain.store.environment.write(false, newer).unwrap();
+    drop(chain);
+    for writer in [true, false] {
+        let refused = StateStore::open_sized(&folder.0, writer, 1 << 30).unwrap_err();
+        assert!(matches!(refused, StateError::UnknownSchema { found: 77 }));
+    }
+}
+
+#[test]
+fn a_store_keeps_its_genesis() {
+    let folder = Folder::new();
+    let mut chain = Chain::new(&folder.0, 3);
+    let nobody: [(Address, GenesisAccount); 0] = [];
+    assert_eq!(chain.store.genesis_hash().unwrap(), Some(hash(0, 0)));
+    assert_eq!(
+        chain
+            .store
+            .init_genesis(hash(0, 0), nobody.clone())
+            .unwrap(),
+        root_of(chain.head())
+    );
+    let refused = chain.store.init_genesis(hash(9, 9), nobody).unwrap_err();
+    assert!(matches!(refused, StateError::OtherGenesis { .. }));
+}
+
+#[test]
+fn an_empty_genesis_and_an_empty_block_have_the_empty_root() {
+    let folder = Folder::new();
+    let mut store = StateStore::open(&folder.0, true).unwrap();
+    let nobody: [(Address, GenesisAccount); 0] = [];
+    assert_eq!(
+        store.init_genesis(hash(0, 0), nobody).unwrap(),
+        alloy_trie::EMPTY_ROOT_HASH
+    );
+    let state_root = store.apply(1, &BundleState::default()).unwrap();
+    assert_eq!(state_root, alloy_trie::EMPTY_ROOT_HASH);
+    store.seal(Head {
+        number: 1,
+        hash: hash(0, 1),
+        state_root,
+    });
+    store.commit(true).unwrap();
+    assert_eq!(store.unwind(0).unwrap().number, 0);
+}
+
+#[test]
+fn blocks_beyond_the_committed_head_have_no_history() {
+    let folder = Folder::new();
+    let mut chain = Chain::new(&folder.0, 4);
+    chain.advance();
+    let refused = chain.store.at(1).unwrap_err();
+    assert!(matches!(
+        refused,
+        StateError::NoHistory {
+            requested: 1,
+            earliest: 0,
+            latest: 0
+        }
+    ));
+    let refused = chain.store.apply(3, &BundleState::default()).unwrap_err();
+    assert!(matches!(refused, StateError::NotNext { head: 1, found: 3 }));
+    chain.store.commit(false).unwrap();
+    assert!(matches!(
+        chain.store.unwind(2),
+        Err(StateError::NoHistory { .. })
+    ));
+    assert!(matches!(
+        chain.store.proof(address(0), &[], 2),
+        Err(StateError::NoHistory { .. })
+    ));
+}
+
+#[test]
+fn a_reader_needs_a_store_and_reads_what_is_committed() {
+    let folder = Folder::new();
+    assert!(StateStore::open(&folder.0, false).is_err());
+    let mut chain = Chain::new(&folder.0, 5);
+    for _ in 0..20 {
+        chain.advance();
+    }
+    chain.store.commit(false).unwrap();
+    chain.advance();
+    let Chain {
+        store,
+        mut model,
+        numbers,
+        fork,
+    } = chain;
+    drop(store);
+    model.pop();
+    let store = StateStore::open(&folder.0, false).unwrap();
+    let chain = Chain {
+        store,
+        model,
+        numbers,
+        fork,
+    };
+    assert_eq!(chain.store.head().number, 20);
+    chain.check_latest();
+    chain.check_history();
+}
+
+#[test]
+fn code_is_read_by_its_hash_before_and_after_the_commit() {
+    let folder = Folder::new();
+    let mut chain = Chain::new(&folder.0, 6);
+    for committed in [false, true] {
+        for _ in 0..20 {
+            chain.advance();
+        }
+        if committed {
+            chain.store.commit(false).unwrap();
+        }
+        let view = chain.store.latest();
+        for (account, _) in chain
+            .head()
+            .values()
+            .filter(|known| known.0.code_hash != KECCAK_EMPTY)
+        {
+            assert_eq!(
+                view.code(account.code_hash).unwrap().hash_slow(),
+                account.code_hash
+            );
+        }
+    }
+}

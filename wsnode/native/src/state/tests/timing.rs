@@ -1,0 +1,120 @@
+//! Times and sizes of blocks like those of a busy chain: `cargo test --release -- --ignored --nocapture`.
+
+use super::*;
+use std::time::{Duration, Instant};
+
+const BLOCKS: u64 = 1_000;
+const BATCH: u64 = 100;
+
+/// 2,000 accounts of which 200 change a block; a token of 4,000 slots of which 240, and 10 small ones.
+fn bundle(store: &StateStore, numbers: &mut Numbers) -> BundleState {
+    let database = WrapDatabaseRef(store.latest());
+    let mut evm = StateBuilder::new()
+        .with_database(database)
+        .with_bundle_update()
+        .build();
+    let mut changes = AddressMap::default();
+    for _ in 0..200 {
+        let address = Address::from_slice(&keccak256(numbers.below(2_000).to_be_bytes())[..20]);
+        let mut account =
+            EvmAccount::default().with_info(evm.basic(address).unwrap().unwrap_or_default());
+        account.mark_touch();
+        account.info.nonce += 1;
+        account.info.balance = U256::from(numbers.next()) << 8;
+        changes.insert(address, account);
+    }
+    for (token, slots, all) in [(0u64, 240, 4_000), (1 + numbers.below(200), 10, 30)] {
+        let address = Address::from_slice(&keccak256((1 << 40 | token).to_be_bytes())[..20]);
+        let info = evm.basic(address).unwrap().unwrap_or(AccountInfo {
+            nonce: 1,
+            ..AccountInfo::default()
+        });
+        let mut account = EvmAccount::default().with_info(info);
+        account.mark_touch();
+        for _ in 0..slots {
+            let slot = U256::from_be_bytes(keccak256(numbers.below(all).to_be_bytes()).0);
+            let original = evm.storage(address, slot).unwrap();
+            let value = U256::from(numbers.next());
+            account.storage.insert(
+                slot,
+                EvmStorageSlot::new_changed(original, value, TransactionId::ZERO),
+            );
+        }
+        changes.insert(address, account);
+    }
+    evm.commit(changes);
+    evm.merge_transitions(BundleRetention::PlainState);
+    evm.take_bundle()
+}
+
+#[test]
+#[ignore = "prints times"]
+fn times_of_a_thousand_blocks() {
+    let folder = Folder::new();
+    let mut store = StateStore::open(&folder.0, true).unwrap();
+    let nobody: [(Address, GenesisAccount); 0] = [];
+    store.init_genesis(hash(0, 0), nobody).unwrap();
+    let mut numbers = Numbers(1);
+    let (mut applying, mut committing, mut reading) =
+        (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    for number in 1..=BLOCKS {
+        let begin = Instant::now();
+        let bundle = bundle(&store, &mut numbers);
+        reading += begin.elapsed();
+        let begin = Instant::now();
+        let state_root = store.apply(number, &bundle).unwrap();
+        store.seal(Head {
+            number,
+            hash: hash(0, number),
+            state_root,
+        });
+        applying += begin.elapsed();
+        if number % BATCH == 0 {
+            let begin = Instant::now();
+            store.commit(false).unwrap();
+            committing += begin.elapsed();
+        }
+    }
+    let begin = Instant::now();
+    store.sync_now().unwrap();
+    println!("apply {:?} a block", applying / BLOCKS as u32);
+    println!(
+        "building the bundle, with its reads {:?} a block",
+        reading / BLOCKS as u32
+    );
+    println!(
+        "commit {:?} a block, sync at the end {:?}",
+        committing / BLOCKS as u32,
+        begin.elapsed()
+    );
+    sizes(&store);
+    let begin = Instant::now();
+    store.proof(address(1), &[], BLOCKS).unwrap();
+    println!("proof at the head {:?}", begin.elapsed());
+    let begin = Instant::now();
+    store.proof(address(1), &[], BLOCKS - 100).unwrap();
+    println!("proof 100 blocks below {:?}", begin.elapsed());
+    let begin = Instant::now();
+    store.unwind(BLOCKS - 10).unwrap();
+    println!("unwinding 10 blocks {:?}", begin.elapsed());
+}
+
+fn sizes(store: &StateStore) {
+    let snapshot = store.environment.read().unwrap();
+    let tables = snapshot.tables;
+    for (name, table) in [
+        ("accounts", tables.accounts),
+        ("storage", tables.storage),
+        ("changes", tables.changes),
+        ("account_nodes", tables.account_nodes),
+        ("storage_nodes", tables.storage_nodes),
+    ] {
+        let stat = table.stat(&snapshot.txn).unwrap();
+        let pages = stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
+        println!("{name}: {} rows, {} KiB", stat.entries, pages * 4);
+    }
+    println!(
+        "file: {} KiB",
+        store.environment.file_size().unwrap() / 1024
+    );
+}

@@ -1,0 +1,196 @@
+//! The state as revm reads it: the latest, uncommitted blocks included, and that after a committed block.
+
+use super::account::Account;
+use super::environment::Snapshot;
+use super::history::LATEST;
+use super::store::StateStore;
+use super::tables::Head;
+use super::StateError;
+use alloy_primitives::map::HashMap;
+use alloy_primitives::{Address, Bytes, B256, U256};
+use revm::bytecode::Bytecode;
+use revm::state::AccountInfo;
+use revm::DatabaseRef;
+use std::cell::OnceCell;
+use std::fmt;
+
+/// The state at the head, sealed blocks included.
+pub struct LatestView<'s> {
+    store: &'s StateStore,
+    /// Begun by the first read that the overlay cannot answer.
+    snapshot: OnceCell<Snapshot<'s>>,
+}
+
+impl<'s> LatestView<'s> {
+    pub(super) fn new(store: &'s StateStore) -> Self {
+        Self {
+            store,
+            snapshot: OnceCell::new(),
+        }
+    }
+
+    /// The account, if it exists.
+    pub fn account(&self, address: Address) -> Result<Option<Account>, StateError> {
+        match self.store.overlay.account(&address) {
+            Some(account) => Ok(account),
+            None => self.snapshot()?.account_at(&address, LATEST),
+        }
+    }
+
+    /// The slot's value.
+    pub fn storage(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        match self.store.overlay.slot(&address, &slot) {
+            Some(value) => Ok(value),
+            None => self.snapshot()?.storage_at(&address, &slot, LATEST),
+        }
+    }
+
+    /// The code with this hash.
+    pub fn code(&self, hash: B256) -> Result<Bytecode, StateError> {
+        match self.store.overlay.code(&hash) {
+            Some(code) => Ok(code),
+            None => self.store.codes.get(hash, || self.snapshot()?.code(&hash)),
+        }
+    }
+
+    /// The hash of a block up to the head.
+    pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
+        match self.store.sealed_block(number) {
+            Some(block) => Ok(block.hash),
+            None => block_hash(self.snapshot()?, number),
+        }
+    }
+
+    /// Every slot of `address` that is not zero.
+    pub(super) fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
+        let mut live = self.snapshot()?.live_slots(&address)?;
+        live.extend(self.store.overlay.slots(&address));
+        live.retain(|_, value| !value.is_zero());
+        Ok(live)
+    }
+
+    fn snapshot(&self) -> Result<&Snapshot<'s>, StateError> {
+        if self.snapshot.get().is_none() {
+            // Nothing else sets the cell between these lines: it is not shared between threads.
+            let snapshot = self.store.environment.read()?;
+            return Ok(self.snapshot.get_or_init(|| snapshot));
+        }
+        self.snapshot.get().ok_or(StateError::NotInitialised)
+    }
+}
+
+/// The state after one committed block.
+pub struct HistoryView<'s> {
+    store: &'s StateStore,
+    snapshot: Snapshot<'s>,
+    number: u64,
+}
+
+impl<'s> HistoryView<'s> {
+    pub(super) fn new(store: &'s StateStore, number: u64) -> Result<Self, StateError> {
+        let snapshot = store.environment.read()?;
+        let latest = snapshot.head()?.number;
+        if number > latest {
+            return Err(StateError::NoHistory {
+                requested: number,
+                earliest: 0,
+                latest,
+            });
+        }
+        Ok(Self {
+            store,
+            snapshot,
+            number,
+        })
+    }
+
+    /// The block after which this is the state.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The committed head in this view's snapshot.
+    pub fn head(&self) -> Result<Head, StateError> {
+        self.snapshot.head()
+    }
+
+    /// The account, if it existed.
+    pub fn account(&self, address: Address) -> Result<Option<Account>, StateError> {
+        self.snapshot.account_at(&address, self.number)
+    }
+
+    /// The slot's value.
+    pub fn storage(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        self.snapshot.storage_at(&address, &slot, self.number)
+    }
+
+    /// The bytes of the code with this hash.
+    pub fn code(&self, hash: B256) -> Result<Bytes, StateError> {
+        self.snapshot.code(&hash)
+    }
+
+    /// The hash of a block up to the committed head; zero for one beyond.
+    pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
+        block_hash(&self.snapshot, number)
+    }
+}
+
+fn block_hash(snapshot: &Snapshot<'_>, number: u64) -> Result<B256, StateError> {
+    Ok(snapshot
+        .block(number)?
+        .map_or(B256::ZERO, |block| block.hash))
+}
+
+impl DatabaseRef for LatestView<'_> {
+    type Error = StateError;
+
+    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        Ok(self.account(address)?.map(AccountInfo::from))
+    }
+
+    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
+        self.code(hash)
+    }
+
+    fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        self.storage(address, slot)
+    }
+
+    fn block_hash_ref(&self, number: u64) -> Result<B256, StateError> {
+        self.block_hash(number)
+    }
+}
+
+impl DatabaseRef for HistoryView<'_> {
+    type Error = StateError;
+
+    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        Ok(self.account(address)?.map(AccountInfo::from))
+    }
+
+    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
+        self.store.codes.get(hash, || self.code(hash))
+    }
+
+    fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        self.storage(address, slot)
+    }
+
+    fn block_hash_ref(&self, number: u64) -> Result<B256, StateError> {
+        self.block_hash(number)
+    }
+}
+
+impl fmt::Debug for LatestView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LatestView").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for HistoryView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HistoryView")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,56 @@
+//! The nodes that prove a value, or its absence.
+
+use super::node::{Child, Kind, Node};
+use super::store::{NodeStore, TrieError};
+use super::walk::Walk;
+use super::Trie;
+use alloy_primitives::Bytes;
+use alloy_trie::Nibbles;
+
+impl Trie {
+    /// The RLP of the nodes from the root towards `key`; short nodes are part of their parents.
+    pub fn proof(
+        &mut self,
+        store: &impl NodeStore,
+        key: &Nibbles,
+    ) -> Result<Vec<Bytes>, TrieError> {
+        self.root();
+        let mut walk = Walk {
+            store,
+            owner: self.owner.as_ref(),
+            stale: &mut self.stale,
+            held: &mut self.held,
+        };
+        let mut nodes = Vec::new();
+        let mut next = Some((&mut self.root, 0));
+        while let Some((place, depth)) = next.take().filter(|(place, _)| !place.is_empty()) {
+            let has_row = place.reference.is_hash();
+            let node = walk.load(place, || key.slice(..depth))?;
+            if has_row {
+                nodes.push(encoded(node));
+            }
+            next = step(node, depth, key);
+        }
+        Ok(nodes)
+    }
+}
+
+fn step<'c>(node: &'c mut Node, depth: usize, key: &Nibbles) -> Option<(&'c mut Child, usize)> {
+    match &mut node.kind {
+        Kind::Leaf { .. } => None,
+        Kind::Extension { key: own, child } => key
+            .slice(depth..)
+            .starts_with(own)
+            .then_some((&mut **child, depth + own.len())),
+        Kind::Branch(children) => Some((
+            &mut children[usize::from(key.get_unchecked(depth))],
+            depth + 1,
+        )),
+    }
+}
+
+fn encoded(node: &Node) -> Bytes {
+    let mut out = Vec::with_capacity(128);
+    node.encode(&mut out);
+    out.into()
+}

@@ -1,0 +1,77 @@
+//! What a trie wants written: the rows of unsaved nodes, and the paths whose rows must go.
+
+use super::node::{Child, Kind};
+use super::Trie;
+use alloy_primitives::B256;
+use alloy_trie::Nibbles;
+
+/// Rows of one trie. Deletions come first: a path may be left and taken again.
+#[derive(Debug, Default)]
+pub struct NodeRows {
+    /// The account whose storage it is; none for the trie of accounts.
+    pub owner: Option<B256>,
+    /// Paths without a node of their own any more.
+    pub deleted: Vec<Nibbles>,
+    /// Paths and RLP of new and changed nodes.
+    pub written: Vec<(Nibbles, Vec<u8>)>,
+}
+
+impl Trie {
+    /// The rows that bring the store to this trie; nothing when it is there already.
+    pub fn rows(&mut self) -> NodeRows {
+        self.root();
+        let mut rows = NodeRows {
+            owner: self.owner,
+            deleted: self.stale.clone(),
+            ..NodeRows::default()
+        };
+        collect(&self.root, Nibbles::default(), &mut rows);
+        rows
+    }
+
+    /// Note that the rows were written.
+    pub fn saved(&mut self) {
+        self.stale.clear();
+        mark(&mut self.root);
+    }
+}
+
+fn collect(place: &Child, path: Nibbles, rows: &mut NodeRows) {
+    let Some(node) = place.node.as_ref().filter(|node| node.unsaved) else {
+        return;
+    };
+    if place.reference.is_hash() {
+        let mut encoded = Vec::with_capacity(128);
+        node.encode(&mut encoded);
+        rows.written.push((path, encoded));
+    } else if node.stored {
+        // Short enough now to live in its parent.
+        rows.deleted.push(path);
+    }
+    match &node.kind {
+        Kind::Leaf { .. } => {}
+        Kind::Extension { key, child } => collect(child, path.join(key), rows),
+        Kind::Branch(children) => {
+            for (index, child) in (0u8..).zip(children.iter()) {
+                collect(
+                    child,
+                    path.join(&Nibbles::from_nibbles_unchecked([index])),
+                    rows,
+                );
+            }
+        }
+    }
+}
+
+fn mark(place: &mut Child) {
+    let Some(node) = place.node.as_mut().filter(|node| node.unsaved) else {
+        return;
+    };
+    node.unsaved = false;
+    node.stored = place.reference.is_hash();
+    match &mut node.kind {
+        Kind::Leaf { .. } => {}
+        Kind::Extension { child, .. } => mark(child),
+        Kind::Branch(children) => children.iter_mut().for_each(mark),
+    }
+}

@@ -1,0 +1,275 @@
+//! Reading and changing a trie along one key.
+
+use super::node::{no_children, Child, Children, Kind, Node};
+use super::store::{NodeStore, Sought, TrieError};
+use alloy_primitives::{keccak256, B256};
+use alloy_trie::nodes::RlpNode;
+use alloy_trie::Nibbles;
+
+/// One operation's surroundings: where nodes come from and what it leaves behind.
+pub(super) struct Walk<'a, S> {
+    pub(super) store: &'a S,
+    pub(super) owner: Option<&'a B256>,
+    /// Paths whose rows no longer belong to a node.
+    pub(super) stale: &'a mut Vec<Nibbles>,
+    /// Nodes loaded or made, as a measure of memory.
+    pub(super) held: &'a mut usize,
+}
+
+impl<S: NodeStore> Walk<'_, S> {
+    /// The value at `key`.
+    pub(super) fn get<'c>(
+        &mut self,
+        place: &'c mut Child,
+        depth: usize,
+        key: &Nibbles,
+    ) -> Result<Option<&'c [u8]>, TrieError> {
+        if place.is_empty() {
+            return Ok(None);
+        }
+        match &mut self.load(place, || key.slice(..depth))?.kind {
+            Kind::Leaf { key: own, value } => Ok((*own == key.slice(depth..)).then_some(value)),
+            Kind::Extension { key: own, child } => {
+                if !key.slice(depth..).starts_with(own) {
+                    return Ok(None);
+                }
+                self.get(child, depth + own.len(), key)
+            }
+            Kind::Branch(children) => self.get(child_of(children, key, depth), depth + 1, key),
+        }
+    }
+
+    /// Put `value` at `key`; returns whether anything changed.
+    pub(super) fn set(
+        &mut self,
+        place: &mut Child,
+        depth: usize,
+        key: &Nibbles,
+        value: &[u8],
+    ) -> Result<bool, TrieError> {
+        if place.is_empty() {
+            *place = self.leaf(key.slice(depth..), value.to_vec());
+            return Ok(true);
+        }
+        let node = self.load(place, || key.slice(..depth))?;
+        let changed = match &mut node.kind {
+            Kind::Leaf { .. } => self.set_at_leaf(node, &key.slice(depth..), value),
+            Kind::Extension { key: own, child } => {
+                let rest = key.slice(depth..);
+                if rest.starts_with(own) {
+                    self.set(child, depth + own.len(), key, value)?
+                } else {
+                    self.split_extension(node, &rest, value);
+                    true
+                }
+            }
+            Kind::Branch(children) => {
+                self.set(child_of(children, key, depth), depth + 1, key, value)?
+            }
+        };
+        if changed {
+            place.touch();
+        }
+        Ok(changed)
+    }
+
+    fn set_at_leaf(&mut self, node: &mut Node, rest: &Nibbles, value: &[u8]) -> bool {
+        let Kind::Leaf { key, value: old } = &mut node.kind else {
+            return false;
+        };
+        if key != rest {
+            let (key, old) = (*key, std::mem::take(old));
+            let common = key.common_prefix_length(rest);
+            let mut children = no_children();
+            children[nibble(&key, common)] = self.leaf(key.slice(common + 1..), old);
+            children[nibble(rest, common)] = self.leaf(rest.slice(common + 1..), value.to_vec());
+            node.kind = self.branch_below(key.slice(..common), children);
+            return true;
+        }
+        let changed = old != value;
+        if changed {
+            old.clear();
+            old.extend_from_slice(value);
+        }
+        changed
+    }
+
+    fn split_extension(&mut self, node: &mut Node, rest: &Nibbles, value: &[u8]) {
+        let Kind::Extension { key, child } = &mut node.kind else {
+            return;
+        };
+        let (key, child) = (*key, std::mem::replace(&mut **child, Child::empty()));
+        let common = key.common_prefix_length(rest);
+        let mut children = no_children();
+        children[nibble(rest, common)] = self.leaf(rest.slice(common + 1..), value.to_vec());
+        // The extension's child is a branch and keeps its path, hence its row.
+        children[nibble(&key, common)] = if common + 1 == key.len() {
+            child
+        } else {
+            *self.held += 1;
+            Child::made(Kind::Extension {
+                key: key.slice(common + 1..),
+                child: Box::new(child),
+            })
+        };
+        node.kind = self.branch_below(key.slice(..common), children);
+    }
+
+    /// Remove `key`; returns whether it was there.
+    pub(super) fn remove(
+        &mut self,
+        place: &mut Child,
+        depth: usize,
+        key: &Nibbles,
+    ) -> Result<bool, TrieError> {
+        if place.is_empty() {
+            return Ok(false);
+        }
+        let node = self.load(place, || key.slice(..depth))?;
+        match &mut node.kind {
+            Kind::Leaf { key: own, .. } => {
+                if *own != key.slice(depth..) {
+                    return Ok(false);
+                }
+                if node.stored {
+                    self.stale.push(key.slice(..depth));
+                }
+                *place = Child::empty();
+                return Ok(true);
+            }
+            Kind::Extension { key: own, child } => {
+                let (own, below) = (*own, depth + own.len());
+                if !key.slice(depth..).starts_with(&own) || !self.remove(child, below, key)? {
+                    return Ok(false);
+                }
+                let child = std::mem::replace(&mut **child, Child::empty());
+                node.kind = self.join(own, child, key.slice(..below))?;
+            }
+            Kind::Branch(children) => {
+                let child = child_of(children, key, depth);
+                if !self.remove(child, depth + 1, key)? {
+                    return Ok(false);
+                }
+                if let Some((index, only)) =
+                    child.is_empty().then(|| only_child(children)).flatten()
+                {
+                    let step = Nibbles::from_nibbles_unchecked([index]);
+                    node.kind = self.join(step, only, key.slice(..depth).join(&step))?;
+                }
+            }
+        }
+        place.touch();
+        Ok(true)
+    }
+
+    /// The node of `prefix` followed by `child`, which stands at `path`.
+    fn join(
+        &mut self,
+        prefix: Nibbles,
+        mut child: Child,
+        path: Nibbles,
+    ) -> Result<Kind, TrieError> {
+        let node = self.load(&mut child, || path)?;
+        let kind = match &mut node.kind {
+            // A branch keeps its path, hence its row.
+            Kind::Branch(_) => {
+                return Ok(Kind::Extension {
+                    key: prefix,
+                    child: Box::new(child),
+                })
+            }
+            Kind::Leaf { key, value } => Kind::Leaf {
+                key: prefix.join(key),
+                value: std::mem::take(value),
+            },
+            Kind::Extension { key, child } => {
+                let below = std::mem::replace(&mut **child, Child::empty());
+                Kind::Extension {
+                    key: prefix.join(key),
+                    child: Box::new(below),
+                }
+            }
+        };
+        if node.stored {
+            self.stale.push(path);
+        }
+        Ok(kind)
+    }
+
+    /// The node of `place`, which is not empty, read from its parent or from the store if need be.
+    pub(super) fn load<'c>(
+        &mut self,
+        place: &'c mut Child,
+        path: impl Fn() -> Nibbles,
+    ) -> Result<&'c mut Node, TrieError> {
+        let node = match place.node.take() {
+            Some(node) => node,
+            None => {
+                *self.held += 1;
+                Box::new(self.read(&place.reference, path)?)
+            }
+        };
+        Ok(place.node.insert(node))
+    }
+
+    fn read(&self, reference: &RlpNode, path: impl Fn() -> Nibbles) -> Result<Node, TrieError> {
+        let Some(hash) = reference.as_hash() else {
+            return Ok(Node::decode(reference, false)?);
+        };
+        let sought = || {
+            Box::new(Sought {
+                owner: self.owner.copied(),
+                path: path(),
+                hash,
+            })
+        };
+        let Some(encoded) = self.store.node(self.owner, &path())? else {
+            return Err(TrieError::Missing(sought()));
+        };
+        let found = keccak256(encoded);
+        if found != hash {
+            return Err(TrieError::WrongNode {
+                sought: sought(),
+                found,
+            });
+        }
+        Ok(Node::decode(encoded, true)?)
+    }
+
+    fn leaf(&mut self, key: Nibbles, value: Vec<u8>) -> Child {
+        *self.held += 1;
+        Child::made(Kind::Leaf { key, value })
+    }
+
+    fn branch_below(&mut self, prefix: Nibbles, children: Children) -> Kind {
+        let branch = Kind::Branch(children);
+        if prefix.is_empty() {
+            return branch;
+        }
+        *self.held += 1;
+        Kind::Extension {
+            key: prefix,
+            child: Box::new(Child::made(branch)),
+        }
+    }
+}
+
+fn nibble(key: &Nibbles, index: usize) -> usize {
+    usize::from(key.get_unchecked(index))
+}
+
+fn child_of<'c>(children: &'c mut Children, key: &Nibbles, depth: usize) -> &'c mut Child {
+    &mut children[nibble(key, depth)]
+}
+
+/// The child and its nibble when there is exactly one, taken out.
+fn only_child(children: &mut Children) -> Option<(u8, Child)> {
+    let mut present = (0u8..)
+        .zip(children.iter_mut())
+        .filter(|(_, child)| !child.is_empty());
+    let (index, only) = present.next()?;
+    if present.next().is_some() {
+        return None;
+    }
+    Some((index, std::mem::replace(only, Child::empty())))
+}
