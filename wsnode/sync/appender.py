@@ -45,7 +45,7 @@ class Appender:
         self._hashes: set[bytes] = set()
 
     def extend(self, blocks: Sequence[UnverifiedBlock]) -> Extension:
-        """Execute blocks that follow the head, pass over known ones, and stop at the first of another branch."""
+        """Execute blocks that follow the head, pass over known ones, stop at the first of another branch."""
         taken = 0
         while taken < len(blocks):
             if blocks[taken].parent_hash == self.head.hash:

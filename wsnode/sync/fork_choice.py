@@ -25,7 +25,7 @@ _PIECE: Final = 64
 
 
 class BranchOutcome(msgspec.Struct, frozen=True):
-    """What became of a branch block: an error, a change of head, or neither when it is kept beside the chain."""
+    """What became of a branch block: an error, a change of head, or neither: it is kept beside."""
 
     change: HeadChange | None = None
     error: InvalidBlockError | None = None

@@ -9,10 +9,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import BinaryIO, Final, Self, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 
 from wsnode.sync.errors import SourceError
 from wsnode.sync.source import EncodedBlock, Position
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 # Larger than any block that a gas limit ever allowed, small enough to hold a few in memory.
 MAX_BLOCK_SIZE: Final = 1 << 26
@@ -140,7 +143,23 @@ def _unpacked(raw: BinaryIO) -> BinaryIO:
     peek = cast(io.BufferedReader, raw).peek(2)
     if peek[:2] != _GZIP_MAGIC:
         return raw
-    return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=raw), _BUFFER))
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(raw), _BUFFER))
+
+
+class _Unpacked(io.RawIOBase):
+    """Gives all that a damaged file holds before it fails; a buffered GzipFile loses its last megabyte."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._gzip = gzip.GzipFile(fileobj=packed)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
+        content = self._gzip.read1(len(view))
+        view[: len(content)] = content
+        return len(content)
 
 
 def _size(name: str) -> int | None:
