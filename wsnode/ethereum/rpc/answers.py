@@ -1,5 +1,6 @@
 """JSON written by hand where a value is a number, bytes or nothing: cheaper than an encoder."""
 
+from binascii import hexlify
 from typing import Final
 
 from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
@@ -16,7 +17,7 @@ def quantity(number: int) -> bytes:
 
 def data(content: bytes) -> bytes:
     """Return the JSON text of bytes: two digits each."""
-    return b'"0x%b"' % content.hex().encode()
+    return b'"0x' + hexlify(content) + b'"'
 
 
 def refused_argument(error: ValueError) -> RpcError:

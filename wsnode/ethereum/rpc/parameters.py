@@ -1,5 +1,7 @@
 """What eth_ methods take in their params: addresses, hashes, indices, storage keys, block references."""
 
+from binascii import unhexlify
+from functools import lru_cache
 from typing import Any, Final
 
 from wsnode.ethereum.primitives.values import Address, Hash32
@@ -112,7 +114,9 @@ def decode_block_parameter(value: Any) -> BlockParameter:
     return BlockParameter(NumberOrTag(number))
 
 
-def slot_of(key: StorageKey) -> bytes:
+# Clients ask for the same few slots again and again.
+@lru_cache(maxsize=4096)
+def slot_of(key: str) -> bytes:
     """Return the 32 bytes that `key` leniently writes: the prefix, leading zeros and a digit may be missing.
 
     Raises:
@@ -122,12 +126,9 @@ def slot_of(key: StorageKey) -> bytes:
     if len(digits) > 64:
         raise ValueError(f"storage key too long (want at most 32 bytes): {quoted(key)}")
     try:
-        slot = bytes.fromhex(digits.zfill(64))
+        return unhexlify(digits.rjust(64, "0"))
     except ValueError:
-        slot = b""
-    if len(slot) != 32:
-        raise ValueError(f"invalid hex in storage key: {quoted(key)}")
-    return slot
+        raise ValueError(f"invalid hex in storage key: {quoted(key)}") from None
 
 
 def quoted(text: str) -> str:
