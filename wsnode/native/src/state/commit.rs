@@ -106,7 +106,7 @@ impl StateStore {
             return Ok(());
         };
         let batch = Batch::of(sealed, self.working_mut().tries.rows());
-        batch.write(&mut self.environment, sync)?;
+        batch.write(&self.environment, sync)?;
         self.committed = last.head;
         self.working_mut().tries.saved(NODES_KEPT);
         self.overlay.shrink();
@@ -195,7 +195,7 @@ impl<'b> Batch<'b> {
         }
     }
 
-    fn write(&self, environment: &mut Environment, sync: bool) -> Result<(), StateError> {
+    fn write(&self, environment: &Environment, sync: bool) -> Result<(), StateError> {
         environment.write(sync, |txn, tables| {
             self.put_values(txn, tables)?;
             self.put_blocks(txn, tables)?;

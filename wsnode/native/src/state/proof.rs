@@ -1,7 +1,8 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
 use super::hashes::Hashes;
-use super::store::{root_of, StateStore};
+use super::reader::StateReader;
+use super::store::root_of;
 use super::StateError;
 use crate::trie::StateTries;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
@@ -29,7 +30,7 @@ pub struct SlotProof {
     pub nodes: Vec<Bytes>,
 }
 
-impl StateStore {
+impl StateReader {
     /// Prove an account and some of its slots after a committed block. The older the block, the longer:
     /// all that changed since is taken back in memory.
     pub fn proof(

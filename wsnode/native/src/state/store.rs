@@ -5,6 +5,7 @@ use super::delta::{Delta, Touched};
 use super::environment::{Environment, MAP_SIZE};
 use super::hashes::Hashes;
 use super::overlay::Overlay;
+use super::reader::StateReader;
 use super::tables::Head;
 use super::view::{HistoryView, LatestView};
 use super::StateError;
@@ -13,15 +14,16 @@ use alloy_primitives::B256;
 use alloy_trie::EMPTY_ROOT_HASH;
 use revm::database::BundleState;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// State in LMDB, and the latest blocks in memory on top of it.
 #[derive(Debug)]
 pub struct StateStore {
-    pub(super) environment: Environment,
+    pub(super) environment: Arc<Environment>,
     pub(super) writer: bool,
     pub(super) overlay: Overlay,
-    pub(super) codes: CodeCache,
+    pub(super) codes: Arc<CodeCache>,
     /// Behind a lock so that a root can be had in the middle of a block, while views read.
     pub(super) working: Mutex<Working>,
     /// Blocks above `committed`, ascending.
@@ -89,10 +91,10 @@ impl StateStore {
         let environment = Environment::open(path, writer, map_size)?;
         let head = environment.read()?.head()?;
         Ok(Self {
-            environment,
+            environment: Arc::new(environment),
             writer,
             overlay: Overlay::default(),
-            codes: CodeCache::default(),
+            codes: Arc::default(),
             working: Working::at(&head),
             sealed: Vec::new(),
             committed: head,
@@ -132,7 +134,12 @@ impl StateStore {
 
     /// The state after a committed block.
     pub fn at(&self, number: u64) -> Result<HistoryView<'_>, StateError> {
-        HistoryView::new(self, number)
+        HistoryView::new(&self.environment, &self.codes, number)
+    }
+
+    /// What reads committed blocks while this store is being written to.
+    pub fn reader(&self) -> StateReader {
+        StateReader { environment: self.environment.clone(), codes: self.codes.clone() }
     }
 
     /// The state root with the changes so far of an unfinished block; only the tries learn of them,

@@ -1,7 +1,8 @@
 //! The state as revm reads it: the latest, uncommitted blocks included, and that after a committed block.
 
 use super::account::Account;
-use super::environment::Snapshot;
+use super::code::CodeCache;
+use super::environment::{Environment, Snapshot};
 use super::history::LATEST;
 use super::store::StateStore;
 use super::tables::Head;
@@ -81,14 +82,18 @@ impl<'s> LatestView<'s> {
 
 /// The state after one committed block.
 pub struct HistoryView<'s> {
-    store: &'s StateStore,
+    codes: &'s CodeCache,
     snapshot: Snapshot<'s>,
     number: u64,
 }
 
 impl<'s> HistoryView<'s> {
-    pub(super) fn new(store: &'s StateStore, number: u64) -> Result<Self, StateError> {
-        let snapshot = store.environment.read()?;
+    pub(super) fn new(
+        environment: &'s Environment,
+        codes: &'s CodeCache,
+        number: u64,
+    ) -> Result<Self, StateError> {
+        let snapshot = environment.read()?;
         let latest = snapshot.head()?.number;
         if number > latest {
             return Err(StateError::NoHistory {
@@ -98,7 +103,7 @@ impl<'s> HistoryView<'s> {
             });
         }
         Ok(Self {
-            store,
+            codes,
             snapshot,
             number,
         })
@@ -169,7 +174,7 @@ impl DatabaseRef for HistoryView<'_> {
     }
 
     fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
-        self.store.codes.get(hash, || self.code(hash))
+        self.codes.get(hash, || self.code(hash))
     }
 
     fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, StateError> {
