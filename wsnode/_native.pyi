@@ -177,10 +177,18 @@ class State:
     @property
     def committed_head(self) -> tuple[int, bytes]: ...
     def execute(
-        self, blocks: Sequence[UnverifiedBlock], ancestors: Sequence[tuple[bytes, bytes]]
+        self,
+        blocks: Sequence[UnverifiedBlock],
+        ancestors: Sequence[tuple[bytes, bytes]],
+        *,
+        total_difficulty: int,
     ) -> Execution: ...
     def verify_header(
-        self, block: UnverifiedBlock, ancestors: Sequence[tuple[bytes, bytes]]
+        self,
+        block: UnverifiedBlock,
+        ancestors: Sequence[tuple[bytes, bytes]],
+        *,
+        total_difficulty: int,
     ) -> InvalidBlockError | None: ...
     def commit(self, *, sync: bool) -> None: ...
     def sync_now(self) -> None: ...

@@ -3,6 +3,12 @@
 //! Plain Rust modules know nothing of Python; `bindings` is the thin layer on top of them.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+pub mod block;
+pub mod chain_spec;
+pub mod consensus;
+pub mod engine;
+pub mod error;
+pub mod execute;
 pub mod json;
 pub mod rows;
 pub mod state;

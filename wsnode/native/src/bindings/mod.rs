@@ -1,1 +1,20 @@
-//! The Python module: arguments in, results out, nothing else.
+//! The Python face: thin classes and functions over the engine's modules.
+
+mod blocks;
+mod errors;
+mod numbers;
+mod render;
+mod spec;
+mod state;
+
+use pyo3::prelude::*;
+
+/// The module `wsnode._native`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::register(module)?;
+    spec::register(module)?;
+    blocks::register(module)?;
+    state::register(module)?;
+    render::register(module)
+}

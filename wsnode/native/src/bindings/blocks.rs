@@ -1,0 +1,202 @@
+//! `UnverifiedBlock`, `VerifiedBlock`, `Execution`, and blocks from RLP and from rows.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use super::errors::{guard, invalid_block};
+use super::numbers::Number;
+use super::spec::ChainSpec;
+use crate::block;
+use crate::error::InvalidBlock;
+use crate::rows::BodyRow;
+
+/// A block whose form is right and whose senders are known.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct UnverifiedBlock(pub Arc<block::UnverifiedBlock>);
+
+#[pymethods]
+impl UnverifiedBlock {
+    #[getter]
+    fn number(&self) -> u64 {
+        self.0.header.number
+    }
+
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.hash.as_slice())
+    }
+
+    #[getter]
+    fn parent_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.header.parent_hash.as_slice())
+    }
+
+    #[getter]
+    fn difficulty(&self) -> Number {
+        Number(self.0.header.difficulty)
+    }
+
+    #[getter]
+    fn timestamp(&self) -> u64 {
+        self.0.header.timestamp
+    }
+
+    #[getter]
+    fn gas_used(&self) -> u64 {
+        self.0.header.gas_used
+    }
+
+    #[getter]
+    fn transaction_count(&self) -> usize {
+        self.0.transactions.len()
+    }
+
+    /// The header row.
+    #[getter]
+    fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.header_row)
+    }
+
+    /// The body row.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.body_row)
+    }
+}
+
+/// A block that keeps every rule.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct VerifiedBlock(pub Arc<block::VerifiedBlock>);
+
+#[pymethods]
+impl VerifiedBlock {
+    #[getter]
+    fn number(&self) -> u64 {
+        self.0.header.number
+    }
+
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.hash.as_slice())
+    }
+
+    #[getter]
+    fn parent_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.header.parent_hash.as_slice())
+    }
+
+    #[getter]
+    fn difficulty(&self) -> Number {
+        Number(self.0.header.difficulty)
+    }
+
+    #[getter]
+    fn timestamp(&self) -> u64 {
+        self.0.header.timestamp
+    }
+
+    #[getter]
+    fn gas_used(&self) -> u64 {
+        self.0.header.gas_used
+    }
+
+    #[getter]
+    fn transaction_count(&self) -> usize {
+        self.0.transaction_count
+    }
+
+    #[getter]
+    fn log_count(&self) -> usize {
+        self.0.log_count
+    }
+
+    /// The header row.
+    #[getter]
+    fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.header_row)
+    }
+
+    /// The body row.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.body_row)
+    }
+
+    /// The receipts row.
+    #[getter]
+    fn receipts<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.receipts_row)
+    }
+
+    /// The hashes of the transactions, 32 bytes each.
+    #[getter]
+    fn transaction_hashes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let hashes = guard(|| Ok(BodyRow::new(&self.0.body_row)?.transaction_hashes()?))?;
+        Ok(PyBytes::new(py, hashes))
+    }
+}
+
+/// The blocks that a run verified, and what is wrong with the one after them.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct Execution {
+    verified: Vec<Arc<block::VerifiedBlock>>,
+    error: Option<InvalidBlock>,
+}
+
+impl From<crate::execute::Execution> for Execution {
+    fn from(execution: crate::execute::Execution) -> Self {
+        let verified = execution.verified.into_iter().map(Arc::new).collect();
+        Self { verified, error: execution.error }
+    }
+}
+
+#[pymethods]
+impl Execution {
+    #[getter]
+    fn verified(&self) -> Vec<VerifiedBlock> {
+        self.verified.iter().map(|block| VerifiedBlock(block.clone())).collect()
+    }
+
+    #[getter]
+    fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.error.as_ref().map(|invalid| exception(py, invalid))
+    }
+}
+
+/// The exception object for an invalid block, not raised.
+pub fn exception(py: Python<'_>, invalid: &InvalidBlock) -> Py<PyAny> {
+    invalid_block(py, invalid).into_value(py).into_any()
+}
+
+/// The blocks before the first malformed one, and its error; senders are recovered on all cores.
+#[pyfunction]
+fn decode_blocks(
+    py: Python<'_>,
+    spec: &ChainSpec,
+    encoded: Vec<PyBackedBytes>,
+) -> PyResult<(Vec<UnverifiedBlock>, Option<Py<PyAny>>)> {
+    let decode = || {
+        let slices: Vec<&[u8]> = encoded.iter().map(AsRef::as_ref).collect();
+        guard(|| Ok(block::decode_blocks(&spec.0, &slices)))
+    };
+    let (blocks, malformed) = py.detach(decode)?;
+    let blocks = blocks.into_iter().map(|block| UnverifiedBlock(Arc::new(block))).collect();
+    Ok((blocks, malformed.map(|invalid| exception(py, &invalid))))
+}
+
+/// A block from its stored rows.
+#[pyfunction]
+fn block_from_rows(spec: &ChainSpec, header: &[u8], body: &[u8]) -> PyResult<UnverifiedBlock> {
+    guard(|| block::from_rows(&spec.0, header, body)).map(|block| UnverifiedBlock(Arc::new(block)))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<UnverifiedBlock>()?;
+    module.add_class::<VerifiedBlock>()?;
+    module.add_class::<Execution>()?;
+    module.add_function(wrap_pyfunction!(decode_blocks, module)?)?;
+    module.add_function(wrap_pyfunction!(block_from_rows, module)?)
+}

@@ -1,0 +1,118 @@
+//! The exceptions of the module, and the one place where the engine's errors become them.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::{Error, InvalidBlock};
+use crate::state::StateError as StoreError;
+
+create_exception!(wsnode._native, EngineError, PyException, "The engine could not do what it was asked.");
+create_exception!(
+    wsnode._native,
+    InvalidGenesisError,
+    EngineError,
+    "genesis.json describes no chain known here."
+);
+create_exception!(wsnode._native, InvalidBlockError, EngineError, "A block breaks a rule.");
+create_exception!(
+    wsnode._native,
+    InvalidTransactionError,
+    EngineError,
+    "A message is refused before execution."
+);
+create_exception!(wsnode._native, StateError, EngineError, "The state store cannot be read or written.");
+create_exception!(wsnode._native, StateBusyError, StateError, "Another process writes to the state store.");
+create_exception!(wsnode._native, HistoryError, StateError, "A block is outside the stored history.");
+create_exception!(wsnode._native, CorruptRowError, EngineError, "A stored row cannot be read.");
+
+/// Run `work`, turning what it fails with into a Python exception, and a panic into an `EngineError`:
+/// a `PanicException` would pass every `except Exception`.
+pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(PyErr::from),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+            Err(EngineError::new_err(format!("the engine panicked: {text}")))
+        }
+    }
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::InvalidGenesis(_) => InvalidGenesisError::new_err(message),
+            Error::InvalidBlock(invalid) => Python::attach(|py| invalid_block(py, &invalid)),
+            Error::InvalidTransaction { kind, .. } => refused(message, kind),
+            Error::State(error) => state_error(message, &error),
+            Error::Busy(_) => StateBusyError::new_err(message),
+            Error::CorruptRow(_) => CorruptRowError::new_err(message),
+            Error::Internal(_) => EngineError::new_err(message),
+        }
+    }
+}
+
+/// The exception that names an invalid block and the rule that it breaks.
+pub fn invalid_block(py: Python<'_>, invalid: &InvalidBlock) -> PyErr {
+    let error = InvalidBlockError::new_err(invalid.to_string());
+    let value = error.value(py);
+    let hash = invalid.hash.map(|hash| PyBytes::new(py, hash.as_slice()));
+    let set = value
+        .setattr("number", invalid.number)
+        .and_then(|()| value.setattr("block_hash", hash))
+        .and_then(|()| value.setattr("rule", invalid.broken.rule.name()))
+        .and_then(|()| value.setattr("expected", &invalid.broken.expected))
+        .and_then(|()| value.setattr("actual", &invalid.broken.actual));
+    set.err().unwrap_or(error)
+}
+
+fn refused(message: String, kind: &str) -> PyErr {
+    Python::attach(|py| {
+        let error = InvalidTransactionError::new_err(message);
+        error.value(py).setattr("kind", kind).err().unwrap_or(error)
+    })
+}
+
+fn state_error(message: String, error: &StoreError) -> PyErr {
+    match error {
+        StoreError::NoHistory { requested, earliest, latest } => Python::attach(|py| {
+            let error = HistoryError::new_err(message);
+            let value = error.value(py);
+            let set = value
+                .setattr("requested", requested)
+                .and_then(|()| value.setattr("earliest", earliest))
+                .and_then(|()| value.setattr("latest", latest));
+            set.err().unwrap_or(error)
+        }),
+        _ => StateError::new_err(message),
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("EngineError", py.get_type::<EngineError>())?;
+    module.add("InvalidGenesisError", py.get_type::<InvalidGenesisError>())?;
+    module.add("InvalidBlockError", with_members(py.get_type::<InvalidBlockError>())?)?;
+    let refusal = py.get_type::<InvalidTransactionError>();
+    refusal.setattr("kind", "")?;
+    module.add("InvalidTransactionError", refusal)?;
+    module.add("StateError", py.get_type::<StateError>())?;
+    module.add("StateBusyError", py.get_type::<StateBusyError>())?;
+    let history = py.get_type::<HistoryError>();
+    ["requested", "earliest", "latest"].iter().try_for_each(|name| history.setattr(*name, 0))?;
+    module.add("HistoryError", history)?;
+    module.add("CorruptRowError", py.get_type::<CorruptRowError>())
+}
+
+fn with_members<'py>(invalid: Bound<'py, pyo3::types::PyType>) -> PyResult<Bound<'py, pyo3::types::PyType>> {
+    let py = invalid.py();
+    invalid.setattr("number", py.None())?;
+    invalid.setattr("block_hash", py.None())?;
+    ["rule", "expected", "actual"].iter().try_for_each(|name| invalid.setattr(*name, ""))?;
+    Ok(invalid)
+}

@@ -1,0 +1,139 @@
+//! `State`: one chain's EVM state.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use alloy_primitives::U256;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use super::blocks::{exception, Execution, UnverifiedBlock};
+use super::errors::guard;
+use super::numbers::{address, hash, Number};
+use super::spec::ChainSpec;
+use crate::engine::{Engine, Rows};
+use crate::error::Error;
+use crate::state::Head;
+
+/// The EVM state of one chain in a folder of its own; to be opened after a fork.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct State(pub Arc<Engine>);
+
+type HeadTuple<'py> = (u64, Bound<'py, PyBytes>);
+type AccountTuple<'py> = (u64, Number, Bound<'py, PyBytes>);
+
+#[pymethods]
+impl State {
+    #[new]
+    #[pyo3(signature = (path, spec, *, writer))]
+    fn new(py: Python<'_>, path: PathBuf, spec: &ChainSpec, writer: bool) -> PyResult<Self> {
+        let spec = spec.0.clone();
+        py.detach(|| guard(|| Engine::open(&path, spec, writer))).map(|engine| Self(Arc::new(engine)))
+    }
+
+    /// Number and hash of the head, with blocks that are not committed.
+    #[getter]
+    fn head<'py>(&self, py: Python<'py>) -> PyResult<HeadTuple<'py>> {
+        guard(|| self.0.head()).map(|head| head_tuple(py, head))
+    }
+
+    /// Number and hash of the head on the disk, whichever process wrote it.
+    #[getter]
+    fn committed_head<'py>(&self, py: Python<'py>) -> PyResult<HeadTuple<'py>> {
+        guard(|| self.0.committed_head()).map(|head| head_tuple(py, head))
+    }
+
+    /// Verify and execute blocks on top of the head, in memory until `commit`, up to the first invalid one.
+    #[pyo3(signature = (blocks, ancestors, *, total_difficulty))]
+    fn execute(
+        &self,
+        py: Python<'_>,
+        blocks: Vec<PyRef<'_, UnverifiedBlock>>,
+        ancestors: Vec<(PyBackedBytes, PyBackedBytes)>,
+        total_difficulty: Number,
+    ) -> PyResult<Execution> {
+        let blocks: Vec<_> = blocks.iter().map(|block| block.0.clone()).collect();
+        py.detach(|| guard(|| self.0.execute(&blocks, &rows(&ancestors), total_difficulty.0)))
+            .map(Execution::from)
+    }
+
+    /// What is wrong with a block as far as that can be told without executing it.
+    #[pyo3(signature = (block, ancestors, *, total_difficulty))]
+    fn verify_header(
+        &self,
+        py: Python<'_>,
+        block: &UnverifiedBlock,
+        ancestors: Vec<(PyBackedBytes, PyBackedBytes)>,
+        total_difficulty: Number,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let invalid = guard(|| self.0.verify_header(&block.0, &rows(&ancestors), total_difficulty.0))?;
+        Ok(invalid.map(|invalid| exception(py, &invalid)))
+    }
+
+    /// Write every executed block; without `sync` a power cut may lose it, a killed process does not.
+    #[pyo3(signature = (*, sync))]
+    fn commit(&self, py: Python<'_>, sync: bool) -> PyResult<()> {
+        py.detach(|| guard(|| self.0.commit(sync)))
+    }
+
+    /// Bring everything committed to the disk.
+    fn sync_now(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| guard(|| self.0.sync_now()))
+    }
+
+    /// Go back to an earlier block and return its hash; what is not committed is forgotten.
+    fn unwind<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let hash = py.detach(|| guard(|| self.0.unwind(number)))?;
+        Ok(PyBytes::new(py, hash.as_slice()))
+    }
+
+    /// Nonce, balance and code hash of an account after a block, or nothing.
+    fn account<'py>(
+        &self,
+        py: Python<'py>,
+        address: &[u8],
+        number: u64,
+    ) -> PyResult<Option<AccountTuple<'py>>> {
+        let address = self::address("address", address)?;
+        let account = guard(|| Ok(self.0.reader.at(number)?.account(address)?))?;
+        Ok(account
+            .map(|found| (found.nonce, Number(found.balance), PyBytes::new(py, found.code_hash.as_slice()))))
+    }
+
+    /// The code of an account after a block; empty if it has none.
+    fn code<'py>(&self, py: Python<'py>, address: &[u8], number: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let address = self::address("address", address)?;
+        let code = guard(|| {
+            let view = self.0.reader.at(number)?;
+            let account = view.account(address)?;
+            Ok::<_, Error>(account.map(|found| view.code(found.code_hash)).transpose()?.unwrap_or_default())
+        })?;
+        Ok(PyBytes::new(py, &code))
+    }
+
+    /// The 32 bytes in a slot after a block.
+    fn storage<'py>(
+        &self,
+        py: Python<'py>,
+        address: &[u8],
+        slot: &[u8],
+        number: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (address, slot) = (self::address("address", address)?, hash("slot", slot)?);
+        let value = guard(|| Ok(self.0.reader.at(number)?.storage(address, U256::from_be_bytes(slot.0))?))?;
+        Ok(PyBytes::new(py, &value.to_be_bytes::<32>()))
+    }
+}
+
+fn head_tuple(py: Python<'_>, head: Head) -> HeadTuple<'_> {
+    (head.number, PyBytes::new(py, head.hash.as_slice()))
+}
+
+fn rows(pairs: &[(PyBackedBytes, PyBackedBytes)]) -> Vec<Rows<'_>> {
+    pairs.iter().map(|(header, body)| (header.as_ref(), body.as_ref())).collect()
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<State>()
+}

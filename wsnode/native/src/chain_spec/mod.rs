@@ -1,0 +1,97 @@
+//! The rules of one chain: which forks it activates and when, its blob parameters, its genesis block.
+
+mod blobs;
+mod config;
+mod forks;
+mod genesis;
+mod number;
+mod rules;
+
+use alloy_eips::eip7840::BlobParams;
+use alloy_primitives::{Address, B256, U256};
+
+pub use forks::{Fork, Schedule};
+pub use genesis::{Alloc, Genesis};
+pub use rules::Rules;
+
+use crate::error::Error;
+use blobs::BlobSchedule;
+
+/// What genesis.json says about a chain.
+#[derive(Debug, Clone)]
+pub struct ChainSpec {
+    pub chain_id: u64,
+    forks: Schedule,
+    blobs: BlobSchedule,
+    terminal_total_difficulty: Option<U256>,
+    deposit_contract: Option<Address>,
+    dao_support: bool,
+    genesis: Genesis,
+}
+
+impl ChainSpec {
+    /// The chain that geth's genesis.json describes.
+    pub fn from_json(text: &[u8]) -> Result<Self, Error> {
+        let document = genesis::Document::parse(text)?;
+        let config = config::Config::parse(&document.config)?;
+        let genesis = document.genesis(&config)?;
+        Ok(Self {
+            chain_id: config.chain_id,
+            forks: config.forks,
+            blobs: config.blobs,
+            terminal_total_difficulty: config.terminal_total_difficulty,
+            deposit_contract: config.deposit_contract,
+            dao_support: config.dao_support,
+            genesis,
+        })
+    }
+
+    pub fn genesis(&self) -> &Genesis {
+        &self.genesis
+    }
+
+    pub fn genesis_hash(&self) -> B256 {
+        self.genesis.hash
+    }
+
+    /// The name of the newest fork active at a block.
+    pub fn fork_name(&self, number: u64, timestamp: u64) -> &'static str {
+        let name = self.forks.name(number, timestamp);
+        let merged_at_genesis = self.terminal_total_difficulty == Some(U256::ZERO);
+        if merged_at_genesis
+            && !self.forks.active_at_time(Fork::Shanghai, timestamp)
+            && self.is_london(number)
+        {
+            return "Paris";
+        }
+        name
+    }
+
+    /// Whether a block is one of proof of stake, whose parent has this total difficulty.
+    pub fn is_proof_of_stake(&self, parent_total_difficulty: U256) -> bool {
+        self.terminal_total_difficulty.is_some_and(|terminal| parent_total_difficulty >= terminal)
+    }
+
+    /// The blob parameters in force at `timestamp`, or nothing before blobs.
+    pub fn blob_parameters(&self, timestamp: u64) -> Option<BlobParams> {
+        self.blobs.at(timestamp)
+    }
+
+    pub fn is_active(&self, fork: Fork, number: u64) -> bool {
+        self.forks.active_at_block(fork, number)
+    }
+
+    /// Whether a fork that begins at a time is active; all of them need London.
+    pub fn is_active_at(&self, fork: Fork, number: u64, timestamp: u64) -> bool {
+        self.is_london(number) && self.forks.active_at_time(fork, timestamp)
+    }
+
+    pub fn is_london(&self, number: u64) -> bool {
+        self.forks.active_at_block(Fork::London, number)
+    }
+
+    /// The block of the DAO fork, and whether the chain supports it.
+    pub fn dao_fork(&self) -> Option<(u64, bool)> {
+        self.forks.activation(Fork::Dao).map(|number| (number, self.dao_support))
+    }
+}

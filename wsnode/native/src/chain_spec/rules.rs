@@ -1,0 +1,88 @@
+//! The rules in force for one block, in the words of alloy's executor.
+
+use alloy_evm::eth::spec::EthExecutorSpec;
+use alloy_hardforks::{EthereumHardfork, EthereumHardforks, ForkCondition};
+use alloy_primitives::{Address, U256};
+use revm::primitives::hardfork::SpecId;
+
+use super::{ChainSpec, Fork};
+
+/// A chain's forks as one block sees them.
+///
+/// The merge happens at a total difficulty, which alloy's tables cannot express: they ask for the number of the
+/// first block after it. A block knows whether it is one of proof of stake, and forks by time need that.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    spec: &'a ChainSpec,
+    is_proof_of_stake: bool,
+}
+
+impl<'a> Rules<'a> {
+    pub fn new(spec: &'a ChainSpec, is_proof_of_stake: bool) -> Self {
+        Self { spec, is_proof_of_stake }
+    }
+
+    /// The EVM's rules for a block.
+    pub fn evm(&self, number: u64, timestamp: u64) -> SpecId {
+        let constantinople = self.spec.is_active(Fork::Constantinople, number);
+        match alloy_evm::spec_by_timestamp_and_block_number(self, timestamp, number) {
+            // revm knows no Constantinople. Petersburg differs from it by the gas of SSTORE alone.
+            SpecId::BYZANTIUM if constantinople => SpecId::PETERSBURG,
+            rules => rules,
+        }
+    }
+
+    fn by_block(&self, fork: Fork) -> ForkCondition {
+        self.spec.forks.activation(fork).map_or(ForkCondition::Never, ForkCondition::Block)
+    }
+
+    fn by_time(&self, fork: Fork) -> ForkCondition {
+        match self.spec.forks.activation(fork) {
+            Some(begin) if self.is_proof_of_stake => ForkCondition::Timestamp(begin),
+            _ => ForkCondition::Never,
+        }
+    }
+
+    fn merge(&self) -> ForkCondition {
+        match self.is_proof_of_stake {
+            true => ForkCondition::TTD {
+                activation_block_number: 0,
+                fork_block: None,
+                total_difficulty: U256::ZERO,
+            },
+            false => ForkCondition::Never,
+        }
+    }
+}
+
+impl EthereumHardforks for Rules<'_> {
+    fn ethereum_fork_activation(&self, fork: EthereumHardfork) -> ForkCondition {
+        match fork {
+            EthereumHardfork::Frontier => ForkCondition::ZERO_BLOCK,
+            EthereumHardfork::Homestead => self.by_block(Fork::Homestead),
+            // The executor would move the balances after the transactions; the protocol moves them before.
+            EthereumHardfork::Dao => ForkCondition::Never,
+            EthereumHardfork::Tangerine => self.by_block(Fork::TangerineWhistle),
+            EthereumHardfork::SpuriousDragon => self.by_block(Fork::SpuriousDragon),
+            EthereumHardfork::Byzantium => self.by_block(Fork::Byzantium),
+            EthereumHardfork::Constantinople => self.by_block(Fork::Constantinople),
+            EthereumHardfork::Petersburg => self.by_block(Fork::Petersburg),
+            EthereumHardfork::Istanbul => self.by_block(Fork::Istanbul),
+            EthereumHardfork::Berlin => self.by_block(Fork::Berlin),
+            EthereumHardfork::London => self.by_block(Fork::London),
+            EthereumHardfork::Paris => self.merge(),
+            EthereumHardfork::Shanghai => self.by_time(Fork::Shanghai),
+            EthereumHardfork::Cancun => self.by_time(Fork::Cancun),
+            EthereumHardfork::Prague => self.by_time(Fork::Prague),
+            EthereumHardfork::Osaka => self.by_time(Fork::Osaka),
+            _ => ForkCondition::Never,
+        }
+    }
+}
+
+impl EthExecutorSpec for Rules<'_> {
+    fn deposit_contract_address(&self) -> Option<Address> {
+        // Without one, alloy would take the mainnet's.
+        Some(self.spec.deposit_contract.unwrap_or(Address::ZERO))
+    }
+}

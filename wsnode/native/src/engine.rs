@@ -1,0 +1,161 @@
+//! One chain's state for one process: a writer's store behind a lock, and readers that never wait for it.
+
+use std::collections::VecDeque;
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use alloy_primitives::{B256, U256};
+
+use crate::block::UnverifiedBlock;
+use crate::chain_spec::ChainSpec;
+use crate::consensus::{Ancestor, GENERATIONS};
+use crate::error::{Error, InvalidBlock};
+use crate::execute::{self, ChainHead, Execution, ReadCache};
+use crate::rows::{BodyRow, HeaderRow};
+use crate::state::{Head, StateReader, StateStore};
+
+/// The state of one chain, in a folder of its own.
+#[derive(Debug)]
+pub struct Engine {
+    pub spec: Arc<ChainSpec>,
+    pub reader: StateReader,
+    writer: Mutex<Writer>,
+    /// The head with what is not committed, to be read while the writer is busy.
+    head: Mutex<Head>,
+    is_writer: bool,
+    _lock: Option<File>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    store: StateStore,
+    cache: ReadCache,
+}
+
+impl Engine {
+    /// Open the state in the folder `path`; a writer takes the folder's lock and writes the genesis state if it is empty.
+    pub fn open(path: &Path, spec: Arc<ChainSpec>, is_writer: bool) -> Result<Self, Error> {
+        let lock = if is_writer { Some(lock(path)?) } else { None };
+        let mut store = StateStore::open(path, is_writer)?;
+        if is_writer {
+            let genesis = spec.genesis();
+            store.init_genesis(
+                genesis.hash,
+                genesis.alloc.iter().map(|(address, account)| (*address, account)),
+            )?;
+        }
+        check_genesis(&store, &spec)?;
+        let head = Mutex::new(store.head());
+        let reader = store.reader();
+        let writer = Mutex::new(Writer { store, cache: ReadCache::default() });
+        Ok(Self { spec, reader, writer, head, is_writer, _lock: lock })
+    }
+
+    /// The head, with blocks that are not committed; for a reader the committed one.
+    pub fn head(&self) -> Result<Head, Error> {
+        if !self.is_writer {
+            return self.committed_head();
+        }
+        Ok(*held(&self.head))
+    }
+
+    /// The head as of now on the disk, whichever process wrote it.
+    pub fn committed_head(&self) -> Result<Head, Error> {
+        Ok(self.reader.committed_head()?)
+    }
+
+    /// Verify and execute `blocks` on top of the head, up to the first invalid one.
+    pub fn execute(
+        &self,
+        blocks: &[Arc<UnverifiedBlock>],
+        ancestors: &[Rows<'_>],
+        total_difficulty: U256,
+    ) -> Result<Execution, Error> {
+        let head = chain_head(ancestors, total_difficulty)?;
+        self.write(|Writer { store, cache }| execute::execute(&self.spec, store, cache, blocks, head))
+    }
+
+    /// What is wrong with `block` as far as that can be told without executing it.
+    pub fn verify_header(
+        &self,
+        block: &UnverifiedBlock,
+        ancestors: &[Rows<'_>],
+        total_difficulty: U256,
+    ) -> Result<Option<InvalidBlock>, Error> {
+        let verified = chain_head(ancestors, total_difficulty)?.verify(&self.spec, block);
+        Ok(verified.err().map(|broken| broken.by(Some(block.header.number), Some(block.hash))))
+    }
+
+    /// Write every executed block.
+    pub fn commit(&self, sync: bool) -> Result<(), Error> {
+        self.write(|writer| Ok(writer.store.commit(sync)?))
+    }
+
+    /// Bring everything committed to the disk.
+    pub fn sync_now(&self) -> Result<(), Error> {
+        self.write(|writer| Ok(writer.store.sync_now()?))
+    }
+
+    /// Go back to block `number` and return its hash; what is not committed is forgotten.
+    pub fn unwind(&self, number: u64) -> Result<B256, Error> {
+        self.write(|Writer { store, cache }| {
+            cache.clear();
+            store.discard_uncommitted();
+            Ok(store.unwind(number)?.hash)
+        })
+    }
+
+    /// Run `read` on the store while nobody writes to it.
+    pub fn with_store<T>(&self, read: impl FnOnce(&StateStore) -> Result<T, Error>) -> Result<T, Error> {
+        read(&held(&self.writer).store)
+    }
+
+    fn write<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T, Error>) -> Result<T, Error> {
+        if !self.is_writer {
+            return Err(Error::internal("the state was opened for reading only"));
+        }
+        let mut writer = held(&self.writer);
+        let result = work(&mut writer);
+        *held(&self.head) = writer.store.head();
+        result
+    }
+}
+
+/// A header row and a body row.
+pub type Rows<'a> = (&'a [u8], &'a [u8]);
+
+fn chain_head(ancestors: &[Rows<'_>], total_difficulty: U256) -> Result<ChainHead, Error> {
+    let ancestors: VecDeque<Ancestor> =
+        ancestors.iter().take(GENERATIONS).map(ancestor).collect::<Result<_, _>>()?;
+    Ok(ChainHead { ancestors, total_difficulty })
+}
+
+fn ancestor((header, body): &Rows<'_>) -> Result<Ancestor, Error> {
+    let row = HeaderRow::new(header)?;
+    Ok(Ancestor { header: row.header()?, hash: *row.hash(), ommers: BodyRow::new(body)?.ommers()? })
+}
+
+/// Take the lock that keeps a second writer out; it ends with the process, however that ends.
+fn lock(path: &Path) -> Result<File, Error> {
+    std::fs::create_dir_all(path).map_err(crate::state::StateError::from)?;
+    let file = File::create(path.join("writer.lock")).map_err(crate::state::StateError::from)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Busy(path.display().to_string())),
+        Err(TryLockError::Error(reason)) => Err(crate::state::StateError::from(reason).into()),
+    }
+}
+
+fn check_genesis(store: &StateStore, spec: &ChainSpec) -> Result<(), Error> {
+    let expected = spec.genesis_hash();
+    match store.genesis_hash()? {
+        Some(found) if found == expected => Ok(()),
+        Some(found) => Err(crate::state::StateError::OtherGenesis { expected, found }.into()),
+        None => Err(crate::state::StateError::NotInitialised.into()),
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,135 @@
+//! Every way in which the engine fails; `bindings/errors.rs` gives each its Python exception.
+
+use std::fmt;
+
+use alloy_primitives::B256;
+
+/// What the engine answers when it cannot do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    InvalidGenesis(String),
+    #[error("{0}")]
+    InvalidBlock(Box<InvalidBlock>),
+    #[error("{message}")]
+    InvalidTransaction { kind: &'static str, message: String },
+    #[error(transparent)]
+    State(#[from] crate::state::StateError),
+    #[error(transparent)]
+    CorruptRow(#[from] crate::rows::RowError),
+    #[error("another process writes to the state in {0}")]
+    Busy(String),
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// An error that no input should be able to cause.
+    pub fn internal(reason: impl fmt::Display) -> Self {
+        Self::Internal(reason.to_string())
+    }
+}
+
+impl From<InvalidBlock> for Error {
+    fn from(invalid: InvalidBlock) -> Self {
+        Self::InvalidBlock(Box::new(invalid))
+    }
+}
+
+/// A rule that a block breaks, before it is known which block that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    pub rule: Rule,
+    pub expected: String,
+    pub actual: String,
+}
+
+impl Broken {
+    pub fn new(rule: Rule, expected: impl fmt::Display, actual: impl fmt::Display) -> Self {
+        Self { rule, expected: expected.to_string(), actual: actual.to_string() }
+    }
+
+    /// Name the block that breaks the rule.
+    pub fn by(self, number: Option<u64>, hash: Option<B256>) -> InvalidBlock {
+        InvalidBlock { number, hash, broken: self }
+    }
+}
+
+/// A block and the rule it breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidBlock {
+    pub number: Option<u64>,
+    pub hash: Option<B256>,
+    pub broken: Broken,
+}
+
+impl fmt::Display for InvalidBlock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("block")?;
+        if let Some(number) = self.number {
+            write!(formatter, " {number}")?;
+        }
+        if let Some(hash) = self.hash {
+            write!(formatter, " ({hash})")?;
+        }
+        let Broken { rule, expected, actual } = &self.broken;
+        write!(formatter, ": {}: expected {expected}, got {actual}", rule.name())
+    }
+}
+
+/// Refuse unless what was found is what the rule demands.
+pub fn demand<T: PartialEq + fmt::Display>(rule: Rule, expected: T, actual: T) -> Result<(), Broken> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(Broken::new(rule, expected, actual))
+}
+
+macro_rules! rules {
+    ($($variant:ident => $name:literal,)*) => {
+        /// The consensus rules, each with the stable name that callers see.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Rule { $($variant,)* }
+
+        impl Rule {
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    Rlp => "rlp",
+    BlockSize => "block_size",
+    TransactionSignature => "transaction_signature",
+    TransactionType => "transaction_type",
+    ParentHash => "parent_hash",
+    Number => "number",
+    Timestamp => "timestamp",
+    ExtraData => "extra_data",
+    GasLimit => "gas_limit",
+    GasUsedAboveLimit => "gas_used_above_limit",
+    BaseFee => "base_fee",
+    Difficulty => "difficulty",
+    Nonce => "nonce",
+    OmmersHash => "ommers_hash",
+    OmmerCount => "ommer_count",
+    OmmerDuplicate => "ommer_duplicate",
+    OmmerAncestor => "ommer_ancestor",
+    OmmerGeneration => "ommer_generation",
+    OmmerHeader => "ommer_header",
+    TransactionsRoot => "transactions_root",
+    WithdrawalsRoot => "withdrawals_root",
+    WithdrawalsPresence => "withdrawals_presence",
+    BlobGasUsed => "blob_gas_used",
+    ExcessBlobGas => "excess_blob_gas",
+    ParentBeaconBlockRoot => "parent_beacon_block_root",
+    RequestsHash => "requests_hash",
+    DaoExtraData => "dao_extra_data",
+    Transaction => "transaction",
+    GasUsed => "gas_used",
+    ReceiptsRoot => "receipts_root",
+    LogsBloom => "logs_bloom",
+    StateRoot => "state_root",
+}

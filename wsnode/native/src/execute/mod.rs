@@ -1,0 +1,34 @@
+//! Execution of blocks on the state, and the comparison of what came out with what their headers say.
+
+mod cache;
+mod chain;
+mod environment;
+mod outcome;
+mod transactions;
+
+pub use cache::ReadCache;
+pub use chain::{execute, ChainHead, Execution};
+pub use environment::{evm_environment, rules_of};
+pub use outcome::{seal_receipts, Sealed};
+pub use transactions::{run, Executed};
+
+use crate::error::{Broken, Error};
+
+/// Why a block was not executed to its end: the block is wrong, or the engine cannot go on.
+#[derive(Debug)]
+pub enum Fault {
+    Broken(Broken),
+    Engine(Error),
+}
+
+impl From<Broken> for Fault {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl<E: Into<Error>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self::Engine(error.into())
+    }
+}

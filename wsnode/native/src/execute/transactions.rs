@@ -1,0 +1,121 @@
+//! A block's transactions and what the protocol does before and after them.
+
+use alloy_consensus::transaction::Recovered;
+use alloy_consensus::{Eip658Value, Header, ReceiptEnvelope};
+use alloy_eips::eip4895::Withdrawal;
+use alloy_eips::eip7685::Requests;
+use alloy_evm::block::{BlockExecutionError, BlockExecutor, InternalBlockExecutionError};
+use alloy_evm::eth::dao_fork::{DAO_HARDFORK_ACCOUNTS, DAO_HARDFORK_BENEFICIARY};
+use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
+use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
+use alloy_evm::{Database, Evm, EvmFactory};
+use alloy_primitives::B256;
+use revm::database::states::bundle_state::BundleRetention;
+use revm::database::{BundleState, State};
+use revm::database_interface::DatabaseCommitExt;
+
+use super::environment::{evm_environment, rules_of};
+use super::Fault;
+use crate::block::UnverifiedBlock;
+use crate::chain_spec::{ChainSpec, Fork};
+use crate::error::{Broken, Error, Rule};
+
+/// What the execution of a block brought forth.
+#[derive(Debug)]
+pub struct Executed {
+    pub receipts: Vec<ReceiptEnvelope>,
+    pub requests: Requests,
+    pub gas_used: u64,
+    pub changes: BundleState,
+    /// Before Byzantium, the changes up to each transaction: its receipt holds the root of the state with them.
+    pub steps: Vec<BundleState>,
+}
+
+/// Execute `block` on `state`, whose changes are taken out of it.
+pub fn run<D: Database>(
+    spec: &ChainSpec,
+    block: &UnverifiedBlock,
+    state: &mut State<D>,
+) -> Result<Executed, Fault> {
+    move_dao_balances(spec, &block.header, state)?;
+    let rules = rules_of(spec, &block.header);
+    let environment = evm_environment(spec, &block.header);
+    let evm = alloy_evm::EthEvmFactory::default().create_evm(&mut *state, environment);
+    let surroundings =
+        surroundings(&block.header, &block.ommers, block.withdrawals.as_deref(), block.senders.len());
+    let mut executor = EthBlockExecutor::new(evm, surroundings, rules, AlloyReceiptBuilder::default());
+    executor.apply_pre_execution_changes().map_err(|reason| refused("system calls", reason))?;
+    let has_steps = !spec.is_active(Fork::Byzantium, block.header.number);
+    let mut steps = Vec::new();
+    for (index, (transaction, sender)) in block.transactions.iter().zip(&block.senders).enumerate() {
+        executor
+            .execute_transaction(Recovered::new_unchecked(transaction, *sender))
+            .map_err(|reason| refused(&format!("transaction {index} to be valid"), reason))?;
+        if has_steps {
+            let state = executor.evm_mut().db_mut();
+            state.merge_transitions(BundleRetention::PlainState);
+            steps.push(state.bundle_state.clone());
+        }
+    }
+    let (_, result) = executor.finish().map_err(|reason| refused("requests and rewards", reason))?;
+    state.merge_transitions(BundleRetention::PlainState);
+    Ok(Executed {
+        receipts: result.receipts,
+        requests: result.requests,
+        gas_used: result.gas_used,
+        changes: state.take_bundle(),
+        steps,
+    })
+}
+
+/// What a block gives its executor besides transactions.
+pub fn surroundings<'a>(
+    header: &Header,
+    ommers: &'a [Header],
+    withdrawals: Option<&'a [Withdrawal]>,
+    transactions: usize,
+) -> EthBlockExecutionCtx<'a> {
+    EthBlockExecutionCtx {
+        parent_hash: header.parent_hash,
+        parent_beacon_block_root: header.parent_beacon_block_root,
+        ommers,
+        withdrawals: withdrawals.map(Into::into),
+        extra_data: header.extra_data.clone(),
+        tx_count_hint: Some(transactions),
+        slot_number: None,
+    }
+}
+
+/// What an error of the executor says about the block.
+pub fn refused(wanted: &str, reason: BlockExecutionError) -> Fault {
+    match reason {
+        BlockExecutionError::Validation(reason) => Broken::new(Rule::Transaction, wanted, reason).into(),
+        BlockExecutionError::Internal(InternalBlockExecutionError::EVM { error, .. }) => {
+            Fault::Engine(Error::internal(error))
+        }
+        BlockExecutionError::Internal(reason) => Fault::Engine(Error::internal(reason)),
+    }
+}
+
+/// The irregular state change of the DAO fork, which comes before the block's transactions.
+fn move_dao_balances<D: Database>(
+    spec: &ChainSpec,
+    header: &Header,
+    state: &mut State<D>,
+) -> Result<(), Fault> {
+    if spec.dao_fork() != Some((header.number, true)) {
+        return Ok(());
+    }
+    let drained = state.drain_balances(DAO_HARDFORK_ACCOUNTS).map_err(Error::internal)?;
+    let total: u128 = drained.into_iter().sum();
+    state.increment_balances([(DAO_HARDFORK_BENEFICIARY, total)]).map_err(Error::internal)?;
+    Ok(())
+}
+
+/// Put the state root after its transaction into a receipt.
+pub fn set_root(receipt: &mut ReceiptEnvelope, root: B256) {
+    // Transactions of other types came after Byzantium.
+    if let ReceiptEnvelope::Legacy(with_bloom) = receipt {
+        with_bloom.receipt.status = Eip658Value::PostState(root);
+    }
+}
