@@ -97,50 +97,73 @@ fn slots_after_destruction(
     Ok(old.chain(new).collect())
 }
 
-/// What the tries were told of an unfinished block; told again without it, they must forget it.
+/// Which accounts and slots were changed, without their values.
 #[derive(Debug, Default)]
-pub(super) struct Touched(AddressMap<(bool, HashSet<U256>)>);
+pub(super) struct Touched(pub(super) AddressMap<TouchedAccount>);
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct TouchedAccount {
+    /// The account itself, not only its slots.
+    pub(super) account: bool,
+    pub(super) slots: HashSet<U256>,
+}
 
 impl Touched {
     pub(super) fn add(&mut self, delta: &Delta) {
-        for account in &delta.accounts {
-            let (changed, slots) = self.0.entry(account.address).or_default();
-            *changed |= account.account.is_some();
-            slots.extend(account.slots.iter().map(|(slot, _)| *slot));
+        for changed in &delta.accounts {
+            let touched = self.0.entry(changed.address).or_default();
+            touched.account |= changed.account.is_some();
+            touched
+                .slots
+                .extend(changed.slots.iter().map(|(slot, _)| *slot));
         }
     }
 
-    /// The values of `before` for all that was touched and that `delta` leaves alone.
-    pub(super) fn restore(
-        &self,
-        delta: &Delta,
-        before: &LatestView<'_>,
-    ) -> Result<Delta, StateError> {
-        if self.0.is_empty() {
-            return Ok(Delta::default());
-        }
-        let now: AddressMap<_> = delta
+    /// All that was touched and that `delta` leaves alone.
+    pub(super) fn without(&self, delta: &Delta) -> Self {
+        let told = delta
             .accounts
             .iter()
-            .map(|account| (account.address, account))
-            .collect();
-        let mut accounts = Vec::new();
-        for (address, (changed, slots)) in &self.0 {
-            let now = now.get(address);
-            let told: HashSet<U256> = now
-                .iter()
-                .flat_map(|now| &now.slots)
-                .map(|(slot, _)| *slot)
-                .collect();
-            let restored = slots
-                .difference(&told)
-                .map(|slot| Ok((*slot, before.storage(*address, *slot)?)));
-            let slots = restored.collect::<Result<_, StateError>>()?;
-            let account = if *changed && now.is_none_or(|now| now.account.is_none()) {
-                Some(before.account(*address)?)
+            .map(|changed| (changed.address, changed));
+        let told: AddressMap<_> = if self.0.is_empty() {
+            <_>::default()
+        } else {
+            told.collect()
+        };
+        let left = self.0.iter().map(|(address, touched)| {
+            let mut left = touched.clone();
+            if let Some(changed) = told.get(address) {
+                left.account &= changed.account.is_none();
+                for (slot, _) in &changed.slots {
+                    left.slots.remove(slot);
+                }
+            }
+            (*address, left)
+        });
+        Self(
+            left.filter(|(_, left)| left.account || !left.slots.is_empty())
+                .collect(),
+        )
+    }
+
+    /// The values that `account` and `storage` read of all that was touched.
+    pub(super) fn values(
+        &self,
+        account: impl Fn(&Address) -> Result<Option<Account>, StateError>,
+        storage: impl Fn(&Address, &U256) -> Result<U256, StateError>,
+    ) -> Result<Delta, StateError> {
+        let mut accounts = Vec::with_capacity(self.0.len());
+        for (address, touched) in &self.0 {
+            let account = if touched.account {
+                Some(account(address)?)
             } else {
                 None
             };
+            let slots = touched
+                .slots
+                .iter()
+                .map(|slot| Ok((*slot, storage(address, slot)?)));
+            let slots = slots.collect::<Result<_, StateError>>()?;
             accounts.push(AccountDelta {
                 address: *address,
                 account,

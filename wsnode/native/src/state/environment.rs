@@ -97,7 +97,13 @@ impl Environment {
         &self,
         active: MutexGuard<'m, usize>,
     ) -> Result<MutexGuard<'m, usize>, StateError> {
-        let active = self.wait_until_idle(active, MdbError::MapResized)?;
+        let waited = self
+            .idle
+            .wait_timeout_while(active, RESIZE_PATIENCE, |count| *count > 0);
+        let (active, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if *active > 0 {
+            return Err(heed::Error::Mdb(MdbError::MapResized).into());
+        }
         // SAFETY: there is no transaction in this process, and `active` keeps any from beginning.
         unsafe { self.env.resize(0)? };
         Ok(active)
@@ -108,7 +114,7 @@ impl Environment {
     /// Without `sync` the pages are left to the operating system: a killed process loses nothing, a
     /// power cut may. NO_META_SYNC would save the second of a commit's two fsyncs only.
     pub(super) fn write<T>(
-        &self,
+        &mut self,
         sync: bool,
         write: impl Fn(&mut RwTxn<'_>, &Tables) -> Result<T, StateError>,
     ) -> Result<T, StateError> {
@@ -117,7 +123,7 @@ impl Environment {
         } else {
             FlagSetMode::Enable
         };
-        // SAFETY: only the one writer sets flags, and reading does not look at this one.
+        // SAFETY: `&mut self` means that no other thread uses the environment.
         unsafe { self.env.set_flags(EnvFlags::NO_SYNC, mode)? };
         loop {
             match self.attempt(&write) {
@@ -140,25 +146,10 @@ impl Environment {
         Ok(value)
     }
 
-    fn resize(&self, size: usize) -> Result<(), StateError> {
-        let _idle = self.wait_until_idle(self.count(), MdbError::MapFull)?;
-        // SAFETY: there is no transaction in this process, and `_idle` keeps any from beginning.
+    fn resize(&mut self, size: usize) -> Result<(), StateError> {
+        // SAFETY: snapshots borrow the environment, so `&mut self` means that there are none.
         unsafe { self.env.resize(size)? };
         Ok(())
-    }
-
-    /// Wait until no snapshot of this process is left; none begins while the guard lives.
-    fn wait_until_idle<'m>(
-        &self,
-        active: MutexGuard<'m, usize>,
-        failure: MdbError,
-    ) -> Result<MutexGuard<'m, usize>, StateError> {
-        let waited = self.idle.wait_timeout_while(active, RESIZE_PATIENCE, |count| *count > 0);
-        let (active, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if *active > 0 {
-            return Err(heed::Error::Mdb(failure).into());
-        }
-        Ok(active)
     }
 
     /// Bring everything committed to the disk.

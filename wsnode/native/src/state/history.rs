@@ -1,16 +1,15 @@
-//! Reading values as of a block: the row with the greatest key not above it.
+//! Reading values as of a block.
 
 use super::account::{decode_value, Account};
 use super::environment::Snapshot;
-use super::keys::{account_key, storage_key, ADDRESS, SLOT};
-use super::tables::{Head, Table};
+use super::keys::{node_key, slot_key, storage_key, ADDRESS, LATEST, SLOT};
+use super::tables::Head;
+use super::versions::value_at;
 use super::StateError;
+use crate::trie::{NodeStore, TrieError};
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, Bytes, B256, U256};
 use alloy_trie::{Nibbles, KECCAK_EMPTY};
-
-/// The block number after every block: reads the latest value.
-pub(super) const LATEST: u64 = u64::MAX;
 
 impl Snapshot<'_> {
     /// The account after block `number`.
@@ -19,10 +18,8 @@ impl Snapshot<'_> {
         address: &Address,
         number: u64,
     ) -> Result<Option<Account>, StateError> {
-        match self.last(self.tables.accounts, &account_key(address, number), ADDRESS)? {
-            Some(row) => Account::decode(row),
-            None => Ok(None),
-        }
+        let value = value_at(&self.txn, self.tables.accounts, address.as_slice(), number)?;
+        value.map_or(Ok(None), Account::decode)
     }
 
     /// The slot's value after block `number`.
@@ -32,20 +29,9 @@ impl Snapshot<'_> {
         slot: &U256,
         number: u64,
     ) -> Result<U256, StateError> {
-        match self.last(
-            self.tables.storage,
-            &storage_key(address, slot, number),
-            SLOT,
-        )? {
-            Some(row) => decode_value(row),
-            None => Ok(U256::ZERO),
-        }
-    }
-
-    fn last(&self, table: Table, key: &[u8], prefix: usize) -> Result<Option<&[u8]>, StateError> {
-        let found = table.get_lower_than_or_equal_to(&self.txn, key)?;
-        let found = found.filter(|(found, _)| found.get(..prefix) == Some(&key[..prefix]));
-        Ok(found.map(|(_, row)| row))
+        let key = slot_key(address, slot);
+        let value = value_at(&self.txn, self.tables.storage, &key, number)?;
+        value.map_or(Ok(U256::ZERO), decode_value)
     }
 
     /// The latest value of every slot of `address` that is not zero.
@@ -92,18 +78,15 @@ impl Snapshot<'_> {
     }
 }
 
-impl crate::trie::NodeStore for Snapshot<'_> {
-    fn node(
-        &self,
-        owner: Option<&B256>,
-        path: &Nibbles,
-    ) -> Result<Option<&[u8]>, crate::trie::TrieError> {
+impl NodeStore for Snapshot<'_> {
+    fn node(&self, owner: Option<&B256>, path: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
+        let tables = self.tables;
         let table = if owner.is_some() {
-            self.tables.storage_nodes
+            tables.storage_nodes
         } else {
-            self.tables.account_nodes
+            tables.account_nodes
         };
-        let row = table.get(&self.txn, &super::keys::node_key(owner, path));
-        row.map_err(|error| crate::trie::TrieError::Store(Box::new(error)))
+        let row = table.get(&self.txn, &node_key(owner, path));
+        row.map_err(|error| TrieError::Store(Box::new(error)))
     }
 }

@@ -11,6 +11,9 @@ pub(super) type AccountKey = [u8; ADDRESS + 8];
 /// `storage`: address, slot, block.
 pub(super) type StorageKey = [u8; SLOT + 8];
 
+/// The block number after every block: reads the latest value.
+pub(super) const LATEST: u64 = u64::MAX;
+
 pub(super) fn account_key(address: &Address, number: u64) -> AccountKey {
     let mut key = [0; ADDRESS + 8];
     key[..ADDRESS].copy_from_slice(address.as_slice());
@@ -18,12 +21,33 @@ pub(super) fn account_key(address: &Address, number: u64) -> AccountKey {
     key
 }
 
+/// The part of a storage key before the block.
+pub(super) fn slot_key(address: &Address, slot: &U256) -> [u8; SLOT] {
+    let mut key = [0; SLOT];
+    key[..ADDRESS].copy_from_slice(address.as_slice());
+    key[ADDRESS..].copy_from_slice(&slot.to_be_bytes::<32>());
+    key
+}
+
 pub(super) fn storage_key(address: &Address, slot: &U256, number: u64) -> StorageKey {
     let mut key = [0; SLOT + 8];
-    key[..ADDRESS].copy_from_slice(address.as_slice());
-    key[ADDRESS..SLOT].copy_from_slice(&slot.to_be_bytes::<32>());
+    key[..SLOT].copy_from_slice(&slot_key(address, slot));
     key[SLOT..].copy_from_slice(&number.to_be_bytes());
     key
+}
+
+/// `key` and the block that it is to end with.
+pub(super) fn append_number(key: &[u8], number: u64) -> Vec<u8> {
+    let mut long = Vec::with_capacity(SLOT + 8);
+    long.extend_from_slice(key);
+    long.extend_from_slice(&number.to_be_bytes());
+    long
+}
+
+/// A key without the block that it ends with, and the block.
+pub(super) fn split_number(key: &[u8]) -> (&[u8], u64) {
+    let (rest, number) = key.split_last_chunk().unwrap_or((key, &[0; 8]));
+    (rest, u64::from_be_bytes(*number))
 }
 
 /// `changes`: block, part.

@@ -1,9 +1,11 @@
 //! The state store: accounts, storage, code and their history in LMDB.
 //!
-//! One history table a kind: the value after block n is the row with the greatest key not above n. Trie
-//! nodes are those of the head. One process writes, others read what it committed.
+//! One history table a kind: rows hold versions of a value under the block of the oldest, so the value
+//! after block n is in the row with the greatest key not above n. Trie nodes are those of the head. One
+//! process writes, others read what it committed.
 
 mod account;
+mod batch;
 mod changes;
 mod code;
 mod commit;
@@ -15,10 +17,10 @@ mod history;
 mod keys;
 mod overlay;
 mod proof;
-mod reader;
 mod store;
 mod tables;
 mod unwind;
+mod versions;
 mod view;
 
 #[cfg(test)]
@@ -28,7 +30,6 @@ pub use account::Account;
 pub use commit::GenesisAccount;
 pub use error::StateError;
 pub use proof::{AccountProof, SlotProof};
-pub use reader::StateReader;
 pub use store::StateStore;
 pub use tables::Head;
 pub use view::{HistoryView, LatestView};

@@ -1,8 +1,7 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
 use super::hashes::Hashes;
-use super::reader::StateReader;
-use super::store::root_of;
+use super::store::{root_of, StateStore};
 use super::StateError;
 use crate::trie::StateTries;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
@@ -30,7 +29,7 @@ pub struct SlotProof {
     pub nodes: Vec<Bytes>,
 }
 
-impl StateReader {
+impl StateStore {
     /// Prove an account and some of its slots after a committed block. The older the block, the longer:
     /// all that changed since is taken back in memory.
     pub fn proof(
@@ -50,7 +49,7 @@ impl StateReader {
             .block(number)?
             .filter(|_| number <= head.number)
             .ok_or(missing)?;
-        let old = snapshot.values_at(number, head.number)?;
+        let old = snapshot.values_at(number)?;
         let mut tries = StateTries::new(root_of(&head));
         let found = tries.apply(&snapshot, Hashes::default().changes(&old))?;
         if found != root_of(&block) {

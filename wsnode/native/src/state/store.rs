@@ -5,7 +5,6 @@ use super::delta::{Delta, Touched};
 use super::environment::{Environment, MAP_SIZE};
 use super::hashes::Hashes;
 use super::overlay::Overlay;
-use super::reader::StateReader;
 use super::tables::Head;
 use super::view::{HistoryView, LatestView};
 use super::StateError;
@@ -14,16 +13,15 @@ use alloy_primitives::B256;
 use alloy_trie::EMPTY_ROOT_HASH;
 use revm::database::BundleState;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// State in LMDB, and the latest blocks in memory on top of it.
 #[derive(Debug)]
 pub struct StateStore {
-    pub(super) environment: Arc<Environment>,
+    pub(super) environment: Environment,
     pub(super) writer: bool,
     pub(super) overlay: Overlay,
-    pub(super) codes: Arc<CodeCache>,
+    pub(super) codes: CodeCache,
     /// Behind a lock so that a root can be had in the middle of a block, while views read.
     pub(super) working: Mutex<Working>,
     /// Blocks above `committed`, ascending.
@@ -91,10 +89,10 @@ impl StateStore {
         let environment = Environment::open(path, writer, map_size)?;
         let head = environment.read()?.head()?;
         Ok(Self {
-            environment: Arc::new(environment),
+            environment,
             writer,
             overlay: Overlay::default(),
-            codes: Arc::default(),
+            codes: CodeCache::default(),
             working: Working::at(&head),
             sealed: Vec::new(),
             committed: head,
@@ -134,12 +132,7 @@ impl StateStore {
 
     /// The state after a committed block.
     pub fn at(&self, number: u64) -> Result<HistoryView<'_>, StateError> {
-        HistoryView::new(&self.environment, &self.codes, number)
-    }
-
-    /// What reads committed blocks while this store is being written to.
-    pub fn reader(&self) -> StateReader {
-        StateReader { environment: self.environment.clone(), codes: self.codes.clone() }
+        HistoryView::new(self, number)
     }
 
     /// The state root with the changes so far of an unfinished block; only the tries learn of them,
@@ -214,10 +207,17 @@ impl StateStore {
         if let Some(applied) = working.open.applied.take() {
             working.open.touched.add(&applied);
         }
-        let restored = working.open.touched.restore(delta, &self.latest())?;
+        // What this block did to the tries before and does no longer must be undone.
+        let view = self.latest();
+        let before = working.open.touched.without(delta).values(
+            |address| view.account(*address),
+            |address, slot| view.storage(*address, *slot),
+        )?;
         working.open.begun = true;
         let snapshot = self.environment.read()?;
-        working.apply(&snapshot, &restored)?;
+        working
+            .tries
+            .apply(&snapshot, working.hashes.changes(&before))?;
         Ok(working.apply(&snapshot, delta)?)
     }
 

@@ -1,11 +1,15 @@
 //! Going back to an earlier block: old values into the tries, later rows out of the tables.
 
-use super::commit::put_nodes;
+use super::batch::put_nodes;
+use super::changes::{merged, parts};
+
+use super::delta::Touched;
 use super::hashes::Hashes;
-use super::keys::{account_key, changes_key, storage_key};
+use super::keys::{changes_key, slot_key};
 use super::store::{root_of, StateStore};
 use super::tables::{Head, Tables};
-use super::{changes::Changed, StateError};
+use super::versions::truncate;
+use super::StateError;
 use crate::trie::{NodeRows, StateTries};
 use heed::RwTxn;
 
@@ -44,10 +48,14 @@ impl StateStore {
 
     fn unwind_to(&mut self, target: Head) -> Result<(), StateError> {
         let rows = self.rows_at(&target)?;
-        let later = self.changes_after(target.number)?;
+        let lists = self.environment.read()?.lists_above(target.number)?;
+        let changed = merged(&lists)?;
+        let head = self.committed.number;
         self.environment.write(true, |txn, tables| {
-            for (number, changes) in &later {
-                delete_block(txn, tables, *number, changes)?;
+            drop_values(txn, tables, &changed, target.number)?;
+            move_lists(txn, tables, &lists, target.number)?;
+            for number in target.number + 1..=head {
+                tables.hashes.delete(txn, &number.to_be_bytes())?;
             }
             put_nodes(txn, tables, &rows)?;
             tables.put_head(txn, &target)
@@ -59,7 +67,7 @@ impl StateStore {
     /// The rows that take the tries to `target`.
     fn rows_at(&self, target: &Head) -> Result<Vec<NodeRows>, StateError> {
         let snapshot = self.environment.read()?;
-        let old = snapshot.values_at(target.number, self.committed.number)?;
+        let old = snapshot.values_at(target.number)?;
         let mut tries = StateTries::new(root_of(&self.committed));
         let found = tries.apply(&snapshot, Hashes::default().changes(&old))?;
         if found != root_of(target) {
@@ -76,41 +84,44 @@ impl StateStore {
         }
         Ok(tries.rows())
     }
-
-    fn changes_after(&self, number: u64) -> Result<Vec<(u64, Vec<Changed>)>, StateError> {
-        let snapshot = self.environment.read()?;
-        let later = number + 1..=self.committed.number;
-        later
-            .map(|number| Ok((number, snapshot.changes(number)?)))
-            .collect()
-    }
 }
 
-fn delete_block(
+fn drop_values(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
+    changed: &Touched,
     number: u64,
-    changes: &[Changed],
 ) -> Result<(), StateError> {
-    for Changed {
-        address,
-        account,
-        slots,
-    } in changes
-    {
-        if *account {
-            tables.accounts.delete(txn, &account_key(address, number))?;
+    for (address, touched) in &changed.0 {
+        if touched.account {
+            truncate(txn, tables.accounts, address.as_slice(), number)?;
         }
-        for slot in slots {
-            tables
-                .storage
-                .delete(txn, &storage_key(address, slot, number))?;
+        for slot in &touched.slots {
+            truncate(txn, tables.storage, &slot_key(address, slot), number)?;
         }
     }
-    let mut part = 0;
-    while tables.changes.delete(txn, &changes_key(number, part))? {
-        part += 1;
+    Ok(())
+}
+
+/// Delete the lists that end above block `number`, but keep for it what the first one may say of the
+/// blocks up to it.
+fn move_lists(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    lists: &[(u64, Vec<u8>)],
+    number: u64,
+) -> Result<(), StateError> {
+    for (last, list) in lists {
+        for (key, _) in parts(*last, list) {
+            tables.changes.delete(txn, &key)?;
+        }
     }
-    tables.hashes.delete(txn, &number.to_be_bytes())?;
+    let complete = tables.changes.get(txn, &changes_key(number, 0))?.is_some();
+    let Some((_, list)) = lists.first().filter(|_| number > 0 && !complete) else {
+        return Ok(());
+    };
+    for (key, part) in parts(number, list) {
+        tables.changes.put(txn, &key, part)?;
+    }
     Ok(())
 }

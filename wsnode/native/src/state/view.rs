@@ -1,9 +1,8 @@
 //! The state as revm reads it: the latest, uncommitted blocks included, and that after a committed block.
 
 use super::account::Account;
-use super::code::CodeCache;
-use super::environment::{Environment, Snapshot};
-use super::history::LATEST;
+use super::environment::Snapshot;
+use super::keys::LATEST;
 use super::store::StateStore;
 use super::tables::Head;
 use super::StateError;
@@ -82,18 +81,14 @@ impl<'s> LatestView<'s> {
 
 /// The state after one committed block.
 pub struct HistoryView<'s> {
-    codes: &'s CodeCache,
+    store: &'s StateStore,
     snapshot: Snapshot<'s>,
     number: u64,
 }
 
 impl<'s> HistoryView<'s> {
-    pub(super) fn new(
-        environment: &'s Environment,
-        codes: &'s CodeCache,
-        number: u64,
-    ) -> Result<Self, StateError> {
-        let snapshot = environment.read()?;
+    pub(super) fn new(store: &'s StateStore, number: u64) -> Result<Self, StateError> {
+        let snapshot = store.environment.read()?;
         let latest = snapshot.head()?.number;
         if number > latest {
             return Err(StateError::NoHistory {
@@ -103,7 +98,7 @@ impl<'s> HistoryView<'s> {
             });
         }
         Ok(Self {
-            codes,
+            store,
             snapshot,
             number,
         })
@@ -174,7 +169,7 @@ impl DatabaseRef for HistoryView<'_> {
     }
 
     fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
-        self.codes.get(hash, || self.code(hash))
+        self.store.codes.get(hash, || self.code(hash))
     }
 
     fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, StateError> {

@@ -90,7 +90,7 @@ fn blocks_beyond_the_committed_head_have_no_history() {
         Err(StateError::NoHistory { .. })
     ));
     assert!(matches!(
-        chain.store.reader().proof(address(0), &[], 2),
+        chain.store.proof(address(0), &[], 2),
         Err(StateError::NoHistory { .. })
     ));
 }

@@ -89,10 +89,10 @@ fn times_of_a_thousand_blocks() {
     );
     sizes(&store);
     let begin = Instant::now();
-    store.reader().proof(address(1), &[], BLOCKS).unwrap();
+    store.proof(address(1), &[], BLOCKS).unwrap();
     println!("proof at the head {:?}", begin.elapsed());
     let begin = Instant::now();
-    store.reader().proof(address(1), &[], BLOCKS - 100).unwrap();
+    store.proof(address(1), &[], BLOCKS - 100).unwrap();
     println!("proof 100 blocks below {:?}", begin.elapsed());
     let begin = Instant::now();
     store.unwind(BLOCKS - 10).unwrap();

@@ -1,0 +1,138 @@
+//! The rows of a run of blocks, written in the order of their keys: neighbours go to the same page.
+
+use super::account::{encode_value, Account};
+use super::changes;
+use super::delta::Touched;
+use super::environment::Environment;
+use super::keys::{account_key, node_key, storage_key, AccountKey, StorageKey};
+use super::store::Sealed;
+use super::tables::{Head, Tables};
+use super::{versions, StateError};
+use crate::trie::NodeRows;
+use alloy_primitives::{B256, U256};
+use heed::RwTxn;
+use revm::bytecode::Bytecode;
+
+/// What one commit writes.
+pub(super) struct Batch<'b> {
+    accounts: Vec<(AccountKey, Option<Account>)>,
+    storage: Vec<(StorageKey, U256)>,
+    code: Vec<&'b (B256, Bytecode)>,
+    /// What the blocks changed, if they can be unwound: the genesis block cannot.
+    changes: Vec<u8>,
+    nodes: Vec<NodeRows>,
+    blocks: Vec<Head>,
+}
+
+impl<'b> Batch<'b> {
+    /// The rows of these blocks, the last of which has these nodes.
+    pub(super) fn of(sealed: &'b [Sealed], nodes: Vec<NodeRows>) -> Self {
+        let (mut accounts, mut storage) = (Vec::new(), Vec::new());
+        let mut touched = Touched::default();
+        for Sealed {
+            head: Head { number, .. },
+            delta,
+        } in sealed
+        {
+            for changed in &delta.accounts {
+                let key = account_key(&changed.address, *number);
+                accounts.extend(changed.account.map(|account| (key, account)));
+                let key = |slot| storage_key(&changed.address, slot, *number);
+                storage.extend(
+                    changed
+                        .slots
+                        .iter()
+                        .map(|(slot, value)| (key(slot), *value)),
+                );
+            }
+            if *number > 0 {
+                touched.add(delta);
+            }
+        }
+        accounts.sort_unstable_by_key(|version| version.0);
+        storage.sort_unstable_by_key(|version| version.0);
+        let code = sealed
+            .iter()
+            .flat_map(|sealed| &sealed.delta.code)
+            .collect();
+        let blocks = sealed.iter().map(|sealed| sealed.head).collect();
+        Self {
+            accounts,
+            storage,
+            code,
+            changes: changes::encode(&touched),
+            nodes,
+            blocks,
+        }
+    }
+
+    pub(super) fn write(
+        &self,
+        environment: &mut Environment,
+        sync: bool,
+    ) -> Result<(), StateError> {
+        environment.write(sync, |txn, tables| {
+            self.put_values(txn, tables)?;
+            put_nodes(txn, tables, &self.nodes)?;
+            self.put_blocks(txn, tables)
+        })
+    }
+
+    fn put_values(&self, txn: &mut RwTxn<'_>, tables: &Tables) -> Result<(), StateError> {
+        versions::put(txn, tables.accounts, &self.accounts, |account, row| {
+            account.iter().for_each(|account| account.encode(row));
+        })?;
+        versions::put(txn, tables.storage, &self.storage, encode_value)?;
+        for (hash, code) in &self.code {
+            if tables.code.get(txn, hash.as_slice())?.is_none() {
+                tables
+                    .code
+                    .put(txn, hash.as_slice(), code.original_byte_slice())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_blocks(&self, txn: &mut RwTxn<'_>, tables: &Tables) -> Result<(), StateError> {
+        for block in &self.blocks {
+            tables.put_block(txn, block)?;
+            if block.number == 0 {
+                tables.meta.put(txn, b"genesis", block.hash.as_slice())?;
+            }
+        }
+        let Some(head) = self.blocks.last() else {
+            return Ok(());
+        };
+        for (key, part) in changes::parts(head.number, &self.changes) {
+            tables.changes.put(txn, &key, part)?;
+        }
+        tables.put_head(txn, head)
+    }
+}
+
+/// Bring the rows of the tries up to date.
+pub(super) fn put_nodes(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    tries: &[NodeRows],
+) -> Result<(), StateError> {
+    for NodeRows {
+        owner,
+        deleted,
+        written,
+    } in tries
+    {
+        let table = if owner.is_some() {
+            tables.storage_nodes
+        } else {
+            tables.account_nodes
+        };
+        for path in deleted {
+            table.delete(txn, &node_key(owner.as_ref(), path))?;
+        }
+        for (path, encoded) in written {
+            table.put(txn, &node_key(owner.as_ref(), path), encoded)?;
+        }
+    }
+    Ok(())
+}
