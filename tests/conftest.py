@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 
+from tests.memory_transport import Ask, asking
 from tests.vector_files import require_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from wsnode.ethereum.chain import Chain
     from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 def execution_apis_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     """Return the 54 blocks of execution-apis, executed and verified."""
     from wsnode.ethereum.chain import Chain
+    from wsnode.sync.importer import import_files
+    from wsnode.sync.progress import Silence
 
     vectors = require_vectors("execution-apis")
     folder = tmp_path_factory.mktemp("execution-apis")
     with Chain.open(folder, (vectors / "genesis.json").read_bytes(), writer=True, durable=False) as chain:
-        import_blocks(chain, vectors / "chain.rlp")
+        trio.run(import_files, chain, [str(vectors / "chain.rlp")], Silence())
         yield chain
 
 
@@ -37,16 +40,10 @@ def dispatcher(execution_apis_chain: Chain) -> Dispatcher:
     return Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
 
 
-def import_blocks(chain: Chain, path: Path) -> None:
-    """Execute the blocks of a file on top of the chain's head."""
-    from wsnode.ethereum.codec.blocks import decode_blocks
-
-    blocks, error = decode_blocks(chain.spec, list(encoded_blocks(path.read_bytes())))
-    assert error is None
-    execution = chain.state.execute(blocks, [])
-    assert execution.error is None
-    chain.state.commit(sync=False)
-    chain.mark_final(chain.append(execution.verified))
+@pytest.fixture(scope="session")
+def ask(dispatcher: Dispatcher) -> Ask:
+    """Return a function that calls a method and returns its reply, `result` or `error` and nothing else."""
+    return asking(dispatcher)
 
 
 def encoded_blocks(content: bytes) -> Iterator[bytes]:

@@ -1,7 +1,10 @@
 """The dispatcher as a transport: requests and replies without a socket."""
 
+import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
+
+import msgspec
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.messages import CancelToken, InThread, Pending
@@ -29,3 +32,29 @@ def run(pending: Pending) -> bytes | None:
         step = pending.step
         ended = pending.resume(step.function(CancelToken()) if isinstance(step, InThread) else None)
     return pending.reply
+
+
+class Client(msgspec.Struct, frozen=True):
+    """Who asks: a plain node's client, or the service's."""
+
+    service_form: bool = False
+
+
+class Ask(Protocol):
+    """Calls a method and returns the reply without its envelope."""
+
+    def __call__(self, method: str, *params: Any, service_form: bool = False) -> dict[str, Any]: ...
+
+
+def asking(dispatcher: Dispatcher) -> Ask:
+    """Return a function that calls methods through `dispatcher`, as either kind of client."""
+
+    def ask(method: str, *params: Any, service_form: bool = False) -> dict[str, Any]:
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        reply = memory_transport(dispatcher, Client(service_form))(json.dumps(request))
+        assert reply is not None
+        members: dict[str, Any] = json.loads(reply)
+        assert (members.pop("jsonrpc"), members.pop("id")) == ("2.0", 1)
+        return members
+
+    return ask

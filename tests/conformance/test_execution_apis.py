@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.cases import Case, Transport, disagreement, read_cases, split
-from tests.memory_transport import memory_transport
+from tests.memory_transport import Client, memory_transport
 from tests.vector_files import find_vectors
-from wsnode.ethereum.chain import PLAIN
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
 TRANSPORTS: dict[str, Callable[[Dispatcher], Transport]] = {
-    "memory": lambda dispatcher: memory_transport(dispatcher, PLAIN),
+    "memory": lambda dispatcher: memory_transport(dispatcher, Client()),
 }
 FOLDER = find_vectors("execution-apis/tests")
 CASES = read_cases(FOLDER) if FOLDER else []

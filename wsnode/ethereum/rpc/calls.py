@@ -8,6 +8,7 @@ import msgspec
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.rpc.answers import data, header_not_found, quantity
 from wsnode.ethereum.rpc.call_object import CallObject
+from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import is_pending, state_number
 from wsnode.ethereum.rpc.messages import message_of, supplied_gas
 from wsnode.ethereum.rpc.overrides import (
@@ -35,14 +36,6 @@ from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
 
-GAS_CAP_BLOCKS: Final = 10
-"""How many times its block's gas limit a call may use (specification, Limits)."""
-
-INLINE_JUMPS: Final = 5_000
-"""Jumps and calls that a call may make while everybody waits: about a millisecond of ordinary code."""
-
-CALL_SECONDS: Final = 5.0
-TIMED_OUT: Final = server_error("execution aborted (timeout = 5s)")
 REVERTED: Final = 3
 
 
@@ -97,31 +90,71 @@ Outcome: TypeAlias = Success | Revert | Halt | Interrupted
 Run: TypeAlias = Callable[..., Outcome | int]
 
 
-def call(view: Snapshot, params: CallParameters) -> Generator[Step, Any, bytes]:
-    """Return what the called contract returns."""
-    execution = prepare(view, params)
-    try:
-        outcome = yield from _run(execution.call)
-    except InvalidTransactionError as error:
-        gas = supplied_gas(params.call, execution.gas_cap)
-        raise server_error(f"err: {error} (supplied gas {gas})") from None
-    assert isinstance(outcome, Success)
-    return data(outcome.output)
+class Calls:
+    """The methods within their limits."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+        self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
+
+    def call(self, view: Snapshot, params: CallParameters) -> Generator[Step, Any, bytes]:
+        """Return what the called contract returns."""
+        execution = prepare(view, params, self._limits.call_gas_blocks)
+        try:
+            outcome = yield from self._run(execution.call)
+        except InvalidTransactionError as error:
+            gas = supplied_gas(params.call, execution.gas_cap)
+            raise server_error(f"err: {error} (supplied gas {gas})") from None
+        assert isinstance(outcome, Success)
+        return data(outcome.output)
+
+    def estimate_gas(self, view: Snapshot, params: CallParameters) -> Generator[Step, Any, bytes]:
+        """Return the lowest gas limit, within 1.5 %, with which the call succeeds."""
+        execution = prepare(view, params, self._limits.call_gas_blocks)
+        try:
+            gas = yield from self._run(execution.estimate)
+        except InvalidTransactionError as error:
+            raise server_error(str(error)) from None
+        assert isinstance(gas, int)
+        return quantity(gas)
+
+    def _run(self, execute: Run) -> Generator[Step, Any, Success | int]:
+        """Return the success of a run, tried at once and then, if it is long, again in a thread.
+
+        Raises:
+            RpcError: It reverts, halts or takes too long.
+            InvalidTransactionError: It cannot begin.
+        """
+        try:
+            outcome = execute(budget=self._limits.call_inline_jumps)
+            if isinstance(outcome, Interrupted):
+                outcome = yield InThread(lambda token: _run_until_cancelled(execute, token))
+        except InvalidTransactionError:
+            raise
+        except HistoryError as error:
+            raise missing_history(error) from None
+        except EngineError as error:
+            raise server_error(str(error)) from None
+        if isinstance(outcome, Interrupted):
+            raise self.timed_out
+        return succeeded(outcome)
 
 
-def estimate_gas(view: Snapshot, params: CallParameters) -> Generator[Step, Any, bytes]:
-    """Return the lowest gas limit, within 1.5 %, with which the call succeeds."""
-    execution = prepare(view, params)
-    try:
-        gas = yield from _run(execution.estimate)
-    except InvalidTransactionError as error:
-        raise server_error(str(error)) from None
-    assert isinstance(gas, int)
-    return quantity(gas)
+def succeeded(outcome: Success | Revert | Halt | int) -> Success | int:
+    """Return an outcome that is a success.
+
+    Raises:
+        RpcError: It is none.
+    """
+    if isinstance(outcome, Revert):
+        raise reverted(outcome.output)
+    if isinstance(outcome, Halt):
+        raise server_error(outcome.reason)
+    return outcome
 
 
-def prepare(view: Snapshot, params: CallParameters) -> Execution:
-    """Return the call on the block that is meant.
+def prepare(view: Snapshot, params: CallParameters, gas_blocks: int) -> Execution:
+    """Return the call on the block that is meant, with `gas_blocks` times its gas limit at most.
 
     Raises:
         RpcError: There is no such block, or the arguments contradict each other.
@@ -136,37 +169,11 @@ def prepare(view: Snapshot, params: CallParameters) -> Execution:
         view,
         header,
         message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
-        GAS_CAP_BLOCKS * fields.gas_limit,
+        gas_blocks * fields.gas_limit,
         is_pending(params.block.number),
         params.state_overrides or None,
         params.block_overrides or None,
     )
-
-
-def _run(execute: Run) -> Generator[Step, Any, Success | int]:
-    """Return the success of a run, tried at once and then, if it is long, again in a thread.
-
-    Raises:
-        RpcError: It reverts, halts or takes too long.
-        InvalidTransactionError: It cannot begin.
-    """
-    try:
-        outcome = execute(budget=INLINE_JUMPS)
-        if isinstance(outcome, Interrupted):
-            outcome = yield InThread(lambda token: _run_until_cancelled(execute, token))
-    except InvalidTransactionError:
-        raise
-    except HistoryError as error:
-        raise missing_history(error) from None
-    except EngineError as error:
-        raise server_error(str(error)) from None
-    if isinstance(outcome, Revert):
-        raise reverted(outcome.output)
-    if isinstance(outcome, Halt):
-        raise server_error(outcome.reason)
-    if isinstance(outcome, Interrupted):
-        raise TIMED_OUT
-    return outcome
 
 
 def _run_until_cancelled(execute: Run, token: CancelToken) -> Outcome | int:
@@ -182,7 +189,8 @@ def reverted(output: bytes) -> RpcError:
     return RpcError(REVERTED, message, f"0x{output.hex()}")
 
 
-def add_methods(registry: Registry) -> None:
+def add_methods(registry: Registry, limits: CallLimits) -> None:
     """Register this module's methods."""
-    registry.method("eth_call", deadline=CALL_SECONDS, timeout_error=TIMED_OUT)(call)
-    registry.method("eth_estimateGas", deadline=CALL_SECONDS, timeout_error=TIMED_OUT)(estimate_gas)
+    calls = Calls(limits)
+    for name, handler in (("eth_call", calls.call), ("eth_estimateGas", calls.estimate_gas)):
+        registry.method(name, deadline=limits.call_seconds, timeout_error=calls.timed_out)(handler)

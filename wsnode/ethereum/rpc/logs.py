@@ -8,6 +8,7 @@ import msgspec
 from wsnode.ethereum.codec.rendering import render_logs
 from wsnode.ethereum.log_index import BlockLogs, LogCriteria, LogMatches, search_logs
 from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.lookup import hashed_rows, is_pending
 from wsnode.ethereum.rpc.parameters import EARLIEST, FINALIZED, LATEST, SAFE, NumberOrTag
@@ -16,10 +17,6 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 
-MAX_PARAMETERS: Final = 5_000
-MAX_RESULTS: Final = 10_000
-QUERY_SECONDS: Final = 10.0
-TIMED_OUT: Final = limit_exceeded("query timeout exceeded")
 LOGS_A_SLICE: Final = 500
 """Rendering so many takes well under a millisecond."""
 
@@ -32,24 +29,34 @@ class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     filter: LogFilter
 
 
-def get_logs(view: Snapshot, params: LogParameters) -> Slices:
-    """Return the logs that match, in chain order."""
-    wanted = params.filter
-    count = wanted.parameter_count()
-    if count > MAX_PARAMETERS:
-        raise invalid_params(
-            f"query contains {count} filters. The current limit is {MAX_PARAMETERS}",
-            {"count": count, "limit": MAX_PARAMETERS},
-        )
-    criteria = LogCriteria(wanted.addresses, wanted.topics)
-    if wanted.block_hash is None:
-        return (yield from _search(view, criteria, *_range(view, wanted)))
-    number = view.number_of(wanted.block_hash)
-    if number is not None:
-        return (yield from _search(view, criteria, number, number))
-    if hashed_rows(view, wanted.block_hash) is None:
-        raise server_error("unknown block")
-    return logs_of_side_block(view, wanted.block_hash, criteria)
+class Logs:
+    """The method within its limits."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+
+    def get_logs(self, view: Snapshot, params: LogParameters) -> Slices:
+        """Return the logs that match, in chain order."""
+        wanted, limit = params.filter, self._limits.logs_parameters
+        if (count := wanted.parameter_count()) > limit:
+            message = f"query contains {count} filters. The current limit is {limit}"
+            raise invalid_params(message, {"count": count, "limit": limit})
+        criteria = LogCriteria(wanted.addresses, wanted.topics)
+        if wanted.block_hash is None:
+            return (yield from self._search(view, criteria, *_range(view, wanted)))
+        number = view.number_of(wanted.block_hash)
+        if number is not None:
+            return (yield from self._search(view, criteria, number, number))
+        if hashed_rows(view, wanted.block_hash) is None:
+            raise server_error("unknown block")
+        return logs_of_side_block(view, wanted.block_hash, criteria)
+
+    def _search(self, view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
+        limit = self._limits.logs_results
+        matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
+        if matches.exceeded:
+            raise (yield from _too_many(view, criteria, first, last, limit))
+        return (yield from _render(view, matches))
 
 
 def _range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNumber]:
@@ -82,13 +89,6 @@ def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
     return marked
 
 
-def _search(view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
-    matches = yield from search_logs(view.reader, criteria, first, last, limit=MAX_RESULTS)
-    if matches.exceeded:
-        raise (yield from _too_many(view, criteria, first, last))
-    return (yield from _render(view, matches))
-
-
 def _render(view: Snapshot, matches: LogMatches) -> Slices:
     pieces: list[bytes] = []
     waiting: list[tuple[bytes, bytes, bytes, list[int] | None]] = []
@@ -113,17 +113,19 @@ def _rows(view: Snapshot, block: BlockLogs) -> tuple[bytes, bytes, bytes, list[i
     return header, body, receipts, block.indices
 
 
-def _too_many(view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Generator[None, Any, RpcError]:
+def _too_many(
+    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
+) -> Generator[None, Any, RpcError]:
     """Return the error that proposes the longest range from `first` on whose logs are not too many."""
-    fitting = yield from longest_fitting(view, criteria, first, last)
-    proposal: dict[str, Any] = {"limit": MAX_RESULTS}
+    fitting = yield from longest_fitting(view, criteria, first, last, limit)
+    proposal: dict[str, Any] = {"limit": limit}
     if fitting is not None:
         proposal |= {"from": hex(first), "to": hex(fitting)}
-    return limit_exceeded(f"query returned more than {MAX_RESULTS} results", proposal)
+    return limit_exceeded(f"query returned more than {limit} results", proposal)
 
 
 def longest_fitting(
-    view: Snapshot, criteria: LogCriteria, first: int, last: int, *, limit: int = MAX_RESULTS
+    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
 ) -> Generator[None, Any, int | None]:
     """Return the last block such that `first` to it has at most `limit` matches, None if `first` has more.
 
@@ -137,6 +139,8 @@ def longest_fitting(
     return fits if fits >= first else None
 
 
-def add_methods(registry: Registry) -> None:
-    """Register this module's methods."""
-    registry.method("eth_getLogs", deadline=QUERY_SECONDS, timeout_error=TIMED_OUT)(get_logs)
+def add_methods(registry: Registry, limits: CallLimits) -> None:
+    """Register this module's method."""
+    timed_out = limit_exceeded("query timeout exceeded")
+    method = registry.method("eth_getLogs", deadline=limits.logs_seconds, timeout_error=timed_out)
+    method(Logs(limits).get_logs)

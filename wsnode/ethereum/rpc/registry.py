@@ -17,11 +17,14 @@ from wsnode.ethereum.rpc import (
     storage_values,
     transactions,
 )
+from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.registry import Registry
 
 
-def build_registry(chain: Chain, unavailable: Mapping[str, Any] | None = None) -> Registry:
+def build_registry(
+    chain: Chain, *, limits: CallLimits = DEFAULT_LIMITS, unavailable: Mapping[str, Any] | None = None
+) -> Registry:
     """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry."""
     registry = Registry(unavailable)
     pending = PendingBlock()
@@ -30,8 +33,8 @@ def build_registry(chain: Chain, unavailable: Mapping[str, Any] | None = None) -
     blocks.add_methods(registry, block_methods)
     transactions.add_methods(registry, block_methods)
     state.add_methods(registry)
-    calls.add_methods(registry)
-    logs.add_methods(registry)
+    calls.add_methods(registry, limits)
+    logs.add_methods(registry, limits)
     fees.add_methods(registry)
     fee_history.add_methods(registry, pending)
     storage_values.add_methods(registry)

@@ -1,0 +1,68 @@
+import json
+
+from tests.memory_transport import Ask, memory_transport
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.messages import CancelToken, InThread, Pending
+
+TARGET = "0x" + "13" * 20
+# Counts down from 0x40000, then returns 42.
+LONG = {TARGET: {"code": "0x620400005b6001900380600457602a5f5260205ff3"}}
+FORTY_TWO = "0x" + "2a".rjust(64, "0")
+
+
+def test_a_long_call_is_run_again_in_a_thread(execution_apis_chain: Chain, ask: Ask) -> None:
+    assert ask("eth_call", {"to": TARGET}, "latest", LONG) == {"result": FORTY_TWO}
+
+
+def test_a_long_estimate_is_run_again_in_a_thread(ask: Ask) -> None:
+    gas = int(ask("eth_estimateGas", {"to": TARGET}, "latest", LONG)["result"], 16)
+    assert 7_000_000 < gas < 8_000_000
+
+
+def test_a_short_call_is_answered_at_once(execution_apis_chain: Chain) -> None:
+    dispatcher = Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
+    session = dispatcher.session(None)
+    request = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}'
+    assert session.receive(request) == b'{"jsonrpc":"2.0","id":1,"result":"0x"}'
+    session.end_turn()
+
+
+def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_chain: Chain) -> None:
+    registry = build_registry(execution_apis_chain, limits=CallLimits(call_seconds=0.5, call_inline_jumps=10))
+    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    request = (
+        b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"%b"},"latest",{"%b":{"code":"0x5b5f56"}}]}'
+        % (TARGET.encode(), TARGET.encode())
+    )
+    answer = session.receive(request)
+    assert isinstance(answer, Pending)
+    assert isinstance(answer.step, InThread)
+    token = CancelToken()
+    token.set()
+    assert answer.resume(answer.step.function(token))
+    assert answer.reply == (
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"execution aborted (timeout = 0.5s)"}}'
+    )
+
+
+def test_pending_calls_see_the_block_to_come(ask: Ask) -> None:
+    number = {TARGET: {"code": "0x435f5260205ff3"}}
+    assert int(ask("eth_call", {"to": TARGET}, "latest", number)["result"], 16) == 54
+    assert int(ask("eth_call", {"to": TARGET}, "pending", number)["result"], 16) == 55
+
+
+def test_a_call_reads_the_state_of_the_block_that_is_named(ask: Ask) -> None:
+    number = {TARGET: {"code": "0x435f5260205ff3"}}
+    for block, expected in (("0x1", 1), ("earliest", 0), ({"blockNumber": "0x24"}, 0x24)):
+        assert int(ask("eth_call", {"to": TARGET}, block, number)["result"], 16) == expected
+
+
+def test_replies_in_one_batch_see_one_head(execution_apis_chain: Chain) -> None:
+    dispatcher = Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
+    calls = [{"jsonrpc": "2.0", "id": id, "method": "eth_blockNumber"} for id in (1, 2)]
+    reply = memory_transport(dispatcher, None)(json.dumps(calls))
+    assert reply is not None
+    assert [answer["result"] for answer in json.loads(reply)] == ["0x36", "0x36"]

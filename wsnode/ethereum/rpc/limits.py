@@ -1,0 +1,21 @@
+"""How much one call may ask for; an operator may change each."""
+
+import msgspec
+
+
+class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The defaults are the specification's where it names one, otherwise geth's."""
+
+    logs_results: int = 10_000
+    logs_parameters: int = 5_000
+    logs_seconds: float = 10.0
+    call_seconds: float = 5.0
+
+    call_gas_blocks: int = 10
+    """How many times its block's gas limit a call may use."""
+
+    call_inline_jumps: int = 5_000
+    """Jumps and calls that a call may make while everybody waits: about a millisecond of ordinary code."""
+
+
+DEFAULT_LIMITS = CallLimits()
