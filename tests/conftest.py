@@ -12,6 +12,7 @@ from tests.vector_files import require_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from wsnode.ethereum.chain import Chain
     from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -44,6 +45,20 @@ def dispatcher(execution_apis_chain: Chain) -> Dispatcher:
 def ask(dispatcher: Dispatcher) -> Ask:
     """Return a function that calls a method and returns its reply, `result` or `error` and nothing else."""
     return asking(dispatcher)
+
+
+def import_blocks(chain: Chain, path: Path) -> None:
+    """Execute the blocks of a file on top of the chain's genesis, without the importer."""
+    from wsnode.ethereum.codec.blocks import decode_blocks
+
+    blocks, error = decode_blocks(chain.spec, list(encoded_blocks(path.read_bytes())))
+    assert error is None
+    with chain.snapshot() as snapshot:
+        total_difficulty = snapshot.total_difficulty(snapshot.head)
+    execution = chain.state.execute(blocks, [], total_difficulty=total_difficulty)
+    assert execution.error is None
+    chain.state.commit(sync=False)
+    chain.mark_final(chain.append(execution.verified))
 
 
 def encoded_blocks(content: bytes) -> Iterator[bytes]:
