@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from wsnode.starknet.block import PendingUpdate, VerifiedBlock
 from wsnode.starknet.classes.definition import ContractClass
@@ -58,8 +59,8 @@ class Chain:
         _check_schema(environment, folder, writer=writer)
         return cls(environment, lock)
 
-    def snapshot(self) -> Snapshot:
-        """Return the chain as it is now."""
+    def snapshot(self, _caller: object = None) -> Snapshot:
+        """Return the chain as it is now, the same for every caller."""
         return Snapshot(self._environment.read(), self._pending)
 
     def reader(self) -> Reader:
@@ -102,6 +103,14 @@ class Chain:
     def set_pending(self, update: PendingUpdate | None, classes: Sequence[ContractClass] = ()) -> None:
         """Have `update` served as the pending block while the head is the one that it was built on."""
         self._pending = NOTHING if update is None else Overlay(update, classes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the file and let other writers in."""

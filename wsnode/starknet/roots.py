@@ -39,6 +39,10 @@ class StateRoots:
             roots._put(table, b"".join(packed))
         return roots
 
+    def root(self, *, always_joined: bool = False) -> bytes:
+        """Return the root of the state as it is now."""
+        return self._tries.root(always_joined)
+
     def after(self, block: UnverifiedBlock) -> bytes:
         """Return the root of the state after `block`, which is applied."""
         self._tries.apply(*block.diff.packed())

@@ -18,6 +18,7 @@ from wsnode.starknet.storage.tables import (
     NONCE_AT,
     NUMBERS,
     STORAGE_AT,
+    entry_at,
     first_value,
     key_number,
     number_key,
@@ -87,10 +88,10 @@ class Snapshot:
         """Return the nonce after block `number`, None when none was ever written."""
         return value_at(self._reader, NONCE_AT, address, number)
 
-    def storage_at(self, address: bytes, key: bytes, number: int) -> bytes | None:
-        """Return the slot after block `number`, None when it was never written."""
-        value = value_at(self._reader, STORAGE_AT, address + key, number)
-        return None if value is None else value.rjust(32, b"\x00")
+    def storage_at(self, address: bytes, key: bytes, number: int) -> tuple[bytes, int] | None:
+        """Return the slot after block `number` and the block that wrote it, None when none did."""
+        entry = entry_at(self._reader, STORAGE_AT, address + key, number)
+        return None if entry is None else (entry[1].rjust(32, b"\x00"), key_number(entry[0]))
 
     def was_deployed_here(self, address: bytes) -> bool:
         """Tell whether the contract's whole life lies in this history: what is unwritten is then zero."""

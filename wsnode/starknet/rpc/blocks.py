@@ -7,7 +7,7 @@ from wsnode.starknet.rpc.errors import chain_id_unknown, no_blocks
 from wsnode.starknet.snapshot import Snapshot
 
 # The release of starknet-specs whose forms the starknet_ methods answer.
-SPEC_VERSION = "0.10.0"
+SPEC_VERSION = "0.10.3"
 
 
 def block_number(snapshot: Snapshot) -> int:

@@ -1,5 +1,7 @@
 """The methods' parameters, by their names in starknet-specs and in the order that they have by position."""
 
+from typing import Literal
+
 import msgspec
 
 from wsnode.jsonrpc.codec import register_encoder, register_type
@@ -26,11 +28,12 @@ class ClassParams(msgspec.Struct, frozen=True):
 
 
 class StorageParams(msgspec.Struct, frozen=True):
-    """`contract_address`, `key`, `block_id`."""
+    """`contract_address`, `key`, `block_id`; a flag (0.10.1) asks for the block of the last write too."""
 
     contract_address: Felt
     key: Felt
     block_id: BlockId
+    response_flags: list[Literal["INCLUDE_LAST_UPDATE_BLOCK"]] = []
 
 
 class StateUpdateParams(msgspec.Struct, frozen=True):

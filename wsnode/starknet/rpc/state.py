@@ -1,5 +1,7 @@
 """What blocks change, and single values of the state."""
 
+from typing import Any
+
 import msgspec
 
 from wsnode.jsonrpc.messages import Rendered
@@ -29,14 +31,16 @@ def get_nested_state_update(snapshot: Snapshot, params: StateUpdateParams) -> Re
     return _update(state, msgspec.json.encode(nested_diff(_chosen(snapshot, state, params))))
 
 
-def get_storage_at(snapshot: Snapshot, params: StorageParams) -> str:
+def get_storage_at(snapshot: Snapshot, params: StorageParams) -> str | dict[str, Any]:
     """Return the slot's value; one that was never written is 0x0."""
     state = resolve(snapshot, params.block_id)
-    address, key = params.contract_address, params.key
-    value = state.overlay.storage.get((address, key))
-    if value is None:
-        value = snapshot.storage_at(address, key, state.number)
-    return felt_text(_unwritten(snapshot, state, address) if value is None else value)
+    address = params.contract_address
+    written = _written(snapshot, state, address, params.key)
+    # Of a slot that was never written, starknet-specs says 0 for the block too.
+    value, number = written or (_unwritten(snapshot, state, address), 0)
+    if params.response_flags:
+        return {"value": felt_text(value), "last_update_block": number}
+    return felt_text(value)
 
 
 def get_nonce(snapshot: Snapshot, params: ContractParams) -> str:
@@ -48,6 +52,12 @@ def get_nonce(snapshot: Snapshot, params: ContractParams) -> str:
         class_hash_of(snapshot, state, address)
         nonce = _zero(snapshot, state, address)
     return felt_text(nonce)
+
+
+def _written(snapshot: Snapshot, state: State, address: bytes, key: bytes) -> tuple[bytes, int] | None:
+    if (pending := state.overlay.storage.get((address, key))) is not None:
+        return pending, state.number + 1
+    return snapshot.storage_at(address, key, state.number)
 
 
 def _unwritten(snapshot: Snapshot, state: State, address: bytes) -> bytes:

@@ -62,12 +62,19 @@ def key_number(key: bytes) -> int:
 
 def value_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> bytes | None:
     """Return what a history says of `subject` after block `number`, None when nothing was ever written."""
+    entry = entry_at(reader, table, subject, number)
+    return None if entry is None else entry[1]
+
+
+def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> tuple[bytes, bytes] | None:
+    """Return the same with its key, which tells the block that wrote it."""
     cursor: Cursor = reader.cursor(table)
     found = cursor.prev() if cursor.set_range(subject + number_key(number + 1)) else cursor.last()
     if not found:
         return None
-    key, value = cursor.item()
-    return value if len(key) == len(subject) + NUMBER_BYTES and key.startswith(subject) else None
+    entry = cursor.item()
+    key = entry[0]
+    return entry if len(key) == len(subject) + NUMBER_BYTES and key.startswith(subject) else None
 
 
 def first_value(reader: HasCursors, table: Table, subject: bytes) -> bytes | None:

@@ -1,0 +1,1 @@
+"""The alt family, judged by real blocks and classes."""

@@ -1,0 +1,213 @@
+"""Parameters, errors, names and the pending block."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.starknet.conftest import Call, caller_of
+from tests.starknet.models import ordered, rpc_diff, state_updates
+from wsnode.starknet.block import PendingUpdate
+from wsnode.starknet.chain import Chain
+from wsnode.starknet.classes.decode import decode_class
+from wsnode.starknet.diff_source import decode_state_diff
+from wsnode.starknet.dump.files import read_file
+from wsnode.starknet.felt import felt_bytes
+from wsnode.sync.starknet_folder import import_folder
+
+ADDRESS = "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6"
+CLASS = "0x10455c752b86932ce552f2b0fe81a880746649b9aee7e0d842bf3f52378f9f8"
+
+
+def test_the_block_is_judged_before_the_contract(call: Call) -> None:
+    nowhere = {"block_id": {"block_number": 10}, "contract_address": "0x5"}
+    assert call("alt_getClassAt", nowhere) == {"code": 24, "message": "Block not found"}
+    here = {"block_id": "latest", "contract_address": "0x5"}
+    assert call("alt_getClassAt", here) == {"code": 20, "message": "Contract not found"}
+
+
+@pytest.mark.parametrize("method", ["getClassAt", "getClassHashAt", "getNonce"])
+@pytest.mark.parametrize("address", ["0x1", "0x2", "0x0", "0x5"])
+def test_system_addresses_have_no_class_and_no_nonce(call: Call, method: str, address: str) -> None:
+    assert call(f"starknet_{method}", ["latest", address])["code"] == 20
+
+
+def test_system_addresses_have_storage(call: Call) -> None:
+    assert call("starknet_getStorageAt", ["0x1", "0x5", "latest"]) == "0x0"
+    assert call("starknet_getStorageAt", ["0x5", "0x5", "latest"])["code"] == 20
+
+
+@pytest.mark.parametrize(
+    "block_id",
+    [
+        None,
+        "",
+        "earliest",
+        "LATEST",
+        "l1_accepted",
+        "0x1",
+        5,
+        [],
+        {},
+        {"block_number": -1},
+        {"block_number": "0x1"},
+        {"block_number": True},
+        {"block_number": 1.5},
+        {"block_number": 2**64},
+        {"block_hash": 5},
+        {"block_hash": "1234"},
+        {"block_hash": "0x" + "f" * 64},
+        {"block_hash": None},
+    ],
+    ids=json.dumps,
+)
+def test_a_block_id_that_names_nothing_is_an_invalid_param(call: Call, block_id: Any) -> None:
+    for name in ("alt_getStateUpdate", "starknet_getStateUpdate"):
+        answered = call(name, {"block_id": block_id})
+        assert (answered["code"], answered["message"]) == (-32602, "Invalid params")
+        assert answered["data"]["reason"]
+
+
+@pytest.mark.parametrize("params", [None, {}, {"block_id": "latest"}, {"contract_address": ADDRESS}])
+def test_parameters_that_are_missing_are_named(call: Call, params: Any) -> None:
+    answered = call("alt_getClassAt", params)
+    assert answered["code"] == -32602
+    assert "missing required field" in answered["data"]["reason"]
+
+
+def test_alt_takes_names_only_and_starknet_takes_positions_too(call: Call) -> None:
+    assert call("starknet_getClassHashAt", ["latest", ADDRESS]) == CLASS
+    assert call("starknet_getClassHashAt", {"contract_address": ADDRESS, "block_id": "latest"}) == CLASS
+    assert call("alt_getClassHashAt", {"contract_address": ADDRESS, "block_id": "latest"}) == CLASS
+    assert call("alt_getClassHashAt", ["latest", ADDRESS])["code"] == -32602
+    assert call("starknet_getClassHashAt", ["latest", ADDRESS, 1])["code"] == -32602
+
+
+def test_of_number_and_hash_the_number_counts(call: Call) -> None:
+    answered = call("alt_getStateUpdate", {"block_id": {"block_number": 3, "block_hash": "0x5"}})
+    assert answered == call("alt_getStateUpdate", {"block_id": {"block_number": 3}})
+
+
+@pytest.mark.parametrize("prefix", ["alt", "starknet"])
+def test_the_head_and_the_chain_are_told(call: Call, prefix: str) -> None:
+    nine = "0x31e5a5851e1a492827ba33180acb98263d1ace0f46fd4000bd4216d2119d480"
+    assert call(f"{prefix}_blockNumber") == 9
+    assert call(f"{prefix}_blockHashAndNumber", {}) == {"block_hash": nine, "block_number": 9}
+    assert call(f"{prefix}_chainId") == "0x" + b"SN_MAIN".hex()
+    assert call(f"{prefix}_specVersion", {}) == "0.10.3"
+    assert call(f"{prefix}_syncing") is False
+    assert call(f"{prefix}_blockNumber", {"x": 1})["code"] == -32602
+
+
+def test_an_empty_chain_has_no_blocks(fresh: Chain) -> None:
+    call = caller_of(fresh)
+    assert call("alt_blockNumber") == {"code": 32, "message": "There are no blocks"}
+    assert call("alt_blockHashAndNumber")["code"] == 32
+    assert call("alt_getStateUpdate", {"block_id": "latest"})["code"] == 24
+    assert call("alt_getStateUpdate", {"block_id": "pending"})["code"] == 24
+    assert call("alt_chainId")["code"] == -32000
+
+
+def test_a_class_is_known_from_the_block_that_names_it(call: Call) -> None:
+    assert "program" in call("alt_getClass", {"block_id": {"block_number": 0}, "class_hash": CLASS})
+    unknown = call("alt_getClass", {"block_id": "latest", "class_hash": "0x1"})
+    assert unknown == {"code": 28, "message": "Class hash not found"}
+
+
+def test_a_filter_keeps_what_concerns_its_contracts(call: Call) -> None:
+    whole = call("alt_getStateUpdate", {"block_id": {"block_number": 0}})
+    some = call(
+        "alt_getStateUpdate",
+        {"block_id": {"block_number": 0}, "contract_addresses": [ADDRESS.upper().replace("X", "x")]},
+    )
+    rows = [row for row in whole["state_diff"]["storage_diffs"] if row["address"] == ADDRESS]
+    assert some["state_diff"]["storage_diffs"] == rows != []
+    assert [item["address"] for item in some["state_diff"]["deployed_contracts"]] == [ADDRESS]
+    empty = {"block_id": {"block_number": 0}, "contract_addresses": []}
+    assert call("alt_getStateUpdate", empty) == whole
+
+
+@pytest.fixture
+async def two_blocks(fresh: Chain, dump: Path, classes: Path) -> Chain:
+    """Return the chain with blocks 0 to 2, on which block 3 can be pending."""
+    for number in range(3, 10):
+        (dump / "state_update" / f"{number}.json").unlink()
+    await import_folder(fresh, dump, classes)
+    return fresh
+
+
+def pending_update(mainnet: Path, **changes: Any) -> PendingUpdate:
+    update = state_updates(mainnet)[3]
+    diff = decode_state_diff(json.dumps(update["state_diff"]).encode())
+    pending = PendingUpdate(old_root=felt_bytes(update["old_root"]), diff=diff)
+    return msgspec.structs.replace(pending, **changes)
+
+
+@pytest.mark.parametrize("tag", ["pending", "pre_confirmed"])
+async def test_the_pending_block_lies_over_the_head(two_blocks: Chain, mainnet: Path, tag: str) -> None:
+    update = state_updates(mainnet)[3]
+    two_blocks.set_pending(pending_update(mainnet))
+    call = caller_of(two_blocks)
+    answered = call("starknet_getStateUpdate", [tag])
+    assert set(answered) == {"old_root", "state_diff"}
+    assert answered["old_root"] == update["old_root"]
+    assert ordered(answered["state_diff"]) == ordered(rpc_diff(update["state_diff"]))
+    assert set(call("alt_getStateUpdate", {"block_id": tag})) == {"old_root", "state_diff"}
+    for contract in update["state_diff"]["deployed_contracts"]:
+        assert call("starknet_getClassHashAt", [tag, contract["address"]]) == contract["class_hash"]
+        assert call("starknet_getClassHashAt", ["latest", contract["address"]])["code"] == 20
+        assert "program" in call("starknet_getClassAt", [tag, contract["address"]])
+    for address, entries in update["state_diff"]["storage_diffs"].items():
+        for entry in entries:
+            assert call("starknet_getStorageAt", [address, entry["key"], tag]) == entry["value"]
+    # What the head deployed is there too.
+    assert call("starknet_getClassHashAt", [tag, ADDRESS]) == CLASS
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"old_root": felt_bytes("0x5")},
+        {"old_root": None},
+        {"old_root": None, "parent_hash": felt_bytes("0x5")},
+        {"number": 4},
+    ],
+)
+async def test_a_pending_block_on_another_head_is_empty(
+    two_blocks: Chain, mainnet: Path, changes: dict[str, Any]
+) -> None:
+    two_blocks.set_pending(pending_update(mainnet, **changes))
+    call = caller_of(two_blocks)
+    answered = call("starknet_getStateUpdate", ["pending"])
+    assert answered["old_root"] == state_updates(mainnet)[2]["new_root"]
+    assert all(members == [] for members in answered["state_diff"].values())
+    deployed = state_updates(mainnet)[3]["state_diff"]["deployed_contracts"][0]["address"]
+    assert call("starknet_getClassHashAt", ["pending", deployed])["code"] == 20
+
+
+async def test_the_next_block_ends_what_was_pending(two_blocks: Chain, mainnet: Path) -> None:
+    two_blocks.set_pending(pending_update(mainnet))
+    await import_folder(two_blocks, mainnet)
+    answered = caller_of(two_blocks)("starknet_getStateUpdate", ["pending"])
+    assert answered["old_root"] == state_updates(mainnet)[9]["new_root"]
+    assert answered["state_diff"]["storage_diffs"] == []
+
+
+async def test_a_class_may_be_pending_with_its_definition(two_blocks: Chain, classes: Path) -> None:
+    sierra = decode_class(
+        read_file(classes / "0x4e70b19333ae94bd958625f7b61ce9eec631653597e68645e13780061b2136c.json.gz")
+    )
+    declared = {
+        "class_hash": "0x4e70b19333ae94bd958625f7b61ce9eec631653597e68645e13780061b2136c",
+        "compiled_class_hash": "0x1",
+    }
+    diff = decode_state_diff(json.dumps({"storage_diffs": {}, "declared_classes": [declared]}).encode())
+    with two_blocks.snapshot() as snapshot:
+        head = snapshot.block(2)
+    assert head is not None
+    two_blocks.set_pending(PendingUpdate(old_root=None, parent_hash=head.hash, diff=diff), [sierra])
+    call = caller_of(two_blocks)
+    assert call("starknet_getClass", ["pending", declared["class_hash"]])["contract_class_version"] == "0.1.0"
+    assert call("starknet_getClass", ["latest", declared["class_hash"]])["code"] == 28
