@@ -1,11 +1,12 @@
 """eth_getLogs: the index finds, the engine renders, in slices under a time limit."""
 
-from collections.abc import Generator
-from typing import Any, Final
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from wsnode.ethereum.codec.rendering import render_logs
+from wsnode.ethereum.codec.rows import log_count
 from wsnode.ethereum.log_index import BlockLogs, LogCriteria, LogMatches, search_logs
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.limits import CallLimits
@@ -20,7 +21,9 @@ from wsnode.jsonrpc.registry import Registry
 LOGS_A_SLICE: Final = 500
 """Rendering so many takes well under a millisecond."""
 
-Slices = Generator[None, Any, bytes]
+Slices: TypeAlias = Generator[None, Any, bytes]
+LogRows: TypeAlias = tuple[bytes, bytes, bytes, Sequence[int]]
+"""A block's header, body and receipts rows and the logs of it that are wanted."""
 
 
 class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -91,26 +94,30 @@ def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
 
 def _render(view: Snapshot, matches: LogMatches) -> Slices:
     pieces: list[bytes] = []
-    waiting: list[tuple[bytes, bytes, bytes, list[int] | None]] = []
+    waiting: list[LogRows] = []
     count = 0
     for block in matches.blocks:
-        waiting.append(_rows(view, block))
-        count += 1 if block.indices is None else len(block.indices)
-        if count >= LOGS_A_SLICE or (block.indices is None and len(waiting) > 1):
-            pieces.append(render_logs(waiting))
-            waiting, count = [], 0
-            yield
+        for rows in _rows(view, block):
+            waiting.append(rows)
+            count += len(rows[3])
+            if count >= LOGS_A_SLICE:
+                pieces.append(render_logs(waiting))
+                waiting, count = [], 0
+                yield
     if waiting:
         pieces.append(render_logs(waiting))
     return b"[%b]" % b",".join(pieces)
 
 
-def _rows(view: Snapshot, block: BlockLogs) -> tuple[bytes, bytes, bytes, list[int] | None]:
+def _rows(view: Snapshot, block: BlockLogs) -> Iterator[LogRows]:
+    """Yield a block's rows with the logs that are wanted, no more of them at once than fit a slice."""
     header, body, receipts = view.header(block.number), view.body(block.number), view.receipts(block.number)
     assert header is not None
     assert body is not None
     assert receipts is not None
-    return header, body, receipts, block.indices
+    wanted = range(log_count(receipts)) if block.indices is None else block.indices
+    for start in range(0, len(wanted), LOGS_A_SLICE):
+        yield header, body, receipts, wanted[start : start + LOGS_A_SLICE]
 
 
 def _too_many(
