@@ -9,7 +9,7 @@ use alloy_primitives::U256;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use super::errors::CorruptRowError;
+use crate::error::Error;
 use crate::json::{self, BlockStyle, LogSelection, TotalDifficulty, Writer};
 use crate::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
 
@@ -30,7 +30,7 @@ fn register_renderers(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 fn corrupt(error: RowError) -> PyErr {
-    CorruptRowError::new_err(error.to_string())
+    Error::from(error).into()
 }
 
 /// A buffer up to this size is kept for the next text; beyond it, memory counts more than warm pages.
@@ -80,14 +80,9 @@ fn render_block<'py>(
         None => TotalDifficulty::Unknown,
         Some(value) => TotalDifficulty::Known(wide_integer(value)?),
     };
-    let style = BlockStyle {
-        full,
-        pending,
-        total_difficulty,
-    };
-    let write = |text: &mut Writer| {
-        json::render_block(text, &HeaderRow::new(header)?, &BodyRow::new(body)?, &style)
-    };
+    let style = BlockStyle { full, pending, total_difficulty };
+    let write =
+        |text: &mut Writer| json::render_block(text, &HeaderRow::new(header)?, &BodyRow::new(body)?, &style);
     rendered(py, write).map(|(bytes, ())| bytes)
 }
 
@@ -99,14 +94,9 @@ fn render_uncle<'py>(
     index: usize,
     with_total_difficulty: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let total_difficulty = if with_total_difficulty {
-        TotalDifficulty::Unknown
-    } else {
-        TotalDifficulty::Absent
-    };
-    rendered_if(py, |text| {
-        json::render_uncle(text, &BodyRow::new(body)?, index, total_difficulty)
-    })
+    let total_difficulty =
+        if with_total_difficulty { TotalDifficulty::Unknown } else { TotalDifficulty::Absent };
+    rendered_if(py, |text| json::render_uncle(text, &BodyRow::new(body)?, index, total_difficulty))
 }
 
 #[pyfunction]
@@ -157,10 +147,7 @@ type BlockLogs<'a> = (&'a [u8], &'a [u8], &'a [u8], Option<Vec<usize>>);
 #[pyfunction]
 fn render_logs<'py>(py: Python<'py>, blocks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let blocks = blocks.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-    let blocks = blocks
-        .iter()
-        .map(|block| block.extract())
-        .collect::<PyResult<Vec<_>>>()?;
+    let blocks = blocks.iter().map(|block| block.extract()).collect::<PyResult<Vec<_>>>()?;
     rendered(py, |text| write_logs(text, blocks)).map(|(bytes, ())| bytes)
 }
 

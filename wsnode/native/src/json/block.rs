@@ -44,11 +44,7 @@ pub fn render_block(
     } else {
         write_hashes(text, body)?;
     }
-    write_hash(
-        text,
-        b",\"transactionsRoot\":\"0x",
-        fields.transactions_root,
-    );
+    write_hash(text, b",\"transactionsRoot\":\"0x", fields.transactions_root);
     text.fixed(b"\",\"uncles\":");
     text.list(body.ommer_rows(), |text, ommer| {
         write_quoted_hash(text, &ommer.hash.0);
@@ -68,19 +64,9 @@ pub fn render_uncle(
         return Ok(false);
     };
     let fields = HeaderFields::new(ommer.rlp)?;
-    write_header(
-        text,
-        &fields,
-        ommer.hash,
-        empty_block_size(ommer.rlp.len()),
-        false,
-    );
+    write_header(text, &fields, ommer.hash, empty_block_size(ommer.rlp.len()), false);
     write_total_difficulty(text, total_difficulty);
-    write_hash(
-        text,
-        b",\"transactionsRoot\":\"0x",
-        fields.transactions_root,
-    );
+    write_hash(text, b",\"transactionsRoot\":\"0x", fields.transactions_root);
     text.fixed(b"\",\"uncles\":[]");
     write_withdrawals_root(text, &fields);
     Ok(true)
@@ -88,11 +74,7 @@ pub fn render_uncle(
 
 /// The size of a block of only a header of `header` bytes: two empty lists and the prefix of the whole.
 fn empty_block_size(header: usize) -> usize {
-    alloy_rlp::Header {
-        list: true,
-        payload_length: header + 2,
-    }
-    .length_with_payload()
+    alloy_rlp::Header { list: true, payload_length: header + 2 }.length_with_payload()
 }
 
 fn write_total_difficulty(text: &mut Writer, total_difficulty: TotalDifficulty) {
@@ -138,11 +120,7 @@ fn write_quoted_hash(text: &mut Writer, hash: &[u8; 32]) {
     text.fixed(b"\"");
 }
 
-fn write_end(
-    text: &mut Writer,
-    fields: &HeaderFields<'_>,
-    body: &BodyRow<'_>,
-) -> Result<(), RowError> {
+fn write_end(text: &mut Writer, fields: &HeaderFields<'_>, body: &BodyRow<'_>) -> Result<(), RowError> {
     if let Some(withdrawals) = body.withdrawals_rlp()? {
         text.fixed(b",\"withdrawals\":");
         write_withdrawals(text, withdrawals)?;

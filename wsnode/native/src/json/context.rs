@@ -36,9 +36,8 @@ impl<'a> BlockContext<'a> {
     #[inline]
     pub fn write_transaction_start(&self, text: &mut Writer) {
         if self.pending {
-            return text.fixed(
-                b"{\"blockHash\":null,\"blockNumber\":null,\"blockTimestamp\":null,\"from\":\"0x",
-            );
+            return text
+                .fixed(b"{\"blockHash\":null,\"blockNumber\":null,\"blockTimestamp\":null,\"from\":\"0x");
         }
         text.fixed(b"{\"blockHash\":\"0x");
         text.hash(&self.hash.0);

@@ -30,10 +30,7 @@ pub struct Envelope<'a> {
 #[derive(Debug, Clone, Copy)]
 pub enum Price<'a> {
     Fixed(&'a [u8]),
-    Dynamic {
-        max_priority_fee: &'a [u8],
-        max_fee: &'a [u8],
-    },
+    Dynamic { max_priority_fee: &'a [u8], max_fee: &'a [u8] },
 }
 
 impl Price<'_> {
@@ -41,10 +38,7 @@ impl Price<'_> {
     pub fn effective(&self, base_fee: Option<u64>) -> Result<u128, RowError> {
         match self {
             Self::Fixed(price) => wide_number(price),
-            Self::Dynamic {
-                max_priority_fee,
-                max_fee,
-            } => {
+            Self::Dynamic { max_priority_fee, max_fee } => {
                 let (tip, cap) = (wide_number(max_priority_fee)?, wide_number(max_fee)?);
                 Ok(base_fee.map_or(cap, |base_fee| cap.min(tip.saturating_add(base_fee.into()))))
             }
@@ -85,16 +79,12 @@ impl<'a> Envelope<'a> {
 
     /// Hashes of the blobs that the transaction carries.
     pub fn blob_count(&self) -> usize {
-        self.blob_versioned_hashes
-            .map_or(0, |hashes| hashes.encoded_length() / 33)
+        self.blob_versioned_hashes.map_or(0, |hashes| hashes.encoded_length() / 33)
     }
 }
 
 #[inline]
-fn when<T>(
-    wanted: bool,
-    read: impl FnOnce() -> Result<T, RowError>,
-) -> Result<Option<T>, RowError> {
+fn when<T>(wanted: bool, read: impl FnOnce() -> Result<T, RowError>) -> Result<Option<T>, RowError> {
     if wanted {
         return read().map(Some);
     }
@@ -106,10 +96,7 @@ fn price<'a>(kind: u8, items: &mut Items<'a>) -> Result<Price<'a>, RowError> {
     if kind < 2 {
         return items.string().map(Price::Fixed);
     }
-    Ok(Price::Dynamic {
-        max_priority_fee: items.string()?,
-        max_fee: items.string()?,
-    })
+    Ok(Price::Dynamic { max_priority_fee: items.string()?, max_fee: items.string()? })
 }
 
 #[inline]
@@ -117,10 +104,7 @@ fn recipient(bytes: &[u8]) -> Result<Option<&[u8; 20]>, RowError> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    bytes
-        .try_into()
-        .map(Some)
-        .map_err(|_| RowError::Corrupt("recipient"))
+    bytes.try_into().map(Some).map_err(|_| RowError::Corrupt("recipient"))
 }
 
 /// The chain that a legacy signature names, if it does.

@@ -7,13 +7,7 @@ use crate::rows::HeaderFields;
 use super::Writer;
 
 /// Writes `{` and the members before `stateRoot`, in whose middle `hash`, bloom and nonce are null while pending.
-pub fn write_header(
-    text: &mut Writer,
-    fields: &HeaderFields<'_>,
-    hash: &B256,
-    size: usize,
-    pending: bool,
-) {
+pub fn write_header(text: &mut Writer, fields: &HeaderFields<'_>, hash: &B256, size: usize, pending: bool) {
     text.fixed(b"{");
     write_gas(text, fields);
     write_sealed(text, b"\"hash\":", &hash.0, pending);
@@ -24,11 +18,7 @@ pub fn write_header(
     write_sealed(text, b"\",\"nonce\":", fields.nonce, pending);
     text.fixed(b",\"number\":\"0x");
     text.quantity(fields.number);
-    write_optional_hash(
-        text,
-        b"\",\"parentBeaconBlockRoot\":\"0x",
-        fields.parent_beacon_block_root,
-    );
+    write_optional_hash(text, b"\",\"parentBeaconBlockRoot\":\"0x", fields.parent_beacon_block_root);
     write_hash(text, b"\",\"parentHash\":\"0x", fields.parent_hash);
     write_hash(text, b"\",\"receiptsRoot\":\"0x", fields.receipts_root);
     write_optional_hash(text, b"\",\"requestsHash\":\"0x", fields.requests_hash);

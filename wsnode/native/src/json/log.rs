@@ -16,9 +16,7 @@ pub struct LogSelection<'a> {
 
 impl LogSelection<'_> {
     pub fn count(&self) -> usize {
-        self.numbers
-            .as_ref()
-            .map_or(self.receipts.log_count(), Vec::len)
+        self.numbers.as_ref().map_or(self.receipts.log_count(), Vec::len)
     }
 }
 
@@ -30,10 +28,7 @@ pub fn render_logs(
 ) -> Result<(), RowError> {
     let block = BlockContext::new(&selection.header, false)?;
     let mut write = |number| {
-        let log = selection
-            .receipts
-            .log(number)?
-            .ok_or(RowError::Corrupt("no such log"))?;
+        let log = selection.receipts.log(number)?.ok_or(RowError::Corrupt("no such log"))?;
         let hash = transaction_hash(&selection.body, log.transaction_index)?;
         if std::mem::replace(&mut separate, true) {
             text.fixed(b",");
@@ -48,9 +43,7 @@ pub fn render_logs(
 }
 
 fn transaction_hash<'a>(body: &BodyRow<'a>, index: usize) -> Result<&'a [u8; 32], RowError> {
-    body.transaction_hash(index)?
-        .map(|hash| &hash.0)
-        .ok_or(RowError::Corrupt("log of no transaction"))
+    body.transaction_hash(index)?.map(|hash| &hash.0).ok_or(RowError::Corrupt("log of no transaction"))
 }
 
 /// Bytes to set aside for the text of a log.

@@ -20,8 +20,7 @@ pub fn render_receipt(
     receipts: &ReceiptsRow<'_>,
     index: usize,
 ) -> Result<bool, RowError> {
-    let (Some(transaction), Some(receipt)) = (body.transaction(index)?, receipts.receipt(index)?)
-    else {
+    let (Some(transaction), Some(receipt)) = (body.transaction(index)?, receipts.receipt(index)?) else {
         return Ok(false);
     };
     let block = BlockContext::new(header, false)?;
@@ -41,15 +40,10 @@ pub fn render_receipts(
     }
     let block = BlockContext::new(header, false)?;
     text.reserve(1024 * receipts.receipt_count() + 640 * receipts.log_count());
-    text.list(
-        body.transaction_rows().enumerate().map(numbered),
-        |text, (index, transaction)| {
-            let receipt = receipts
-                .receipt(index)?
-                .ok_or(RowError::Corrupt("no such receipt"))?;
-            write_receipt(text, &block, receipts, index, &transaction, &receipt)
-        },
-    )
+    text.list(body.transaction_rows().enumerate().map(numbered), |text, (index, transaction)| {
+        let receipt = receipts.receipt(index)?.ok_or(RowError::Corrupt("no such receipt"))?;
+        write_receipt(text, &block, receipts, index, &transaction, &receipt)
+    })
 }
 
 fn numbered<T>((index, row): (usize, Result<T, RowError>)) -> Result<(usize, T), RowError> {
@@ -101,9 +95,7 @@ fn write_blob_gas(
     if envelope.blob_versioned_hashes.is_none() {
         return Ok(());
     }
-    let price = block
-        .blob_base_fee
-        .ok_or(RowError::Corrupt("no blob base fee"))?;
+    let price = block.blob_base_fee.ok_or(RowError::Corrupt("no blob base fee"))?;
     text.fixed(b"\"blobGasPrice\":\"0x");
     text.wide_quantity(price);
     text.fixed(b"\",\"blobGasUsed\":\"0x");
@@ -129,16 +121,11 @@ fn write_logs(
     transaction: &TransactionRow<'_>,
     receipt: &ReceiptRow<'_>,
 ) -> Result<(), RowError> {
-    text.list(
-        (receipt.first_log..receipt.end_log).map(Ok),
-        |text, number| {
-            let log = receipts
-                .log(number)?
-                .ok_or(RowError::Corrupt("no such log"))?;
-            write_log(text, block, &log, &transaction.hash.0, number);
-            Ok(())
-        },
-    )
+    text.list((receipt.first_log..receipt.end_log).map(Ok), |text, number| {
+        let log = receipts.log(number)?.ok_or(RowError::Corrupt("no such log"))?;
+        write_log(text, block, &log, &transaction.hash.0, number);
+        Ok(())
+    })
 }
 
 /// Writes the status, or before Byzantium the state root.

@@ -55,20 +55,12 @@ pub fn write_transaction(
     Ok(())
 }
 
-fn write_gas(
-    text: &mut Writer,
-    block: &BlockContext<'_>,
-    envelope: &Envelope<'_>,
-) -> Result<(), RowError> {
+fn write_gas(text: &mut Writer, block: &BlockContext<'_>, envelope: &Envelope<'_>) -> Result<(), RowError> {
     text.fixed(b"\",\"gas\":\"0x");
     text.quantity(envelope.gas);
     text.fixed(b"\",\"gasPrice\":\"0x");
     text.wide_quantity(envelope.price.effective(block.base_fee)?);
-    if let Price::Dynamic {
-        max_priority_fee,
-        max_fee,
-    } = envelope.price
-    {
+    if let Price::Dynamic { max_priority_fee, max_fee } = envelope.price {
         text.fixed(b"\",\"maxFeePerGas\":\"0x");
         text.big_quantity(max_fee);
         text.fixed(b"\",\"maxPriorityFeePerGas\":\"0x");
@@ -150,10 +142,7 @@ fn write_access(text: &mut Writer, mut access: Items<'_>) -> Result<(), RowError
 
 fn write_quoted_hash(text: &mut Writer, hash: &[u8]) -> Result<(), RowError> {
     text.fixed(b"\"0x");
-    text.hash::<32>(
-        hash.try_into()
-            .map_err(|_| RowError::Corrupt("length of a hash"))?,
-    );
+    text.hash::<32>(hash.try_into().map_err(|_| RowError::Corrupt("length of a hash"))?);
     text.fixed(b"\"");
     Ok(())
 }

@@ -36,10 +36,6 @@ fn ommers(body: &BodyRow<'_>) -> Result<Vec<u8>, RowError> {
 }
 
 fn push_list(out: &mut Vec<u8>, payload: &[u8]) {
-    Header {
-        list: true,
-        payload_length: payload.len(),
-    }
-    .encode(out);
+    Header { list: true, payload_length: payload.len() }.encode(out);
     out.extend_from_slice(payload);
 }

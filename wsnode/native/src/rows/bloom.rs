@@ -18,17 +18,14 @@ impl<'a> StoredBloom<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, RowError> {
         match bytes.try_into() {
             Ok(whole) => Ok(Self::Whole(whole)),
-            Err(_) if bytes.len() < BLOOM_BYTES && bytes.len().is_multiple_of(2) => {
-                Ok(Self::Bits(bytes))
-            }
+            Err(_) if bytes.len() < BLOOM_BYTES && bytes.len().is_multiple_of(2) => Ok(Self::Bits(bytes)),
             Err(_) => Err(RowError::Corrupt("bloom")),
         }
     }
 
     /// The positions of the set bits of a sparse bloom; those outside a bloom are taken modulo its size.
     pub fn positions(bits: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-        bits.chunks_exact(2)
-            .map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as usize % (8 * BLOOM_BYTES))
+        bits.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as usize % (8 * BLOOM_BYTES))
     }
 
     pub fn bloom(&self) -> Bloom {
@@ -36,8 +33,7 @@ impl<'a> StoredBloom<'a> {
         match self {
             Self::Whole(bytes) => bloom.0.copy_from_slice(*bytes),
             Self::Bits(bits) => {
-                Self::positions(bits)
-                    .for_each(|position| bloom[position / 8] |= 0x80 >> (position % 8));
+                Self::positions(bits).for_each(|position| bloom[position / 8] |= 0x80 >> (position % 8));
             }
         }
         bloom

@@ -36,12 +36,8 @@ pub fn encode_body(
     row.push(ommers.len() as u8);
     row.push(withdrawals.is_some() as u8);
     push_u32(&mut row, 0);
-    transactions
-        .iter()
-        .for_each(|transaction| row.extend_from_slice(transaction.tx_hash().as_slice()));
-    senders
-        .iter()
-        .for_each(|sender| row.extend_from_slice(sender.as_slice()));
+    transactions.iter().for_each(|transaction| row.extend_from_slice(transaction.tx_hash().as_slice()));
+    senders.iter().for_each(|sender| row.extend_from_slice(sender.as_slice()));
     push_transactions(&mut row, transactions);
     let ommers_start = row.len();
     set_u32(&mut row, OMMERS_START, ommers_start);
@@ -143,11 +139,7 @@ impl<'a> BodyRow<'a> {
         let envelope = range(self.row, first + start, first + self.end(index)?)?;
         let hash = hash_at(self.row, HASHES + 32 * index)?;
         let sender = address_at(self.row, HASHES + 32 * self.transactions + 20 * index)?;
-        Ok(Some(TransactionRow {
-            hash,
-            sender,
-            envelope,
-        }))
+        Ok(Some(TransactionRow { hash, sender, envelope }))
     }
 
     /// All transactions, in order.
@@ -184,41 +176,30 @@ impl<'a> BodyRow<'a> {
 
     pub fn transactions(&self) -> Result<Vec<TxEnvelope>, RowError> {
         let decode = |row: TransactionRow<'a>| {
-            TxEnvelope::decode_2718_exact(row.envelope)
-                .map_err(|_| RowError::Corrupt("transaction"))
+            TxEnvelope::decode_2718_exact(row.envelope).map_err(|_| RowError::Corrupt("transaction"))
         };
-        self.transaction_rows()
-            .map(|row| row.and_then(decode))
-            .collect()
+        self.transaction_rows().map(|row| row.and_then(decode)).collect()
     }
 
     pub fn senders(&self) -> Result<Vec<Address>, RowError> {
-        self.transaction_rows()
-            .map(|row| row.map(|transaction| *transaction.sender))
-            .collect()
+        self.transaction_rows().map(|row| row.map(|transaction| *transaction.sender)).collect()
     }
 
     pub fn ommers(&self) -> Result<Vec<Header>, RowError> {
         let decode = |ommer: OmmerRow<'a>| {
             Header::decode(&mut &*ommer.rlp).map_err(|_| RowError::Corrupt("ommer RLP"))
         };
-        self.ommer_rows()
-            .map(|ommer| ommer.and_then(decode))
-            .collect()
+        self.ommer_rows().map(|ommer| ommer.and_then(decode)).collect()
     }
 
     pub fn withdrawals(&self) -> Result<Option<Vec<Withdrawal>>, RowError> {
-        let decode =
-            |mut rlp| Vec::decode(&mut rlp).map_err(|_| RowError::Corrupt("withdrawals RLP"));
+        let decode = |mut rlp| Vec::decode(&mut rlp).map_err(|_| RowError::Corrupt("withdrawals RLP"));
         self.withdrawals_rlp()?.map(decode).transpose()
     }
 
     fn ommer_at(&self, position: usize) -> Result<OmmerRow<'a>, RowError> {
         let length = u32_at(self.row, position + 32)?;
-        Ok(OmmerRow {
-            hash: hash_at(self.row, position)?,
-            rlp: slice(self.row, position + 36, length)?,
-        })
+        Ok(OmmerRow { hash: hash_at(self.row, position)?, rlp: slice(self.row, position + 36, length)? })
     }
 
     #[inline]

@@ -62,8 +62,6 @@ fn push_log(row: &mut Vec<u8>, transaction_index: usize, log: &Log) {
     push_u32(row, transaction_index);
     row.push(log.topics().len() as u8);
     row.extend_from_slice(log.address.as_slice());
-    log.topics()
-        .iter()
-        .for_each(|topic| row.extend_from_slice(topic.as_slice()));
+    log.topics().iter().for_each(|topic| row.extend_from_slice(topic.as_slice()));
     row.extend_from_slice(&log.data.data);
 }

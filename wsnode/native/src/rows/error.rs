@@ -6,11 +6,7 @@ pub enum RowError {
     #[error("{row} row: unknown version {version}")]
     Version { row: &'static str, version: u8 },
     #[error("row ends early: {needed} bytes wanted at {position}, {length} stored")]
-    Short {
-        position: usize,
-        needed: usize,
-        length: usize,
-    },
+    Short { position: usize, needed: usize, length: usize },
     #[error("corrupt row: {0}")]
     Corrupt(&'static str),
 }

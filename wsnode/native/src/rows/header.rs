@@ -18,12 +18,7 @@ const VERSION: u8 = 1;
 const BLOB_BASE_FEE: usize = 37;
 
 /// The row of `header`, whose block is `size` bytes of RLP.
-pub fn encode_header(
-    header: &Header,
-    hash: B256,
-    size: usize,
-    blob_base_fee: Option<u128>,
-) -> Vec<u8> {
+pub fn encode_header(header: &Header, hash: B256, size: usize, blob_base_fee: Option<u128>) -> Vec<u8> {
     let mut row = Vec::with_capacity(BLOB_BASE_FEE + 17 + header.length());
     row.push(VERSION);
     row.extend_from_slice(hash.as_slice());
@@ -91,10 +86,8 @@ impl<'a> HeaderRow<'a> {
 
 fn blob_base_fee(bytes: &[u8]) -> Result<Option<u128>, RowError> {
     let mut padded = [0; 16];
-    let start = padded
-        .len()
-        .checked_sub(bytes.len())
-        .ok_or(RowError::Corrupt("blob base fee is too long"))?;
+    let start =
+        padded.len().checked_sub(bytes.len()).ok_or(RowError::Corrupt("blob base fee is too long"))?;
     padded[start..].copy_from_slice(bytes);
     Ok((!bytes.is_empty()).then_some(u128::from_be_bytes(padded)))
 }

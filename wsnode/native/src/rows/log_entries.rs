@@ -23,12 +23,7 @@ struct Key {
 impl Key {
     fn encode(&self) -> Vec<u8> {
         let length = if self.kind == ADDRESS { 20 } else { 32 };
-        [
-            &[self.kind][..],
-            &self.value[..length],
-            &self.chunk.to_be_bytes(),
-        ]
-        .concat()
+        [&[self.kind][..], &self.value[..length], &self.chunk.to_be_bytes()].concat()
     }
 }
 
@@ -47,10 +42,7 @@ pub fn log_entries(rows: &[ReceiptsRow<'_>], first: u64) -> Result<Vec<LogEntry>
     }
     let mut entries: Vec<_> = positions.into_iter().collect();
     entries.sort_unstable_by_key(|(key, _)| *key);
-    Ok(entries
-        .into_iter()
-        .map(|(key, numbers)| (key.encode(), numbers))
-        .collect())
+    Ok(entries.into_iter().map(|(key, numbers)| (key.encode(), numbers)).collect())
 }
 
 fn add_log(

@@ -7,35 +7,24 @@ use super::RowError;
 /// The `length` bytes of `row` at `position`.
 #[inline]
 pub fn slice(row: &[u8], position: usize, length: usize) -> Result<&[u8], RowError> {
-    position
-        .checked_add(length)
-        .and_then(|end| row.get(position..end))
-        .ok_or(RowError::Short {
-            position,
-            needed: length,
-            length: row.len(),
-        })
+    position.checked_add(length).and_then(|end| row.get(position..end)).ok_or(RowError::Short {
+        position,
+        needed: length,
+        length: row.len(),
+    })
 }
 
 /// The bytes of `row` from `start` to `end`.
 #[inline]
 pub fn range(row: &[u8], start: usize, end: usize) -> Result<&[u8], RowError> {
-    row.get(start..end).ok_or(RowError::Corrupt(
-        "offsets are not in order or lie outside the row",
-    ))
+    row.get(start..end).ok_or(RowError::Corrupt("offsets are not in order or lie outside the row"))
 }
 
 /// The `N` bytes of `row` at `position`.
 #[inline]
 pub fn array<const N: usize>(row: &[u8], position: usize) -> Result<&[u8; N], RowError> {
-    let short = RowError::Short {
-        position,
-        needed: N,
-        length: row.len(),
-    };
-    row.get(position..)
-        .and_then(|rest| rest.first_chunk())
-        .ok_or(short)
+    let short = RowError::Short { position, needed: N, length: row.len() };
+    row.get(position..).and_then(|rest| rest.first_chunk()).ok_or(short)
 }
 
 #[inline]
@@ -68,9 +57,6 @@ pub fn address_at(row: &[u8], position: usize) -> Result<&Address, RowError> {
 pub fn check_version(row: &[u8], name: &'static str, version: u8) -> Result<(), RowError> {
     match byte(row, 0)? {
         found if found == version => Ok(()),
-        found => Err(RowError::Version {
-            row: name,
-            version: found,
-        }),
+        found => Err(RowError::Version { row: name, version: found }),
     }
 }

@@ -66,19 +66,9 @@ impl<'a> ReceiptsRow<'a> {
         check_version(row, "receipts", VERSION)?;
         let (receipts, logs) = (u32_at(row, 1)?, u32_at(row, 5)?);
         let receipts_start = RECEIPT_ENDS + 4 * (receipts + logs);
-        let length = if receipts == 0 {
-            0
-        } else {
-            u32_at(row, RECEIPT_ENDS + 4 * (receipts - 1))?
-        };
+        let length = if receipts == 0 { 0 } else { u32_at(row, RECEIPT_ENDS + 4 * (receipts - 1))? };
         slice(row, receipts_start, length)?;
-        Ok(Self {
-            row,
-            receipts,
-            logs,
-            receipts_start,
-            logs_start: receipts_start + length,
-        })
+        Ok(Self { row, receipts, logs, receipts_start, logs_start: receipts_start + length })
     }
 
     pub fn receipt_count(&self) -> usize {
@@ -114,18 +104,9 @@ impl<'a> ReceiptsRow<'a> {
             return Ok(None);
         }
         let ends = RECEIPT_ENDS + 4 * self.receipts;
-        let start = if number == 0 {
-            0
-        } else {
-            u32_at(self.row, ends + 4 * (number - 1))?
-        };
+        let start = if number == 0 { 0 } else { u32_at(self.row, ends + 4 * (number - 1))? };
         let end = u32_at(self.row, ends + 4 * number)?;
-        log_row(range(
-            self.row,
-            self.logs_start + start,
-            self.logs_start + end,
-        )?)
-        .map(Some)
+        log_row(range(self.row, self.logs_start + start, self.logs_start + end)?).map(Some)
     }
 
     /// All logs, in order.
@@ -134,17 +115,9 @@ impl<'a> ReceiptsRow<'a> {
     }
 
     fn record(&self, index: usize) -> Result<&'a [u8], RowError> {
-        let start = if index == 0 {
-            0
-        } else {
-            u32_at(self.row, RECEIPT_ENDS + 4 * (index - 1))?
-        };
+        let start = if index == 0 { 0 } else { u32_at(self.row, RECEIPT_ENDS + 4 * (index - 1))? };
         let end = u32_at(self.row, RECEIPT_ENDS + 4 * index)?;
-        range(
-            self.row,
-            self.receipts_start + start,
-            self.receipts_start + end,
-        )
+        range(self.row, self.receipts_start + start, self.receipts_start + end)
     }
 
     fn gas_used_before(&self, index: usize) -> Result<u64, RowError> {

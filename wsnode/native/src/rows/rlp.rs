@@ -78,25 +78,13 @@ impl<'a> Items<'a> {
     /// The payload of the next item, which must be a string.
     #[inline]
     pub fn string(&mut self) -> Result<&'a [u8], RowError> {
-        self.item().and_then(|item| {
-            if item.is_list {
-                Err(CORRUPT)
-            } else {
-                Ok(item.payload)
-            }
-        })
+        self.item().and_then(|item| if item.is_list { Err(CORRUPT) } else { Ok(item.payload) })
     }
 
     /// The items of the next item, which must be a list.
     #[inline]
     pub fn list(&mut self) -> Result<Self, RowError> {
-        self.item().and_then(|item| {
-            if item.is_list {
-                Ok(Self::new(item.payload))
-            } else {
-                Err(CORRUPT)
-            }
-        })
+        self.item().and_then(|item| if item.is_list { Ok(Self::new(item.payload)) } else { Err(CORRUPT) })
     }
 
     /// The next item as a string of exactly `N` bytes.
@@ -121,11 +109,7 @@ impl<'a> Items<'a> {
 
     fn take_long(&mut self, is_list: bool, width: usize) -> Result<Item<'a>, RowError> {
         let length = number(self.rest.get(1..1 + width).ok_or(CORRUPT)?)?;
-        self.take(
-            is_list,
-            1 + width,
-            usize::try_from(length).map_err(|_| CORRUPT)?,
-        )
+        self.take(is_list, 1 + width, usize::try_from(length).map_err(|_| CORRUPT)?)
     }
 }
 
@@ -135,9 +119,7 @@ pub fn number(bytes: &[u8]) -> Result<u64, RowError> {
     if bytes.len() > 8 {
         return Err(RowError::Corrupt("number above 64 bits"));
     }
-    Ok(bytes
-        .iter()
-        .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    Ok(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
 /// The big-endian number in `bytes`, below 2**128.
@@ -146,7 +128,5 @@ pub fn wide_number(bytes: &[u8]) -> Result<u128, RowError> {
     if bytes.len() > 16 {
         return Err(RowError::Corrupt("number above 128 bits"));
     }
-    Ok(bytes
-        .iter()
-        .fold(0, |value, byte| value << 8 | u128::from(*byte)))
+    Ok(bytes.iter().fold(0, |value, byte| value << 8 | u128::from(*byte)))
 }

@@ -85,14 +85,11 @@ impl Header {
             return Ok(value.into_pyobject(py)?.into_any());
         }
         let bytes = PyBytes::new(py, &self.difficulty.to_be_bytes::<32>());
-        py.get_type::<PyInt>()
-            .call_method1("from_bytes", (bytes, "big"))
+        py.get_type::<PyInt>().call_method1("from_bytes", (bytes, "big"))
     }
 }
 
 #[pyfunction]
 fn header_fields(header: &[u8]) -> PyResult<Header> {
-    HeaderRow::new(header)
-        .and_then(|row| Header::new(&row))
-        .map_err(corrupt)
+    HeaderRow::new(header).and_then(|row| Header::new(&row)).map_err(corrupt)
 }

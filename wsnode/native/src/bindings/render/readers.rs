@@ -17,9 +17,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[pyfunction]
 fn log_count(receipts: &[u8]) -> PyResult<usize> {
-    ReceiptsRow::new(receipts)
-        .map(|row| row.log_count())
-        .map_err(corrupt)
+    ReceiptsRow::new(receipts).map(|row| row.log_count()).map_err(corrupt)
 }
 
 type LogEntry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
@@ -36,43 +34,29 @@ fn log_entries<'py>(
         .map(|row| ReceiptsRow::new(row.extract()?).map_err(corrupt))
         .collect::<PyResult<Vec<_>>>()?;
     let entries = rows::log_entries(&rows, first).map_err(corrupt)?;
-    Ok(entries
-        .iter()
-        .map(|(key, numbers)| (PyBytes::new(py, key), PyBytes::new(py, numbers)))
-        .collect())
+    Ok(entries.iter().map(|(key, numbers)| (PyBytes::new(py, key), PyBytes::new(py, numbers))).collect())
 }
 
 #[pyfunction]
 fn block_rlp<'py>(py: Python<'py>, header: &[u8], body: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let encode = || rows::block_rlp(&HeaderRow::new(header)?, &BodyRow::new(body)?);
-    encode()
-        .map(|block| PyBytes::new(py, &block))
-        .map_err(corrupt)
+    encode().map(|block| PyBytes::new(py, &block)).map_err(corrupt)
 }
 
 #[pyfunction]
 fn transaction_count(body: &[u8]) -> PyResult<usize> {
-    BodyRow::new(body)
-        .map(|body| body.transaction_count())
-        .map_err(corrupt)
+    BodyRow::new(body).map(|body| body.transaction_count()).map_err(corrupt)
 }
 
 #[pyfunction]
 fn transaction_hashes<'py>(py: Python<'py>, body: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let hashes = BodyRow::new(body).and_then(|body| body.transaction_hashes());
-    hashes
-        .map(|hashes| PyBytes::new(py, hashes))
-        .map_err(corrupt)
+    hashes.map(|hashes| PyBytes::new(py, hashes)).map_err(corrupt)
 }
 
 #[pyfunction]
 fn ommer_hashes<'py>(py: Python<'py>, body: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let body = BodyRow::new(body).map_err(corrupt)?;
-    let hashes: Result<Vec<_>, _> = body
-        .ommer_rows()
-        .map(|ommer| ommer.map(|ommer| ommer.hash.0))
-        .collect();
-    hashes
-        .map(|hashes| PyBytes::new(py, hashes.as_flattened()))
-        .map_err(corrupt)
+    let hashes: Result<Vec<_>, _> = body.ommer_rows().map(|ommer| ommer.map(|ommer| ommer.hash.0)).collect();
+    hashes.map(|hashes| PyBytes::new(py, hashes.as_flattened())).map_err(corrupt)
 }

@@ -12,18 +12,11 @@ use super::samples::{chain, Sample};
 use super::value;
 use crate::rows::{block_rlp, BodyRow, HeaderRow};
 
-const FULL: BlockStyle = BlockStyle {
-    full: true,
-    pending: false,
-    total_difficulty: TotalDifficulty::Absent,
-};
+const FULL: BlockStyle = BlockStyle { full: true, pending: false, total_difficulty: TotalDifficulty::Absent };
 
 impl Sample {
     fn rendered(&self, style: &BlockStyle) -> Value {
-        let (header, body) = (
-            HeaderRow::new(&self.header).unwrap(),
-            BodyRow::new(&self.body).unwrap(),
-        );
+        let (header, body) = (HeaderRow::new(&self.header).unwrap(), BodyRow::new(&self.body).unwrap());
         value(|text| render_block(text, &header, &body, style))
     }
 
@@ -37,13 +30,7 @@ impl Sample {
 
     fn transactions(&self) -> Vec<Transaction> {
         let header = &self.block.header;
-        let transactions = self
-            .block
-            .body
-            .transactions
-            .iter()
-            .zip(&self.senders)
-            .enumerate();
+        let transactions = self.block.body.transactions.iter().zip(&self.senders).enumerate();
         let transaction = |(index, (transaction, sender)): (usize, (&TxEnvelope, &Address))| {
             let info = TransactionInfo {
                 hash: Some(*transaction.tx_hash()),
@@ -53,10 +40,7 @@ impl Sample {
                 base_fee: header.base_fee_per_gas,
                 block_timestamp: Some(header.timestamp),
             };
-            Transaction::from_transaction(
-                Recovered::new_unchecked(transaction.clone(), *sender),
-                info,
-            )
+            Transaction::from_transaction(Recovered::new_unchecked(transaction.clone(), *sender), info)
         };
         transactions.map(transaction).collect()
     }
@@ -64,9 +48,7 @@ impl Sample {
 
 fn samples() -> impl Iterator<Item = Sample> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    chain()
-        .into_iter()
-        .chain((0..400).map(move |_| random.sample(12)))
+    chain().into_iter().chain((0..400).map(move |_| random.sample(12)))
 }
 
 #[test]
@@ -80,21 +62,10 @@ fn full_blocks_equal_those_of_alloy() {
 fn a_block_of_hashes_differs_only_in_its_transactions() {
     for sample in samples() {
         let mut expected = sample.expected();
-        let hashes: Vec<_> = sample
-            .block
-            .body
-            .transactions
-            .iter()
-            .map(|transaction| json!(transaction.tx_hash()))
-            .collect();
+        let hashes: Vec<_> =
+            sample.block.body.transactions.iter().map(|transaction| json!(transaction.tx_hash())).collect();
         expected["transactions"] = Value::Array(hashes);
-        assert_eq!(
-            sample.rendered(&BlockStyle {
-                full: false,
-                ..FULL
-            }),
-            expected
-        );
+        assert_eq!(sample.rendered(&BlockStyle { full: false, ..FULL }), expected);
     }
 }
 
@@ -106,22 +77,11 @@ fn a_pending_block_has_no_hash_nonce_and_bloom_and_its_transactions_no_place() {
             expected[key] = Value::Null;
         }
         for transaction in expected["transactions"].as_array_mut().unwrap() {
-            for key in [
-                "blockHash",
-                "blockNumber",
-                "blockTimestamp",
-                "transactionIndex",
-            ] {
+            for key in ["blockHash", "blockNumber", "blockTimestamp", "transactionIndex"] {
                 transaction[key] = Value::Null;
             }
         }
-        assert_eq!(
-            sample.rendered(&BlockStyle {
-                pending: true,
-                ..FULL
-            }),
-            expected
-        );
+        assert_eq!(sample.rendered(&BlockStyle { pending: true, ..FULL }), expected);
     }
 }
 
@@ -129,16 +89,9 @@ fn a_pending_block_has_no_hash_nonce_and_bloom_and_its_transactions_no_place() {
 fn total_difficulty_is_a_quantity_or_null() {
     let sample = &chain()[5];
     let with = |total_difficulty| {
-        sample.rendered(&BlockStyle {
-            total_difficulty,
-            ..FULL
-        })["totalDifficulty"]
-            .clone()
+        sample.rendered(&BlockStyle { total_difficulty, ..FULL })["totalDifficulty"].clone()
     };
-    assert_eq!(
-        with(TotalDifficulty::Known(U256::from(0xa1b2))),
-        json!("0xa1b2")
-    );
+    assert_eq!(with(TotalDifficulty::Known(U256::from(0xa1b2))), json!("0xa1b2"));
     assert_eq!(with(TotalDifficulty::Known(U256::ZERO)), json!("0x0"));
     assert_eq!(with(TotalDifficulty::Unknown), Value::Null);
 }
@@ -146,10 +99,7 @@ fn total_difficulty_is_a_quantity_or_null() {
 #[test]
 fn a_transaction_alone_equals_that_of_its_block() {
     for sample in samples() {
-        let (header, body) = (
-            HeaderRow::new(&sample.header).unwrap(),
-            BodyRow::new(&sample.body).unwrap(),
-        );
+        let (header, body) = (HeaderRow::new(&sample.header).unwrap(), BodyRow::new(&sample.body).unwrap());
         for (index, transaction) in sample.transactions().iter().enumerate() {
             let rendered = value(|text| render_transaction(text, &header, &body, index, false));
             assert_eq!(rendered, serde_json::to_value(transaction).unwrap());
@@ -172,26 +122,15 @@ fn an_uncle_is_a_block_without_transactions() {
 #[test]
 fn rows_give_back_the_block() {
     for sample in samples() {
-        let (header, body) = (
-            HeaderRow::new(&sample.header).unwrap(),
-            BodyRow::new(&sample.body).unwrap(),
-        );
+        let (header, body) = (HeaderRow::new(&sample.header).unwrap(), BodyRow::new(&sample.body).unwrap());
         assert_eq!(header.header().unwrap(), sample.block.header);
         assert_eq!(header.blob_base_fee(), sample.blob_base_fee);
         assert_eq!(body.transactions().unwrap(), sample.block.body.transactions);
         assert_eq!(body.senders().unwrap(), sample.senders);
         assert_eq!(body.ommers().unwrap(), sample.block.body.ommers);
-        let withdrawals = sample
-            .block
-            .body
-            .withdrawals
-            .as_ref()
-            .map(|all| all.to_vec());
+        let withdrawals = sample.block.body.withdrawals.as_ref().map(|all| all.to_vec());
         assert_eq!(body.withdrawals().unwrap(), withdrawals);
-        assert_eq!(
-            block_rlp(&header, &body).unwrap(),
-            alloy_rlp::encode(&sample.block)
-        );
+        assert_eq!(block_rlp(&header, &body).unwrap(), alloy_rlp::encode(&sample.block));
         assert_eq!(header.size(), alloy_rlp::encode(&sample.block).len());
     }
 }

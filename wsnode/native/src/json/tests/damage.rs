@@ -1,39 +1,21 @@
 //! Damaged rows: a typed error or some text, never a panic.
 
 use super::super::{
-    render_block, render_logs, render_receipts, render_uncle, BlockStyle, LogSelection,
-    TotalDifficulty, Writer,
+    render_block, render_logs, render_receipts, render_uncle, BlockStyle, LogSelection, TotalDifficulty,
+    Writer,
 };
 use super::random::Random;
-use crate::rows::{
-    block_rlp, encode_receipts, log_entries, BodyRow, HeaderRow, ReceiptsRow, RowError,
-};
+use crate::rows::{block_rlp, encode_receipts, log_entries, BodyRow, HeaderRow, ReceiptsRow, RowError};
 
 fn read_all(header: &[u8], body: &[u8], receipts: &[u8]) -> Result<(), RowError> {
     let mut text = Writer::default();
-    let style = BlockStyle {
-        full: true,
-        pending: false,
-        total_difficulty: TotalDifficulty::Absent,
-    };
-    let (header, body, receipts) = (
-        HeaderRow::new(header)?,
-        BodyRow::new(body)?,
-        ReceiptsRow::new(receipts)?,
-    );
+    let style = BlockStyle { full: true, pending: false, total_difficulty: TotalDifficulty::Absent };
+    let (header, body, receipts) =
+        (HeaderRow::new(header)?, BodyRow::new(body)?, ReceiptsRow::new(receipts)?);
     render_block(&mut text, &header, &body, &style)?;
     render_receipts(&mut text, &header, &body, &receipts)?;
     render_uncle(&mut text, &body, 0, TotalDifficulty::Absent)?;
-    render_logs(
-        &mut text,
-        &LogSelection {
-            header,
-            body,
-            receipts,
-            numbers: None,
-        },
-        false,
-    )?;
+    render_logs(&mut text, &LogSelection { header, body, receipts, numbers: None }, false)?;
     log_entries(&[receipts], 0)?;
     block_rlp(&header, &body)?;
     body.transactions()?;

@@ -38,8 +38,6 @@ impl Random {
 
     pub fn wei(&mut self) -> U256 {
         let shift = self.below(257);
-        U256::from_be_bytes(self.hash().0)
-            .checked_shr(shift)
-            .unwrap_or_default()
+        U256::from_be_bytes(self.hash().0).checked_shr(shift).unwrap_or_default()
     }
 }

@@ -22,10 +22,7 @@ fn expected(sample: &Sample, receipts: &[ReceiptEnvelope]) -> Vec<Value> {
     let header = &sample.block.header;
     let (mut logs, mut gas) = (0, 0);
     let mut receipt = |(index, receipt): (usize, &ReceiptEnvelope)| {
-        let (transaction, from) = (
-            &sample.block.body.transactions[index],
-            sample.senders[index],
-        );
+        let (transaction, from) = (&sample.block.body.transactions[index], sample.senders[index]);
         let rendered = TransactionReceipt {
             inner: receipt.clone().map_logs(|inner| {
                 logs += 1;
@@ -50,10 +47,7 @@ fn expected(sample: &Sample, receipts: &[ReceiptEnvelope]) -> Vec<Value> {
 }
 
 fn created(transaction: &TxEnvelope, from: Address) -> Option<Address> {
-    transaction
-        .to()
-        .is_none()
-        .then(|| from.create(transaction.nonce()))
+    transaction.to().is_none().then(|| from.create(transaction.nonce()))
 }
 
 fn log(
@@ -82,21 +76,12 @@ fn receipts_equal_those_of_alloy() {
         let (sample, receipts) = with_receipts(&mut random);
         let row = encode_receipts(&receipts);
         let header = HeaderRow::new(&sample.header).unwrap();
-        let (body, row) = (
-            BodyRow::new(&sample.body).unwrap(),
-            ReceiptsRow::new(&row).unwrap(),
-        );
+        let (body, row) = (BodyRow::new(&sample.body).unwrap(), ReceiptsRow::new(&row).unwrap());
         let expected = expected(&sample, &receipts);
         for (index, expected) in expected.iter().enumerate() {
-            assert_eq!(
-                &value(|text| render_receipt(text, &header, &body, &row, index)),
-                expected
-            );
+            assert_eq!(&value(|text| render_receipt(text, &header, &body, &row, index)), expected);
         }
-        assert_eq!(
-            value(|text| render_receipts(text, &header, &body, &row)),
-            Value::Array(expected)
-        );
+        assert_eq!(value(|text| render_receipts(text, &header, &body, &row)), Value::Array(expected));
         assert!(text(|text| render_receipt(text, &header, &body, &row, receipts.len())).is_empty());
     }
 }
@@ -133,41 +118,24 @@ fn logs(sample: &Sample, receipts: &[u8], numbers: Option<Vec<usize>>) -> Vec<Va
 fn index_entries_lead_to_every_log() {
     let mut random = Random(13);
     let blocks: Vec<_> = (0..50).map(|_| with_receipts(&mut random).1).collect();
-    let rows: Vec<_> = blocks
-        .iter()
-        .map(|receipts| encode_receipts(receipts))
-        .collect();
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|row| ReceiptsRow::new(row).unwrap())
-        .collect();
+    let rows: Vec<_> = blocks.iter().map(|receipts| encode_receipts(receipts)).collect();
+    let rows: Vec<_> = rows.iter().map(|row| ReceiptsRow::new(row).unwrap()).collect();
     let first = 3 * 65_536 - 20;
     let entries = log_entries(&rows, first).unwrap();
     assert!(entries.is_sorted());
-    let logs: Vec<_> = blocks
-        .iter()
-        .flatten()
-        .flat_map(|receipt| receipt.logs().to_vec())
-        .collect();
+    let logs: Vec<_> = blocks.iter().flatten().flat_map(|receipt| receipt.logs().to_vec()).collect();
     let keys: usize = logs.iter().map(|log| 1 + log.topics().len()).sum();
     let mut found = 0;
     for (key, positions) in entries {
-        let (kind, chunk) = (
-            key[0] as usize,
-            u32::from_be_bytes(*key.last_chunk().unwrap()),
-        );
+        let (kind, chunk) = (key[0] as usize, u32::from_be_bytes(*key.last_chunk().unwrap()));
         assert!(positions
             .chunks(4)
             .is_sorted_by_key(|position| u32::from_le_bytes(position.try_into().unwrap())));
         for position in positions.chunks(4) {
-            let number = (u64::from(chunk) << 16)
-                + u64::from(u32::from_le_bytes(position.try_into().unwrap()));
+            let number =
+                (u64::from(chunk) << 16) + u64::from(u32::from_le_bytes(position.try_into().unwrap()));
             let log = &logs[(number - first) as usize];
-            let value = if kind == 0 {
-                log.address.as_slice()
-            } else {
-                log.topics()[kind - 1].as_slice()
-            };
+            let value = if kind == 0 { log.address.as_slice() } else { log.topics()[kind - 1].as_slice() };
             assert_eq!(&key[1..key.len() - 4], value);
             found += 1;
         }

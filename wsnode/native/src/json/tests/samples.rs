@@ -1,9 +1,7 @@
 //! Blocks to render: those of the conformance chain, and random ones.
 
 use alloy_consensus::transaction::SignerRecoverable;
-use alloy_consensus::{
-    Block, BlockBody, Eip658Value, Header, Receipt, ReceiptEnvelope, TxEnvelope,
-};
+use alloy_consensus::{Block, BlockBody, Eip658Value, Header, Receipt, ReceiptEnvelope, TxEnvelope};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, Log};
 use alloy_rlp::{Decodable, Encodable};
@@ -11,10 +9,7 @@ use alloy_rlp::{Decodable, Encodable};
 use super::random::Random;
 use crate::rows::{encode_body, encode_header};
 
-const CHAIN: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../tests/vectors/execution-apis/chain.rlp"
-);
+const CHAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/execution-apis/chain.rlp");
 
 /// A block with its senders, as values and as rows.
 pub struct Sample {
@@ -27,30 +22,12 @@ pub struct Sample {
 
 impl Sample {
     pub fn new(block: Block<TxEnvelope>, senders: Vec<Address>) -> Self {
-        let blob_base_fee = block
-            .header
-            .excess_blob_gas
-            .map(|excess| u128::from(excess) + 1);
+        let blob_base_fee = block.header.excess_blob_gas.map(|excess| u128::from(excess) + 1);
         let hash = block.header.hash_slow();
         let header = encode_header(&block.header, hash, block.length(), blob_base_fee);
-        let BlockBody {
-            transactions,
-            ommers,
-            withdrawals,
-        } = &block.body;
-        let body = encode_body(
-            transactions,
-            &senders,
-            ommers,
-            withdrawals.as_ref().map(|all| &all[..]),
-        );
-        Self {
-            block,
-            senders,
-            header,
-            body,
-            blob_base_fee,
-        }
+        let BlockBody { transactions, ommers, withdrawals } = &block.body;
+        let body = encode_body(transactions, &senders, ommers, withdrawals.as_ref().map(|all| &all[..]));
+        Self { block, senders, header, body, blob_base_fee }
     }
 }
 
@@ -61,11 +38,7 @@ pub fn chain() -> Vec<Sample> {
     let mut samples = Vec::new();
     while !rest.is_empty() {
         let block = Block::<TxEnvelope>::decode(&mut rest).unwrap();
-        let senders = block
-            .body
-            .transactions
-            .iter()
-            .map(|transaction| transaction.recover_signer().unwrap());
+        let senders = block.body.transactions.iter().map(|transaction| transaction.recover_signer().unwrap());
         let senders = senders.collect();
         samples.push(Sample::new(block, senders));
     }
@@ -99,32 +72,14 @@ impl Random {
     pub fn sample(&mut self, bound: usize) -> Sample {
         let header = self.header();
         let wanted = self.below(bound);
-        let fits = |transaction: &TxEnvelope| {
-            !transaction.is_eip4844() || header.excess_blob_gas.is_some()
-        };
-        let transactions: Vec<_> = (0..wanted)
-            .map(|_| self.transaction())
-            .filter(fits)
-            .collect();
+        let fits = |transaction: &TxEnvelope| !transaction.is_eip4844() || header.excess_blob_gas.is_some();
+        let transactions: Vec<_> = (0..wanted).map(|_| self.transaction()).filter(fits).collect();
         let senders = transactions.iter().map(|_| self.address()).collect();
         let ommers = (0..self.below(3)).map(|_| self.header()).collect();
-        let withdrawals = header.withdrawals_root.map(|_| {
-            (0..self.below(4))
-                .map(|_| self.withdrawal())
-                .collect::<Vec<_>>()
-                .into()
-        });
-        Sample::new(
-            Block {
-                header,
-                body: BlockBody {
-                    transactions,
-                    ommers,
-                    withdrawals,
-                },
-            },
-            senders,
-        )
+        let withdrawals = header
+            .withdrawals_root
+            .map(|_| (0..self.below(4)).map(|_| self.withdrawal()).collect::<Vec<_>>().into());
+        Sample::new(Block { header, body: BlockBody { transactions, ommers, withdrawals } }, senders)
     }
 
     fn withdrawal(&mut self) -> Withdrawal {
@@ -154,17 +109,9 @@ impl Random {
         let mut cumulative_gas_used = 0;
         let mut receipt = |transaction: &TxEnvelope| {
             cumulative_gas_used += self.quantity() >> 10;
-            let logs = if self.below(8) == 0 {
-                40
-            } else {
-                self.below(4)
-            };
+            let logs = if self.below(8) == 0 { 40 } else { self.below(4) };
             let logs = (0..logs).map(|_| self.log()).collect();
-            let receipt = Receipt {
-                status: self.outcome(),
-                cumulative_gas_used,
-                logs,
-            };
+            let receipt = Receipt { status: self.outcome(), cumulative_gas_used, logs };
             ReceiptEnvelope::from_typed(transaction.tx_type(), receipt.with_bloom())
         };
         transactions.iter().map(&mut receipt).collect()

@@ -26,42 +26,25 @@ impl Random {
     }
 
     fn authorization(&mut self) -> SignedAuthorization {
-        let inner = Authorization {
-            chain_id: self.wei(),
-            address: self.address(),
-            nonce: self.quantity(),
-        };
+        let inner = Authorization { chain_id: self.wei(), address: self.address(), nonce: self.quantity() };
         SignedAuthorization::new_unchecked(inner, self.below(2) as u8, self.wei(), self.wei())
     }
 
     pub fn transaction(&mut self) -> TxEnvelope {
         let (r, s) = (self.wei() | U256::ONE, self.wei() | U256::ONE);
         let signature = Signature::new(r, s, self.below(2) == 0);
-        let (nonce, gas_limit, input, value) = (
-            self.quantity(),
-            self.quantity(),
-            self.bytes(100),
-            self.wei(),
-        );
-        let (chain_id, max_fee_per_gas) =
-            (self.quantity().max(1), 1000 + u128::from(self.quantity()));
+        let (nonce, gas_limit, input, value) =
+            (self.quantity(), self.quantity(), self.bytes(100), self.wei());
+        let (chain_id, max_fee_per_gas) = (self.quantity().max(1), 1000 + u128::from(self.quantity()));
         let max_priority_fee_per_gas = self.quantity().into();
         match self.below(5) {
             0 => {
                 let chain_id = Some(chain_id >> 1).filter(|id| id % 2 == 1);
                 let gas_price = max_fee_per_gas;
                 let to = self.to();
-                TxLegacy {
-                    chain_id,
-                    nonce,
-                    gas_price,
-                    gas_limit,
-                    to,
-                    value,
-                    input,
-                }
-                .into_signed(signature)
-                .into()
+                TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }
+                    .into_signed(signature)
+                    .into()
             }
             1 => TxEip2930 {
                 chain_id,
@@ -113,9 +96,7 @@ impl Random {
                 value,
                 input,
                 access_list: self.access_list(),
-                authorization_list: (0..1 + self.below(3))
-                    .map(|_| self.authorization())
-                    .collect(),
+                authorization_list: (0..1 + self.below(3)).map(|_| self.authorization()).collect(),
             }
             .into_signed(signature)
             .into(),
