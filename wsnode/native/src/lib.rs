@@ -11,6 +11,7 @@ pub mod error;
 pub mod execute;
 pub mod json;
 pub mod rows;
+pub mod starknet;
 pub mod state;
 pub mod trie;
 

@@ -5,6 +5,7 @@ mod errors;
 mod numbers;
 mod render;
 mod spec;
+mod starknet;
 mod state;
 
 use pyo3::prelude::*;
@@ -16,5 +17,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spec::register(module)?;
     blocks::register(module)?;
     state::register(module)?;
-    render::register(module)
+    render::register(module)?;
+    starknet::register(module)
 }
