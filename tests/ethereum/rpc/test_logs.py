@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Generator
 from typing import Any, TypeVar
 
@@ -117,9 +118,9 @@ def test_too_many_results_are_an_error_that_proposes_a_range(
 
 
 def test_a_query_beyond_its_time_is_ended(execution_apis_chain: Chain) -> None:
-    registry = build_registry(execution_apis_chain)
-    ticks = iter(range(0, 1000, 4))
-    ask = asking(Dispatcher(registry, execution_apis_chain.snapshot, clock=lambda: float(next(ticks))))
+    registry = build_registry(execution_apis_chain, limits=CallLimits(logs_slice=1))
+    seconds = itertools.count(step=4.0)
+    ask = asking(Dispatcher(registry, execution_apis_chain.snapshot, clock=lambda: next(seconds)))
     reply = ask("eth_getLogs", {"fromBlock": "earliest"})
     assert reply == {"error": {"code": -32005, "message": "query timeout exceeded"}}
 

@@ -9,6 +9,10 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     logs_results: int = 10_000
     logs_parameters: int = 5_000
     logs_seconds: float = 10.0
+
+    logs_slice: int = 500
+    """Logs rendered between two looks at the time and at other callers: well under a millisecond of work."""
+
     call_seconds: float = 5.0
 
     call_gas_blocks: int = 10

@@ -1,7 +1,7 @@
 """eth_getLogs: the index finds, the engine renders, in slices under a time limit."""
 
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,9 +17,6 @@ from wsnode.ethereum.rpc.side_logs import logs_of_side_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
-
-LOGS_A_SLICE: Final = 500
-"""Rendering so many takes well under a millisecond."""
 
 Slices: TypeAlias = Generator[None, Any, bytes]
 LogRows: TypeAlias = tuple[bytes, bytes, bytes, Sequence[int]]
@@ -59,7 +56,7 @@ class Logs:
         matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
         if matches.exceeded:
             raise (yield from _too_many(view, criteria, first, last, limit))
-        return (yield from _render(view, matches))
+        return (yield from _render(view, matches, self._limits.logs_slice))
 
 
 def _range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNumber]:
@@ -92,15 +89,15 @@ def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
     return marked
 
 
-def _render(view: Snapshot, matches: LogMatches) -> Slices:
+def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
     pieces: list[bytes] = []
     waiting: list[LogRows] = []
     count = 0
     for block in matches.blocks:
-        for rows in _rows(view, block):
+        for rows in _rows(view, block, slice_size):
             waiting.append(rows)
             count += len(rows[3])
-            if count >= LOGS_A_SLICE:
+            if count >= slice_size:
                 pieces.append(render_logs(waiting))
                 waiting, count = [], 0
                 yield
@@ -109,15 +106,15 @@ def _render(view: Snapshot, matches: LogMatches) -> Slices:
     return b"[%b]" % b",".join(pieces)
 
 
-def _rows(view: Snapshot, block: BlockLogs) -> Iterator[LogRows]:
-    """Yield a block's rows with the logs that are wanted, no more of them at once than fit a slice."""
+def _rows(view: Snapshot, block: BlockLogs, most: int) -> Iterator[LogRows]:
+    """Yield a block's rows with the logs that are wanted, at most so many at once."""
     header, body, receipts = view.header(block.number), view.body(block.number), view.receipts(block.number)
     assert header is not None
     assert body is not None
     assert receipts is not None
     wanted = range(log_count(receipts)) if block.indices is None else block.indices
-    for start in range(0, len(wanted), LOGS_A_SLICE):
-        yield header, body, receipts, wanted[start : start + LOGS_A_SLICE]
+    for start in range(0, len(wanted), most):
+        yield header, body, receipts, wanted[start : start + most]
 
 
 def _too_many(
