@@ -38,11 +38,17 @@ class Appender:
         """Begin at the committed head, with nothing pending."""
         with self.chain.snapshot() as snapshot:
             self.head = Head(snapshot.head, snapshot.head_hash)
+            self._total_difficulty = snapshot.total_difficulty(snapshot.head)
             self._recent: deque[BlockRows] = deque(recent_rows(snapshot), maxlen=ANCESTORS)
         self.pending: list[VerifiedBlock] = []
         self.pending_bytes = 0
         self._storing: frozenset[bytes] = frozenset()
         self._hashes: set[bytes] = set()
+
+    @property
+    def tip(self) -> BlockRows:
+        """Return the rows of the head, committed or not."""
+        return self._recent[0]
 
     def extend(self, blocks: Sequence[UnverifiedBlock]) -> Extension:
         """Execute blocks that follow the head, pass over known ones, stop at the first of another branch."""
@@ -77,11 +83,12 @@ class Appender:
         self._storing = frozenset()
 
     def _execute(self, run: Sequence[UnverifiedBlock]) -> InvalidBlockError | None:
-        execution = self.chain.state.execute(run, list(self._recent))
+        execution = self.chain.state.execute(run, list(self._recent), total_difficulty=self._total_difficulty)
         for block in execution.verified:
             self._recent.appendleft((block.header, block.body))
             self._hashes.add(block.hash)
             self.pending_bytes += len(block.body) + len(block.receipts)
+            self._total_difficulty += block.difficulty
             self.head = Head(BlockNumber(block.number), Hash32(block.hash))
         self.pending += execution.verified
         return execution.error

@@ -51,7 +51,8 @@ def take_branch_block(appender: Appender, block: UnverifiedBlock) -> BranchOutco
         parent = _total_difficulty(snapshot, block.parent_hash)
         if parent is None:
             raise UnknownParentError(block.number, block.hash, block.parent_hash)
-        error = chain.state.verify_header(block, recent_rows(snapshot, block.parent_hash))
+        ancestors = recent_rows(snapshot, block.parent_hash)
+        error = chain.state.verify_header(block, ancestors, total_difficulty=parent)
         if error is not None:
             return BranchOutcome(error=error)
         total = parent + block.difficulty

@@ -1,0 +1,129 @@
+"""Import a chain into an empty folder and print how fast; with `--geth`, geth's import beside it.
+
+    python bench/import_chain.py FOLDER [--geth PATH] [--repeats 3]
+
+FOLDER holds genesis.json, chain.rlp or chain.rlp.gz, and meta.json with `headNumber`, `headHash` and
+`counts`. Each import runs in its own process; CPU seconds and memory are that process's.
+`others` is how many cores other programs used meanwhile: read it before believing `wall`.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+Figures = dict[str, Any]
+
+IMPORT = """
+import sys
+from pathlib import Path
+import trio
+from wsnode.ethereum.chain import Chain
+from wsnode.sync.importer import import_files
+from wsnode.sync.progress import Silence
+folder, genesis, *files = sys.argv[1:]
+with Chain.open(Path(folder), Path(genesis).read_bytes(), writer=True, durable=False) as chain:
+    print("head", trio.run(import_files, chain, files, Silence()))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--geth", type=Path)
+    parser.add_argument("--repeats", type=int, default=1)
+    options = parser.parse_args()
+    meta = json.loads((options.folder / "meta.json").read_text())
+    for _ in range(options.repeats):
+        with tempfile.TemporaryDirectory(prefix="import-") as temporary:
+            own = import_with_wsnode(options.folder, Path(temporary), meta)
+            report("wsnode", own)
+            if options.geth is None:
+                continue
+            other = import_with_geth(options.geth, options.folder, Path(temporary), meta)
+            report("geth", other)
+            print(
+                "ratio   "
+                + "  ".join(f"{key} {own[key] / other[key]:.2f}" for key in ("wall", "cpu", "size_mb"))
+            )
+
+
+def import_with_wsnode(folder: Path, temporary: Path, meta: Figures) -> Figures:
+    data = temporary / "wsnode"
+    command = [sys.executable, "-c", IMPORT, str(data), str(folder / "genesis.json"), str(chain_file(folder))]
+    figures, output = timed(command, temporary)
+    expected = f"head {meta['headNumber']} {meta['headHash']}"
+    assert output.strip().endswith(expected), f"expected `{expected}`, got:\n{output}"
+    figures["parts_mb"] = {part.name: megabytes(part) for part in sorted(data.iterdir()) if part.is_dir()}
+    return with_rates(figures, meta) | {"size_mb": megabytes(data)}
+
+
+def import_with_geth(geth: Path, folder: Path, temporary: Path, meta: Figures) -> Figures:
+    data = temporary / "geth"
+    plain = temporary / "chain.rlp"
+    file = chain_file(folder)
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as source, plain.open("wb") as target:
+        shutil.copyfileobj(source, target)
+    flags = [str(geth), "--datadir", str(data), "--syncmode", "full", "--datadir.minfreedisk", "0"]
+    flags += ["--gcmode", "archive", "--state.scheme", "path", "--networkid", str(meta["chainId"])]
+    subprocess.run([*flags, "init", str(folder / "genesis.json")], check=True, capture_output=True)
+    figures, _ = timed([*flags, "import", "--nocompaction", str(plain)], temporary)
+    return with_rates(figures, meta) | {"size_mb": megabytes(data)}
+
+
+def timed(command: Sequence[str], temporary: Path) -> tuple[Figures, str]:
+    busy, start = busy_seconds(), time.perf_counter()
+    log = temporary / "output"
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - start
+    assert process.returncode == 0, log.read_text()
+    cpu = usage.ru_utime + usage.ru_stime
+    others = (busy_seconds() - busy - cpu) / wall
+    return {"wall": wall, "cpu": cpu, "rss_mb": usage.ru_maxrss / 1024, "others": others}, log.read_text()
+
+
+def with_rates(figures: Figures, meta: Figures) -> Figures:
+    counts, wall = meta["counts"], figures["wall"]
+    return figures | {
+        "blocks_s": counts["blocks"] / wall,
+        "transactions_s": counts["transactions"] / wall,
+        "mgas_s": counts["gasUsed"] / 1e6 / wall,
+    }
+
+
+def report(name: str, figures: Figures) -> None:
+    order = ("wall", "cpu", "blocks_s", "transactions_s", "mgas_s", "rss_mb", "size_mb", "others")
+    parts = " ".join(f"{part} {size:.1f}" for part, size in figures.get("parts_mb", {}).items())
+    print(
+        f"{name:7} "
+        + "  ".join(f"{key} {figures[key]:.2f}" for key in order)
+        + (f"  ({parts})" if parts else "")
+    )
+
+
+def chain_file(folder: Path) -> Path:
+    return next(path for path in (folder / "chain.rlp", folder / "chain.rlp.gz") if path.exists())
+
+
+def megabytes(folder: Path) -> float:
+    return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / 1e6
+
+
+def busy_seconds() -> float:
+    ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()

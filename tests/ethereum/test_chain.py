@@ -1,0 +1,153 @@
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.vector_files import require_vectors
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import decode_blocks
+from wsnode.ethereum.codec.rows import transaction_hashes
+from wsnode.ethereum.storage import canonical, meta, transactions
+from wsnode.ethereum.storage.errors import NoChainError, OtherConfigurationError, UnknownSchemaError
+from wsnode.ethereum.storage.tables import META, SIDE_BLOCKS, TABLES, TRANSACTIONS
+from wsnode.store.environment import Environment
+from wsnode.store.table import scan
+from wsnode.sync.appender import Appender
+from wsnode.sync.rlp_files import RlpFiles
+
+Rows = dict[str, list[tuple[bytes, bytes]]]
+
+
+@pytest.fixture(scope="module")
+def genesis() -> bytes:
+    return (require_vectors("execution-apis") / "genesis.json").read_bytes()
+
+
+@pytest.fixture
+def chain(tmp_path: Path, genesis: bytes) -> Iterator[Chain]:
+    with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
+        import_blocks_after(chain, 0)
+        yield chain
+
+
+def canonical_rows(chain: Chain) -> Rows:
+    kept = [table for table in TABLES if table not in (META, SIDE_BLOCKS)]
+    with chain.snapshot() as snapshot:
+        return {table.name: list(scan(snapshot.reader, table, b"\0")) for table in kept}
+
+
+def test_unwinding_and_executing_again_gives_the_same_rows(chain: Chain) -> None:
+    before, head = canonical_rows(chain), chain.head
+    removed = chain.unwind(20)
+    assert [block.number for block in removed] == list(range(54, 20, -1))
+    assert chain.head.number == 20
+    with chain.snapshot() as snapshot:
+        assert snapshot.finalized == snapshot.safe == 20
+        assert snapshot.side_receipts(head.hash) is not None
+        assert snapshot.number_of(head.hash) is None
+    import_blocks_after(chain, 20)
+    assert chain.head == head
+    assert canonical_rows(chain) == before
+    with chain.snapshot() as snapshot:
+        assert snapshot.reader.entries(SIDE_BLOCKS) == 0
+
+
+def import_blocks_after(chain: Chain, number: int) -> None:
+    with RlpFiles([str(require_vectors("execution-apis") / "chain.rlp")]) as source:
+        encoded = [block.encoded for block in source.next_batch()]
+    blocks, error = decode_blocks(chain.spec, encoded[number:])
+    assert error is None
+    appender = Appender(chain)
+    assert appender.extend(blocks).error is None
+    appender.store(appender.take_pending(sync=False))
+    chain.mark_final(appender.head)
+
+
+def test_unwinding_to_the_genesis_leaves_a_new_chain(chain: Chain, tmp_path: Path, genesis: bytes) -> None:
+    chain.unwind(0)
+    with Chain.open(tmp_path / "new", genesis, writer=True, durable=False) as new:
+        assert canonical_rows(chain) == canonical_rows(new)
+
+
+def test_every_transaction_is_found_by_its_hash(chain: Chain) -> None:
+    with chain.snapshot() as snapshot:
+        for number in range(1, snapshot.head + 1):
+            hashes = transaction_hashes(snapshot.body(number) or b"")
+            for index in range(len(hashes) // 32):
+                assert snapshot.transaction(hashes[32 * index : 32 * index + 32]) == (number, index)
+        assert snapshot.transaction(bytes(32)) is None
+
+
+def test_transactions_that_share_their_first_bytes_are_told_apart(chain: Chain) -> None:
+    with chain.snapshot() as snapshot:
+        wanted = (
+            transaction_hashes(snapshot.body(1) or b"")[:32]
+            or transaction_hashes(snapshot.body(2) or b"")[:32]
+        )
+        place = snapshot.transaction(wanted)
+        before = list(scan(snapshot.reader, TRANSACTIONS, b"\0"))
+    other = [(wanted[:8], (40 << 24).to_bytes(8, "big")), (wanted[:8], (41 << 24).to_bytes(8, "big"))]
+    chain.store.write(lambda writer: transactions.add(writer, other))
+    with chain.snapshot() as snapshot:
+        assert snapshot.transaction(wanted) == place
+        assert snapshot.transaction(wanted[:8] + bytes(24)) is None
+    chain.store.write(lambda writer: transactions.remove(writer, other))
+    with chain.snapshot() as snapshot:
+        assert list(scan(snapshot.reader, TRANSACTIONS, b"\0")) == before
+
+
+def test_total_difficulty_adds_up(chain: Chain) -> None:
+    with chain.snapshot() as snapshot:
+        assert snapshot.total_difficulty(0) == 0x20000
+        assert snapshot.total_difficulty(54) == snapshot.total_difficulty(40) >= 4_732_352
+
+
+@pytest.mark.parametrize("ahead", [False, True], ids=["chain ahead", "state ahead"])
+def test_opening_takes_both_stores_to_the_lower_head(tmp_path: Path, genesis: bytes, *, ahead: bool) -> None:
+    with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
+        import_blocks_after(chain, 0)
+        if ahead:
+            chain.store.write(lambda writer: canonical.unwind(writer, 30))
+        else:
+            chain.state.unwind(30)
+    with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
+        assert chain.head.number == 30
+        assert chain.state.committed_head == (30, chain.head.hash)
+        import_blocks_after(chain, 30)
+        assert chain.head.number == 54
+
+
+def test_a_reader_of_an_empty_folder_is_told_to_import(tmp_path: Path) -> None:
+    with pytest.raises(NoChainError, match="import one first"):
+        Chain.open(tmp_path, writer=False)
+
+
+def test_another_schema_is_refused(tmp_path: Path, genesis: bytes) -> None:
+    Chain.open(tmp_path, genesis, writer=True).close()
+    store = Environment(tmp_path / "chain", TABLES, writer=True)
+    store.write(lambda writer: meta.begin(writer, 99, b""))  # type: ignore[arg-type]
+    store.close()
+    with pytest.raises(UnknownSchemaError, match="schema 99, this program knows 1"):
+        Chain.open(tmp_path, genesis, writer=True)
+
+
+def test_other_forks_on_the_same_genesis_are_refused(tmp_path: Path, genesis: bytes) -> None:
+    Chain.open(tmp_path, genesis, writer=True).close()
+    other = json.loads(genesis)
+    other["config"]["bpo2Time"] = 100_000
+    with pytest.raises(OtherConfigurationError, match="config"):
+        Chain.open(tmp_path, json.dumps(other).encode(), writer=True)
+
+
+def test_a_process_beside_the_writer_reads_the_same(chain: Chain, tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib\n"
+        "from wsnode.ethereum.chain import Chain\n"
+        "chain = Chain.open(pathlib.Path(sys.argv[1]), writer=False)\n"
+        "print(chain.head, chain.state.committed_head[0])\n"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", script, str(tmp_path)], text=True)
+    assert printed.split() == [*str(chain.head).split(), "54"]

@@ -1,0 +1,186 @@
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.sync.forks import Branch, branch, genesis, staked
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.state import InvalidBlockError
+from wsnode.sync.importer import Importer
+from wsnode.sync.progress import Silence
+from wsnode.sync.source import EncodedBlock, Position
+
+OLD, NEW = 1, 2
+
+
+class ListSource:
+    """Blocks from memory."""
+
+    def __init__(self, blocks: Sequence[bytes]) -> None:
+        self._batch = [EncodedBlock(block, "memory", 0) for block in blocks]
+
+    def next_batch(self) -> list[EncodedBlock]:
+        batch, self._batch = self._batch, []
+        return batch
+
+    def position(self) -> Position:
+        return Position(0, None)
+
+
+async def take(chain: Chain, blocks: Sequence[bytes]) -> list[HeadChange]:
+    changes: list[HeadChange] = []
+    await Importer(chain, ListSource(blocks), Silence(), changes.append).run()
+    return changes
+
+
+def names(heads: Sequence[Head]) -> list[bytes]:
+    return [head.hash for head in heads]
+
+
+def hashes(blocks: Sequence[bytes]) -> list[bytes]:
+    return [block_hash(block) or b"" for block in blocks]
+
+
+def canonical(chain: Chain) -> list[bytes]:
+    with chain.snapshot() as snapshot:
+        return [snapshot.hash_of(number) or b"" for number in range(1, snapshot.head + 1)]
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[Chain]:
+    with Chain.open(tmp_path / "chain", genesis(merged=False), writer=True, durable=False) as chain:
+        yield chain
+
+
+@pytest.fixture
+def staked_chain(tmp_path: Path) -> Iterator[Chain]:
+    with Chain.open(tmp_path / "chain", genesis(merged=True), writer=True, durable=False) as chain:
+        yield chain
+
+
+@pytest.fixture
+def miner(tmp_path: Path) -> Iterator[Branch]:
+    with branch(tmp_path / "miner") as miner:
+        yield miner
+
+
+@pytest.fixture
+def other_miner(tmp_path: Path) -> Iterator[Branch]:
+    with branch(tmp_path / "other_miner") as miner:
+        yield miner
+
+
+async def test_more_total_difficulty_wins_and_the_loser_is_kept(
+    chain: Chain, miner: Branch, other_miner: Branch
+) -> None:
+    old = [miner.mine(coinbase=OLD) for _ in range(3)]
+    new = [other_miner.mine(coinbase=NEW, seconds=1) for _ in range(3)]
+    assert len(await take(chain, old)) == 1
+    changes = await take(chain, new)
+    assert [name for change in changes for name in names(change.removed)] == hashes(old)[::-1]
+    assert canonical(chain) == hashes(new)
+    with chain.snapshot() as snapshot:
+        for block in hashes(old):
+            assert snapshot.number_of(block) is None
+            assert snapshot.side_header(block) is not None
+            assert snapshot.side_receipts(block) is not None
+        for block in hashes(new):
+            assert snapshot.side_header(block) is None
+
+
+async def test_of_equals_the_first_seen_stays(chain: Chain, miner: Branch, other_miner: Branch) -> None:
+    old = [miner.mine(coinbase=OLD) for _ in range(3)]
+    new = [other_miner.mine(coinbase=NEW) for _ in range(3)]
+    assert len(await take(chain, [*old, *new])) == 1
+    assert canonical(chain) == hashes(old)
+    with chain.snapshot() as snapshot:
+        assert [snapshot.side_header(block) is not None for block in hashes(new)] == [True] * 3
+
+
+async def test_a_longer_branch_takes_over_when_its_difficulty_does(
+    chain: Chain, miner: Branch, other_miner: Branch
+) -> None:
+    shared = [miner.mine(coinbase=OLD) for _ in range(2)]
+    for block in shared:
+        other_miner.take(block)
+    old = [miner.mine(coinbase=OLD) for _ in range(3)]
+    new = [other_miner.mine(coinbase=NEW) for _ in range(5)]
+    changes = await take(chain, [*shared, *old, *new])
+    assert canonical(chain) == hashes([*shared, *new])
+    switch = next(change for change in changes if change.removed)
+    assert names(switch.removed) == hashes(old)[::-1]
+    assert names(switch.added) == hashes(new)[:4]
+
+
+async def test_switching_forth_and_back_leaves_what_a_straight_import_leaves(
+    chain: Chain, miner: Branch, other_miner: Branch, tmp_path: Path
+) -> None:
+    old = [miner.mine(coinbase=OLD) for _ in range(4)]
+    new = [other_miner.mine(coinbase=NEW) for _ in range(3)]
+    await take(chain, [*old[:2], *new, *old[2:]])
+    assert canonical(chain) == hashes(old)
+    assert chain.state.committed_head == (4, hashes(old)[-1])
+    with chain.snapshot() as snapshot:
+        assert snapshot.state.account(OLD.to_bytes(20, "big"), 4) is not None
+        assert snapshot.state.account(NEW.to_bytes(20, "big"), 4) is None
+
+
+async def test_a_branch_that_proves_invalid_gives_the_old_chain_back(
+    chain: Chain, miner: Branch, other_miner: Branch
+) -> None:
+    old = [miner.mine(coinbase=OLD) for _ in range(3)]
+    new = [other_miner.mine(coinbase=NEW) for _ in range(3)]
+    await take(chain, [*old, *new])
+    wrong = bytearray(other_miner.mine(coinbase=NEW))
+    root = wrong.index(b"\x94" + NEW.to_bytes(20, "big")) + 25
+    wrong[root] ^= 1
+    with pytest.raises(InvalidBlockError, match="state_root"):
+        await take(chain, [bytes(wrong)])
+    assert canonical(chain) == hashes(old)
+    assert chain.state.committed_head == (3, hashes(old)[-1])
+    with chain.snapshot() as snapshot:
+        assert snapshot.side_header(hashes(new)[-1]) is not None
+        assert snapshot.side_header(hashes([bytes(wrong)])[0]) is None
+
+
+async def test_a_side_block_with_a_wrong_header_is_refused(
+    chain: Chain, miner: Branch, other_miner: Branch
+) -> None:
+    old = [miner.mine(coinbase=OLD) for _ in range(3)]
+    wrong = bytearray(other_miner.mine(coinbase=NEW))
+    position = wrong.index((30_000_000).to_bytes(4, "big"))
+    wrong[position] ^= 0x40
+    with pytest.raises(InvalidBlockError, match="gas_limit"):
+        await take(chain, [*old, bytes(wrong)])
+    assert canonical(chain) == hashes(old)
+
+
+async def test_after_the_merge_the_last_block_wins(staked_chain: Chain, tmp_path: Path) -> None:
+    old = staked(tmp_path / "old", [OLD] * 5)
+    new = staked(tmp_path / "new", [OLD, OLD, NEW])
+    assert old[:2] == new[:2]
+    changes = await take(staked_chain, [*old, new[2]])
+    assert canonical(staked_chain) == hashes(new)
+    assert names(changes[-1].removed) == hashes(old)[:1:-1]
+    assert names(changes[-1].added) == hashes(new)[2:]
+
+
+async def test_blocks_that_are_stored_do_not_win_again(staked_chain: Chain, tmp_path: Path) -> None:
+    old = staked(tmp_path / "old", [OLD] * 5)
+    new = staked(tmp_path / "new", [OLD, OLD, NEW])
+    await take(staked_chain, [*old, new[2]])
+    assert await take(staked_chain, [*old, new[2]]) == []
+    assert canonical(staked_chain) == hashes(new)
+
+
+async def test_a_switch_that_was_cut_off_is_made_up_for_by_importing_again(
+    staked_chain: Chain, tmp_path: Path
+) -> None:
+    old = staked(tmp_path / "old", [OLD] * 5)
+    new = staked(tmp_path / "new", [OLD, OLD, NEW])
+    await take(staked_chain, old)
+    staked_chain.unwind(2)
+    await take(staked_chain, [*old, new[2]])
+    assert canonical(staked_chain) == hashes(new)
