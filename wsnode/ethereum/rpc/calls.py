@@ -18,11 +18,11 @@ from wsnode.ethereum.rpc.overrides import (
     StateOverrides,
 )
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.pending import continues
 from wsnode.ethereum.rpc.state import missing_history
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
-    EngineError,
     Halt,
     HistoryError,
     Interrupted,
@@ -103,8 +103,7 @@ class Calls:
         try:
             outcome = yield from self._run(execution.call)
         except InvalidTransactionError as error:
-            gas = supplied_gas(params.call, execution.gas_cap)
-            raise server_error(f"err: {error} (supplied gas {gas})") from None
+            raise _refused(error, supplied_gas(params.call, execution.gas_cap)) from None
         assert isinstance(outcome, Success)
         return data(outcome.output)
 
@@ -129,15 +128,18 @@ class Calls:
             outcome = execute(budget=self._limits.call_inline_jumps)
             if isinstance(outcome, Interrupted):
                 outcome = yield InThread(lambda token: _run_until_cancelled(execute, token))
-        except InvalidTransactionError:
-            raise
         except HistoryError as error:
             raise missing_history(error) from None
-        except EngineError as error:
-            raise server_error(str(error)) from None
         if isinstance(outcome, Interrupted):
             raise self.timed_out
         return succeeded(outcome)
+
+
+def _refused(error: InvalidTransactionError, gas: int) -> RpcError:
+    """Return what a caller learns of a call that cannot begin."""
+    if error.kind == "overrides":
+        return server_error(str(error))
+    return server_error(f"err: {error} (supplied gas {gas})")
 
 
 def succeeded(outcome: Success | Revert | Halt | int) -> Success | int:
@@ -165,12 +167,15 @@ def prepare(view: Snapshot, params: CallParameters, gas_blocks: int) -> Executio
     if unsupported := params.block_overrides.unsupported:
         raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
     fields = header_fields(header)
+    pending = is_pending(params.block.number)
+    if pending and not continues(view, fields):
+        raise server_error("pending state is not available")
     return Execution(
         view,
         header,
         message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
         gas_blocks * fields.gas_limit,
-        is_pending(params.block.number),
+        pending,
         params.state_overrides or None,
         params.block_overrides or None,
     )

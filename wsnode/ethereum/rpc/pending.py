@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Final
 
 from wsnode.ethereum.codec.blocks import VerifiedBlock
-from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.lookup import rows
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import BlockAttributes, EngineError
+from wsnode.ethereum.state import BlockAttributes
 from wsnode.jsonrpc.errors import server_error
 
 FRESH_SECONDS: Final = 1.0
@@ -30,7 +30,7 @@ class PendingBlock:
         """Return the block after the view's head.
 
         Raises:
-            RpcError: The head is proof of work, which this node does not continue.
+            RpcError: There is none, as `continues` says.
         """
         now = self._clock()
         if self._block is None or self._parent != view.head_hash or now - self._built_at >= FRESH_SECONDS:
@@ -43,6 +43,8 @@ def _build(view: Snapshot, now: int) -> VerifiedBlock:
     parent = rows(view, view.head)
     assert parent is not None, "the head is stored"
     header = header_fields(parent[0])
+    if not continues(view, header):
+        raise server_error("pending block is not available")
     attributes = BlockAttributes(
         timestamp=max(now, header.timestamp + 1),
         fee_recipient=_ZERO_ADDRESS,
@@ -50,10 +52,12 @@ def _build(view: Snapshot, now: int) -> VerifiedBlock:
         gas_limit=header.gas_limit,
         parent_beacon_block_root=_ZERO_HASH,
     )
-    try:
-        return view.state.build_block(parent, attributes, [])[0]
-    except EngineError:
-        raise server_error("pending block is not available") from None
+    return view.state.build_block(parent, attributes, [])[0]
+
+
+def continues(view: Snapshot, head: Header) -> bool:
+    """Tell whether there is a block to come: none on proof of work, nor while the state has moved on."""
+    return head.difficulty == 0 and view.state.head[0] == view.head
 
 
 def in_plain_form(text: bytes) -> bytes:
