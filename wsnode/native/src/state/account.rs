@@ -47,25 +47,13 @@ impl Account {
                 .and_then(|nonce| nonce.try_into().ok())
                 .ok_or_else(corrupt)?,
             balance: U256::try_from_be_slice(balance).ok_or_else(corrupt)?,
-            code_hash: if code_length == 0 {
-                KECCAK_EMPTY
-            } else {
-                B256::from_slice(code_hash)
-            },
+            code_hash: if code_length == 0 { KECCAK_EMPTY } else { B256::from_slice(code_hash) },
         }))
     }
 
     /// What the trie is told of the account.
     pub(super) fn fate(account: Option<Self>) -> Fate {
-        let set = |Self {
-                       nonce,
-                       balance,
-                       code_hash,
-                   }| Fate::Set {
-            nonce,
-            balance,
-            code_hash,
-        };
+        let set = |Self { nonce, balance, code_hash }| Fate::Set { nonce, balance, code_hash };
         account.map_or(Fate::Removed, set)
     }
 }
@@ -84,33 +72,15 @@ pub(super) fn decode_value(row: &[u8]) -> Result<U256, StateError> {
 
 impl From<&AccountInfo> for Account {
     fn from(info: &AccountInfo) -> Self {
-        let code_hash = if info.code_hash.is_zero() {
-            KECCAK_EMPTY
-        } else {
-            info.code_hash
-        };
-        Self {
-            nonce: info.nonce,
-            balance: info.balance,
-            code_hash,
-        }
+        let code_hash = if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash };
+        Self { nonce: info.nonce, balance: info.balance, code_hash }
     }
 }
 
 impl From<Account> for AccountInfo {
     fn from(account: Account) -> Self {
-        let Account {
-            nonce,
-            balance,
-            code_hash,
-        } = account;
+        let Account { nonce, balance, code_hash } = account;
         // Without `code: None` revm takes the account's code to be empty.
-        Self {
-            nonce,
-            balance,
-            code_hash,
-            code: None,
-            ..Self::default()
-        }
+        Self { nonce, balance, code_hash, code: None, ..Self::default() }
     }
 }

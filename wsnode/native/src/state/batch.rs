@@ -29,21 +29,12 @@ impl<'b> Batch<'b> {
     pub(super) fn of(sealed: &'b [Sealed], nodes: Vec<NodeRows>) -> Self {
         let (mut accounts, mut storage) = (Vec::new(), Vec::new());
         let mut touched = Touched::default();
-        for Sealed {
-            head: Head { number, .. },
-            delta,
-        } in sealed
-        {
+        for Sealed { head: Head { number, .. }, delta } in sealed {
             for changed in &delta.accounts {
                 let key = account_key(&changed.address, *number);
                 accounts.extend(changed.account.map(|account| (key, account)));
                 let key = |slot| storage_key(&changed.address, slot, *number);
-                storage.extend(
-                    changed
-                        .slots
-                        .iter()
-                        .map(|(slot, value)| (key(slot), *value)),
-                );
+                storage.extend(changed.slots.iter().map(|(slot, value)| (key(slot), *value)));
             }
             if *number > 0 {
                 touched.add(delta);
@@ -51,26 +42,12 @@ impl<'b> Batch<'b> {
         }
         accounts.sort_unstable_by_key(|version| version.0);
         storage.sort_unstable_by_key(|version| version.0);
-        let code = sealed
-            .iter()
-            .flat_map(|sealed| &sealed.delta.code)
-            .collect();
+        let code = sealed.iter().flat_map(|sealed| &sealed.delta.code).collect();
         let blocks = sealed.iter().map(|sealed| sealed.head).collect();
-        Self {
-            accounts,
-            storage,
-            code,
-            changes: changes::encode(&touched),
-            nodes,
-            blocks,
-        }
+        Self { accounts, storage, code, changes: changes::encode(&touched), nodes, blocks }
     }
 
-    pub(super) fn write(
-        &self,
-        environment: &mut Environment,
-        sync: bool,
-    ) -> Result<(), StateError> {
+    pub(super) fn write(&self, environment: &Environment, sync: bool) -> Result<(), StateError> {
         environment.write(sync, |txn, tables| {
             self.put_values(txn, tables)?;
             put_nodes(txn, tables, &self.nodes)?;
@@ -85,9 +62,7 @@ impl<'b> Batch<'b> {
         versions::put(txn, tables.storage, &self.storage, encode_value)?;
         for (hash, code) in &self.code {
             if tables.code.get(txn, hash.as_slice())?.is_none() {
-                tables
-                    .code
-                    .put(txn, hash.as_slice(), code.original_byte_slice())?;
+                tables.code.put(txn, hash.as_slice(), code.original_byte_slice())?;
             }
         }
         Ok(())
@@ -111,22 +86,9 @@ impl<'b> Batch<'b> {
 }
 
 /// Bring the rows of the tries up to date.
-pub(super) fn put_nodes(
-    txn: &mut RwTxn<'_>,
-    tables: &Tables,
-    tries: &[NodeRows],
-) -> Result<(), StateError> {
-    for NodeRows {
-        owner,
-        deleted,
-        written,
-    } in tries
-    {
-        let table = if owner.is_some() {
-            tables.storage_nodes
-        } else {
-            tables.account_nodes
-        };
+pub(super) fn put_nodes(txn: &mut RwTxn<'_>, tables: &Tables, tries: &[NodeRows]) -> Result<(), StateError> {
+    for NodeRows { owner, deleted, written } in tries {
+        let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };
         for path in deleted {
             table.delete(txn, &node_key(owner.as_ref(), path))?;
         }

@@ -26,10 +26,7 @@ pub(super) fn encode(changed: &Touched) -> Vec<u8> {
             count >>= 7;
         }
         list.push(count as u8);
-        touched
-            .slots
-            .iter()
-            .for_each(|slot| list.extend_from_slice(&slot.to_be_bytes::<32>()));
+        touched.slots.iter().for_each(|slot| list.extend_from_slice(&slot.to_be_bytes::<32>()));
     }
     list
 }
@@ -46,9 +43,7 @@ fn decode(list: &[u8], changed: &mut Touched) -> Option<()> {
         let (slots, after) = after.split_at_checked((count >> 1).checked_mul(32)?)?;
         let touched = changed.0.entry(Address::from_slice(address)).or_default();
         touched.account |= count & 1 == 1;
-        touched
-            .slots
-            .extend(slots.chunks_exact(32).map(U256::from_be_slice));
+        touched.slots.extend(slots.chunks_exact(32).map(U256::from_be_slice));
         rest = after;
     }
     Some(())
@@ -56,9 +51,7 @@ fn decode(list: &[u8], changed: &mut Touched) -> Option<()> {
 
 /// Keys and values of the rows of the list that ends with block `number`.
 pub(super) fn parts(number: u64, list: &[u8]) -> impl Iterator<Item = ([u8; 12], &[u8])> {
-    (0u32..)
-        .zip(list.chunks(PART))
-        .map(move |(part, row)| (changes_key(number, part), row))
+    (0u32..).zip(list.chunks(PART)).map(move |(part, row)| (changes_key(number, part), row))
 }
 
 /// A list's last block, and the list.
@@ -69,15 +62,10 @@ impl Snapshot<'_> {
     pub(super) fn lists_above(&self, number: u64) -> Result<Vec<List>, StateError> {
         let mut lists: Vec<List> = Vec::new();
         let (first, last) = (changes_key(number + 1, 0), changes_key(LATEST, u32::MAX));
-        let bounds = (
-            std::ops::Bound::Included(&first[..]),
-            std::ops::Bound::Included(&last[..]),
-        );
+        let bounds = (std::ops::Bound::Included(&first[..]), std::ops::Bound::Included(&last[..]));
         for row in self.tables.changes.range(&self.txn, &bounds)? {
             let (key, part) = row?;
-            let number = key
-                .first_chunk()
-                .map_or(0, |number| u64::from_be_bytes(*number));
+            let number = key.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));
             match lists.last_mut().filter(|list| list.0 == number) {
                 Some(list) => list.1.extend_from_slice(part),
                 None => lists.push((number, part.to_vec())),
@@ -114,16 +102,9 @@ mod tests {
     #[test]
     fn the_list_of_changes_survives_encoding() {
         let mut changed = Touched::default();
-        for (n, account, slots) in [
-            (1, true, 0u64),
-            (2, false, 300),
-            (3, true, 63),
-            (4, true, 64),
-        ] {
+        for (n, account, slots) in [(1, true, 0u64), (2, false, 300), (3, true, 63), (4, true, 64)] {
             let slots = (0..slots).map(U256::from).collect();
-            changed
-                .0
-                .insert(Address::repeat_byte(n), TouchedAccount { account, slots });
+            changed.0.insert(Address::repeat_byte(n), TouchedAccount { account, slots });
         }
         let list = encode(&changed);
         assert_eq!(merged(&[(1, list.clone())]).unwrap().0, changed.0);

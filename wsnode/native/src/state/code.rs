@@ -19,11 +19,7 @@ struct Held {
 
 impl CodeCache {
     /// The code `hash`, read by `read` when it is not held.
-    pub(super) fn get<E>(
-        &self,
-        hash: B256,
-        read: impl FnOnce() -> Result<Bytes, E>,
-    ) -> Result<Bytecode, E> {
+    pub(super) fn get<E>(&self, hash: B256, read: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytecode, E> {
         if let Some(code) = self.held().code.get(&hash) {
             return Ok(code.clone());
         }

@@ -28,12 +28,7 @@ impl From<&alloy_genesis::GenesisAccount> for GenesisAccount {
             nonce: account.nonce.unwrap_or_default(),
             balance: account.balance,
             code: account.code.clone().unwrap_or_default(),
-            storage: account
-                .storage
-                .iter()
-                .flatten()
-                .map(|(slot, value)| (*slot, *value))
-                .collect(),
+            storage: account.storage.iter().flatten().map(|(slot, value)| (*slot, *value)).collect(),
         }
     }
 }
@@ -54,10 +49,7 @@ impl StateStore {
     ) -> Result<B256, StateError> {
         if let Some(found) = self.genesis_hash()? {
             if found != genesis_hash {
-                return Err(StateError::OtherGenesis {
-                    expected: genesis_hash,
-                    found,
-                });
+                return Err(StateError::OtherGenesis { expected: genesis_hash, found });
             }
             let block = self.environment.read()?.block(0)?;
             return Ok(block.ok_or(StateError::NotInitialised)?.state_root);
@@ -67,11 +59,7 @@ impl StateStore {
             allot(&mut delta, address, account.into());
         }
         let state_root = self.working_mut().apply(&NoNodes, &delta)?;
-        let head = Head {
-            number: 0,
-            hash: genesis_hash,
-            state_root,
-        };
+        let head = Head { number: 0, hash: genesis_hash, state_root };
         self.write(&[Sealed { head, delta }], true)?;
         Ok(state_root)
     }
@@ -102,7 +90,7 @@ impl StateStore {
             return Ok(());
         };
         let batch = Batch::of(sealed, self.working_mut().tries.rows());
-        batch.write(&mut self.environment, sync)?;
+        batch.write(&self.environment, sync)?;
         self.committed = last.head;
         self.working_mut().tries.saved(NODES_KEPT);
         self.overlay.shrink();
@@ -111,31 +99,12 @@ impl StateStore {
 }
 
 fn allot(delta: &mut Delta, address: Address, account: GenesisAccount) {
-    let code_hash = if account.code.is_empty() {
-        KECCAK_EMPTY
-    } else {
-        keccak256(&account.code)
-    };
-    let slots = account
-        .storage
-        .iter()
-        .map(|(slot, value)| ((*slot).into(), (*value).into()));
-    let slots = slots
-        .filter(|(_, value): &(U256, U256)| !value.is_zero())
-        .collect();
-    let row = Account {
-        nonce: account.nonce,
-        balance: account.balance,
-        code_hash,
-    };
-    delta.accounts.push(AccountDelta {
-        address,
-        account: Some(Some(row)),
-        slots,
-    });
+    let code_hash = if account.code.is_empty() { KECCAK_EMPTY } else { keccak256(&account.code) };
+    let slots = account.storage.iter().map(|(slot, value)| ((*slot).into(), (*value).into()));
+    let slots = slots.filter(|(_, value): &(U256, U256)| !value.is_zero()).collect();
+    let row = Account { nonce: account.nonce, balance: account.balance, code_hash };
+    delta.accounts.push(AccountDelta { address, account: Some(Some(row)), slots });
     if code_hash != KECCAK_EMPTY {
-        delta
-            .code
-            .push((code_hash, super::code::analyse(account.code)));
+        delta.code.push((code_hash, super::code::analyse(account.code)));
     }
 }

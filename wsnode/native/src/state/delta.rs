@@ -36,36 +36,22 @@ impl Delta {
                 accounts.push(delta);
             }
         }
-        let code = bundle
-            .contracts
-            .iter()
-            .map(|(hash, code)| (*hash, code.clone()))
-            .collect();
+        let code = bundle.contracts.iter().map(|(hash, code)| (*hash, code.clone())).collect();
         Ok(Self { accounts, code })
     }
 }
 
 impl AccountDelta {
-    fn of(
-        address: Address,
-        account: &BundleAccount,
-        before: &LatestView<'_>,
-    ) -> Result<Self, StateError> {
+    fn of(address: Address, account: &BundleAccount, before: &LatestView<'_>) -> Result<Self, StateError> {
         let changed = account.is_info_changed() || account.was_destroyed();
         let after = changed.then(|| account.info.as_ref().map(Account::from));
         let slots = if account.was_destroyed() {
             slots_after_destruction(address, account, before)?
         } else {
             let changed = account.storage.iter().filter(|(_, slot)| slot.is_changed());
-            changed
-                .map(|(slot, value)| (*slot, value.present_value))
-                .collect()
+            changed.map(|(slot, value)| (*slot, value.present_value)).collect()
         };
-        Ok(Self {
-            address,
-            account: after,
-            slots,
-        })
+        Ok(Self { address, account: after, slots })
     }
 }
 
@@ -77,23 +63,11 @@ fn slots_after_destruction(
     before: &LatestView<'_>,
 ) -> Result<Vec<(U256, U256)>, StateError> {
     let live = before.live_slots(address)?;
-    let written = |slot: &U256| {
-        account
-            .storage
-            .get(slot)
-            .map_or(U256::ZERO, |slot| slot.present_value)
-    };
-    let new = account
-        .storage
-        .iter()
-        .map(|(slot, value)| (*slot, value.present_value));
+    let written = |slot: &U256| account.storage.get(slot).map_or(U256::ZERO, |slot| slot.present_value);
+    let new = account.storage.iter().map(|(slot, value)| (*slot, value.present_value));
     let new = new.filter(|(slot, value)| !value.is_zero() && !live.contains_key(slot));
-    let old = live
-        .iter()
-        .map(|(slot, value)| (*slot, *value, written(slot)));
-    let old = old
-        .filter(|(_, before, after)| before != after)
-        .map(|(slot, _, after)| (slot, after));
+    let old = live.iter().map(|(slot, value)| (*slot, *value, written(slot)));
+    let old = old.filter(|(_, before, after)| before != after).map(|(slot, _, after)| (slot, after));
     Ok(old.chain(new).collect())
 }
 
@@ -113,23 +87,14 @@ impl Touched {
         for changed in &delta.accounts {
             let touched = self.0.entry(changed.address).or_default();
             touched.account |= changed.account.is_some();
-            touched
-                .slots
-                .extend(changed.slots.iter().map(|(slot, _)| *slot));
+            touched.slots.extend(changed.slots.iter().map(|(slot, _)| *slot));
         }
     }
 
     /// All that was touched and that `delta` leaves alone.
     pub(super) fn without(&self, delta: &Delta) -> Self {
-        let told = delta
-            .accounts
-            .iter()
-            .map(|changed| (changed.address, changed));
-        let told: AddressMap<_> = if self.0.is_empty() {
-            <_>::default()
-        } else {
-            told.collect()
-        };
+        let told = delta.accounts.iter().map(|changed| (changed.address, changed));
+        let told: AddressMap<_> = if self.0.is_empty() { <_>::default() } else { told.collect() };
         let left = self.0.iter().map(|(address, touched)| {
             let mut left = touched.clone();
             if let Some(changed) = told.get(address) {
@@ -140,10 +105,7 @@ impl Touched {
             }
             (*address, left)
         });
-        Self(
-            left.filter(|(_, left)| left.account || !left.slots.is_empty())
-                .collect(),
-        )
+        Self(left.filter(|(_, left)| left.account || !left.slots.is_empty()).collect())
     }
 
     /// The values that `account` and `storage` read of all that was touched.
@@ -154,25 +116,11 @@ impl Touched {
     ) -> Result<Delta, StateError> {
         let mut accounts = Vec::with_capacity(self.0.len());
         for (address, touched) in &self.0 {
-            let account = if touched.account {
-                Some(account(address)?)
-            } else {
-                None
-            };
-            let slots = touched
-                .slots
-                .iter()
-                .map(|slot| Ok((*slot, storage(address, slot)?)));
+            let account = if touched.account { Some(account(address)?) } else { None };
+            let slots = touched.slots.iter().map(|slot| Ok((*slot, storage(address, slot)?)));
             let slots = slots.collect::<Result<_, StateError>>()?;
-            accounts.push(AccountDelta {
-                address: *address,
-                account,
-                slots,
-            });
+            accounts.push(AccountDelta { address: *address, account, slots });
         }
-        Ok(Delta {
-            accounts,
-            code: Vec::new(),
-        })
+        Ok(Delta { accounts, code: Vec::new() })
     }
 }

@@ -19,9 +19,18 @@ const RESIZE_PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Environment {
     env: Env<WithoutTls>,
     tables: Tables,
-    /// Snapshots alive in this process: the map may only be resized when there are none.
-    active: Mutex<usize>,
-    idle: Condvar,
+    /// Held by the one write transaction.
+    writing: Mutex<()>,
+    readers: Mutex<Readers>,
+    changed: Condvar,
+}
+
+/// The map may only be resized while this process has no transaction.
+#[derive(Debug, Default)]
+struct Readers {
+    snapshots: usize,
+    /// No snapshot may begin.
+    resizing: bool,
 }
 
 /// One read transaction: the store as of one commit.
@@ -37,8 +46,8 @@ struct Active<'e>(&'e Environment);
 
 impl Drop for Active<'_> {
     fn drop(&mut self) {
-        *self.0.count() -= 1;
-        self.0.idle.notify_all();
+        self.0.readers().snapshots -= 1;
+        self.0.changed.notify_all();
     }
 }
 
@@ -49,10 +58,7 @@ impl Environment {
             std::fs::create_dir_all(path)?;
         }
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
-        options
-            .max_dbs(16)
-            .max_readers(MAX_READERS)
-            .map_size(map_size);
+        options.max_dbs(16).max_readers(MAX_READERS).map_size(map_size);
         if !writer {
             // SAFETY: READ_ONLY takes none of LMDB's guarantees away.
             unsafe { options.flags(EnvFlags::READ_ONLY) };
@@ -65,48 +71,46 @@ impl Environment {
         } else {
             Tables::open(&env)?
         };
-        Ok(Self {
-            env,
-            tables,
-            active: Mutex::new(0),
-            idle: Condvar::new(),
-        })
+        let (writing, readers, changed) = <_>::default();
+        Ok(Self { env, tables, writing, readers, changed })
     }
 
     /// The store as of the last commit.
     pub(super) fn read(&self) -> Result<Snapshot<'_>, StateError> {
-        let mut active = self.count();
+        let free = self.changed.wait_while(self.readers(), |readers| readers.resizing);
+        let mut readers = free.unwrap_or_else(PoisonError::into_inner);
         let txn = match self.env.read_txn() {
-            Err(heed::Error::Mdb(MdbError::MapResized)) => {
-                active = self.adopt_map_size(active)?;
+            // The writer's process has enlarged the map: take its size over.
+            Err(heed::Error::Mdb(failure @ MdbError::MapResized)) => {
+                readers = self.resize(readers, 0, failure)?;
                 self.env.read_txn()?
             }
             begun => begun?,
         };
-        *active += 1;
-        Ok(Snapshot {
-            txn,
-            tables: &self.tables,
-            _active: Active(self),
-        })
+        readers.snapshots += 1;
+        Ok(Snapshot { txn, tables: &self.tables, _active: Active(self) })
     }
 
-    /// Wait until no snapshot of this process is left, then take over the size that the writer's
-    /// process gave the map. New snapshots fail alike meanwhile, so the count only falls.
-    fn adopt_map_size<'m>(
+    /// Wait until no snapshot of this process is left, and resize the map.
+    fn resize<'m>(
         &self,
-        active: MutexGuard<'m, usize>,
-    ) -> Result<MutexGuard<'m, usize>, StateError> {
-        let waited = self
-            .idle
-            .wait_timeout_while(active, RESIZE_PATIENCE, |count| *count > 0);
-        let (active, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if *active > 0 {
-            return Err(heed::Error::Mdb(MdbError::MapResized).into());
+        mut readers: MutexGuard<'m, Readers>,
+        size: usize,
+        failure: MdbError,
+    ) -> Result<MutexGuard<'m, Readers>, StateError> {
+        readers.resizing = true;
+        let busy = |readers: &mut Readers| readers.snapshots > 0;
+        let idle = self.changed.wait_timeout_while(readers, RESIZE_PATIENCE, busy);
+        let (mut readers, waited) = idle.unwrap_or_else(PoisonError::into_inner);
+        readers.resizing = false;
+        self.changed.notify_all();
+        if waited.timed_out() {
+            return Err(heed::Error::Mdb(failure).into());
         }
-        // SAFETY: there is no transaction in this process, and `active` keeps any from beginning.
-        unsafe { self.env.resize(0)? };
-        Ok(active)
+        // SAFETY: there is no transaction in this process: no snapshot is left, none begins while
+        // `readers` is locked, and the one writer comes here between its transactions.
+        unsafe { self.env.resize(size)? };
+        Ok(readers)
     }
 
     /// Run `write` in a transaction and commit it; a full map is enlarged and `write` run again.
@@ -114,25 +118,23 @@ impl Environment {
     /// Without `sync` the pages are left to the operating system: a killed process loses nothing, a
     /// power cut may. NO_META_SYNC would save the second of a commit's two fsyncs only.
     pub(super) fn write<T>(
-        &mut self,
+        &self,
         sync: bool,
         write: impl Fn(&mut RwTxn<'_>, &Tables) -> Result<T, StateError>,
     ) -> Result<T, StateError> {
-        let mode = if sync {
-            FlagSetMode::Disable
-        } else {
-            FlagSetMode::Enable
-        };
-        // SAFETY: `&mut self` means that no other thread uses the environment.
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mode = if sync { FlagSetMode::Disable } else { FlagSetMode::Enable };
+        // SAFETY: `writing` keeps a second thread from setting flags, and readers do not heed this one.
         unsafe { self.env.set_flags(EnvFlags::NO_SYNC, mode)? };
         loop {
-            match self.attempt(&write) {
-                Err(StateError::Lmdb(heed::Error::Mdb(MdbError::MapFull))) => {
-                    self.resize(self.env.info().map_size * 2)?
+            let (failure, size) = match self.attempt(&write) {
+                Err(StateError::Lmdb(heed::Error::Mdb(full @ MdbError::MapFull))) => {
+                    (full, self.env.info().map_size * 2)
                 }
-                Err(StateError::Lmdb(heed::Error::Mdb(MdbError::MapResized))) => self.resize(0)?,
+                Err(StateError::Lmdb(heed::Error::Mdb(resized @ MdbError::MapResized))) => (resized, 0),
                 done => return done,
-            }
+            };
+            drop(self.resize(self.readers(), size, failure)?);
         }
     }
 
@@ -146,12 +148,6 @@ impl Environment {
         Ok(value)
     }
 
-    fn resize(&mut self, size: usize) -> Result<(), StateError> {
-        // SAFETY: snapshots borrow the environment, so `&mut self` means that there are none.
-        unsafe { self.env.resize(size)? };
-        Ok(())
-    }
-
     /// Bring everything committed to the disk.
     pub(super) fn sync(&self) -> Result<(), StateError> {
         Ok(self.env.force_sync()?)
@@ -162,7 +158,7 @@ impl Environment {
         Ok(self.env.real_disk_size()?)
     }
 
-    fn count(&self) -> MutexGuard<'_, usize> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    fn readers(&self) -> MutexGuard<'_, Readers> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

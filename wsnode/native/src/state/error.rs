@@ -20,19 +20,11 @@ pub enum StateError {
     #[error("state store holds no state yet")]
     NotInitialised,
     #[error("no state of block {requested}: stored are blocks {earliest} to {latest}")]
-    NoHistory {
-        requested: u64,
-        earliest: u64,
-        latest: u64,
-    },
+    NoHistory { requested: u64, earliest: u64, latest: u64 },
     #[error("state store is corrupt: {0}")]
     Corrupt(String),
     #[error("state root of block {number}: expected {expected}, got {found}")]
-    RootMismatch {
-        number: u64,
-        expected: B256,
-        found: B256,
-    },
+    RootMismatch { number: u64, expected: B256, found: B256 },
     #[error("block {found} does not follow the head {head}")]
     NotNext { head: u64, found: u64 },
     #[error("blocks up to {head} are not committed yet")]

@@ -18,10 +18,7 @@ pub(super) struct Hashes {
 
 impl Hashes {
     /// `delta` in the terms of the tries.
-    pub(super) fn changes<'d>(
-        &'d mut self,
-        delta: &'d Delta,
-    ) -> impl Iterator<Item = AccountChange> + 'd {
+    pub(super) fn changes<'d>(&'d mut self, delta: &'d Delta) -> impl Iterator<Item = AccountChange> + 'd {
         delta.accounts.iter().map(|account| self.change(account))
     }
 
@@ -29,11 +26,7 @@ impl Hashes {
         AccountChange {
             hashed_address: self.address(delta.address),
             fate: delta.account.map_or(Fate::Kept, Account::fate),
-            slots: delta
-                .slots
-                .iter()
-                .map(|(slot, value)| (self.slot(*slot), *value))
-                .collect(),
+            slots: delta.slots.iter().map(|(slot, value)| (self.slot(*slot), *value)).collect(),
         }
     }
 
@@ -41,19 +34,13 @@ impl Hashes {
         if self.addresses.len() > KEPT {
             self.addresses.clear();
         }
-        *self
-            .addresses
-            .entry(address)
-            .or_insert_with(|| keccak256(address))
+        *self.addresses.entry(address).or_insert_with(|| keccak256(address))
     }
 
     fn slot(&mut self, slot: U256) -> B256 {
         if self.slots.len() > KEPT {
             self.slots.clear();
         }
-        *self
-            .slots
-            .entry(slot)
-            .or_insert_with(|| keccak256(slot.to_be_bytes::<32>()))
+        *self.slots.entry(slot).or_insert_with(|| keccak256(slot.to_be_bytes::<32>()))
     }
 }

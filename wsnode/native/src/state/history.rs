@@ -13,22 +13,13 @@ use alloy_trie::{Nibbles, KECCAK_EMPTY};
 
 impl Snapshot<'_> {
     /// The account after block `number`.
-    pub(super) fn account_at(
-        &self,
-        address: &Address,
-        number: u64,
-    ) -> Result<Option<Account>, StateError> {
+    pub(super) fn account_at(&self, address: &Address, number: u64) -> Result<Option<Account>, StateError> {
         let value = value_at(&self.txn, self.tables.accounts, address.as_slice(), number)?;
         value.map_or(Ok(None), Account::decode)
     }
 
     /// The slot's value after block `number`.
-    pub(super) fn storage_at(
-        &self,
-        address: &Address,
-        slot: &U256,
-        number: u64,
-    ) -> Result<U256, StateError> {
+    pub(super) fn storage_at(&self, address: &Address, slot: &U256, number: u64) -> Result<U256, StateError> {
         let key = slot_key(address, slot);
         let value = value_at(&self.txn, self.tables.storage, &key, number)?;
         value.map_or(Ok(U256::ZERO), decode_value)
@@ -39,11 +30,7 @@ impl Snapshot<'_> {
         let mut live = HashMap::default();
         let mut after = storage_key(address, &U256::ZERO, 0);
         // `after` is a slot's first possible key, then the last one of each slot found.
-        while let Some((key, _)) = self
-            .tables
-            .storage
-            .get_greater_than_or_equal_to(&self.txn, &after)?
-        {
+        while let Some((key, _)) = self.tables.storage.get_greater_than_or_equal_to(&self.txn, &after)? {
             if key.len() != after.len() || key[..ADDRESS] != address[..] {
                 break;
             }
@@ -63,8 +50,7 @@ impl Snapshot<'_> {
             return Ok(Bytes::new());
         }
         let row = self.tables.code.get(&self.txn, hash.as_slice())?;
-        row.map(Bytes::copy_from_slice)
-            .ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
+        row.map(Bytes::copy_from_slice).ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
     }
 
     /// The committed head; the default one before the genesis state is written.
@@ -81,11 +67,7 @@ impl Snapshot<'_> {
 impl NodeStore for Snapshot<'_> {
     fn node(&self, owner: Option<&B256>, path: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
         let tables = self.tables;
-        let table = if owner.is_some() {
-            tables.storage_nodes
-        } else {
-            tables.account_nodes
-        };
+        let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };
         let row = table.get(&self.txn, &node_key(owner, path));
         row.map_err(|error| TrieError::Store(Box::new(error)))
     }

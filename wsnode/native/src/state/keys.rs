@@ -36,12 +36,27 @@ pub(super) fn storage_key(address: &Address, slot: &U256, number: u64) -> Storag
     key
 }
 
-/// `key` and the block that it is to end with.
-pub(super) fn append_number(key: &[u8], number: u64) -> Vec<u8> {
-    let mut long = Vec::with_capacity(SLOT + 8);
-    long.extend_from_slice(key);
-    long.extend_from_slice(&number.to_be_bytes());
-    long
+/// A key of some table with its block, on the stack: one is made for every read.
+pub(super) struct Numbered {
+    bytes: [u8; SLOT + 8],
+    length: usize,
+}
+
+impl std::ops::Deref for Numbered {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// `key`, of at most `SLOT` bytes, and the block that it is to end with.
+pub(super) fn append_number(key: &[u8], number: u64) -> Numbered {
+    let mut bytes = [0; SLOT + 8];
+    let length = key.len() + 8;
+    bytes[..key.len()].copy_from_slice(key);
+    bytes[key.len()..length].copy_from_slice(&number.to_be_bytes());
+    Numbered { bytes, length }
 }
 
 /// A key without the block that it ends with, and the block.

@@ -52,10 +52,7 @@ impl Overlay {
 
     /// The known slots of an account, those set to zero included.
     pub(super) fn slots(&self, address: &Address) -> impl Iterator<Item = (&U256, &U256)> {
-        self.accounts
-            .get(address)
-            .into_iter()
-            .flat_map(|recent| &recent.slots)
+        self.accounts.get(address).into_iter().flat_map(|recent| &recent.slots)
     }
 
     pub(super) fn code(&self, hash: &B256) -> Option<Bytecode> {

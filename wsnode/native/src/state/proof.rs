@@ -1,7 +1,8 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
 use super::hashes::Hashes;
-use super::store::{root_of, StateStore};
+use super::reader::StateReader;
+use super::store::root_of;
 use super::StateError;
 use crate::trie::StateTries;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
@@ -29,35 +30,19 @@ pub struct SlotProof {
     pub nodes: Vec<Bytes>,
 }
 
-impl StateStore {
+impl StateReader {
     /// Prove an account and some of its slots after a committed block. The older the block, the longer:
     /// all that changed since is taken back in memory.
-    pub fn proof(
-        &self,
-        address: Address,
-        slots: &[B256],
-        number: u64,
-    ) -> Result<AccountProof, StateError> {
+    pub fn proof(&self, address: Address, slots: &[B256], number: u64) -> Result<AccountProof, StateError> {
         let snapshot = self.environment.read()?;
         let head = snapshot.head()?;
-        let missing = StateError::NoHistory {
-            requested: number,
-            earliest: 0,
-            latest: head.number,
-        };
-        let block = snapshot
-            .block(number)?
-            .filter(|_| number <= head.number)
-            .ok_or(missing)?;
+        let missing = StateError::NoHistory { requested: number, earliest: 0, latest: head.number };
+        let block = snapshot.block(number)?.filter(|_| number <= head.number).ok_or(missing)?;
         let old = snapshot.values_at(number)?;
         let mut tries = StateTries::new(root_of(&head));
         let found = tries.apply(&snapshot, Hashes::default().changes(&old))?;
         if found != root_of(&block) {
-            return Err(StateError::RootMismatch {
-                number,
-                expected: block.state_root,
-                found,
-            });
+            return Err(StateError::RootMismatch { number, expected: block.state_root, found });
         }
         let hashed_address = keccak256(address);
         let account = tries.account(&snapshot, &hashed_address)?;
@@ -65,21 +50,10 @@ impl StateStore {
         let proved = slots.iter().map(|slot| {
             let value = snapshot.storage_at(&address, &(*slot).into(), number)?;
             let nodes = tries.slot_proof(&snapshot, &hashed_address, &keccak256(slot))?;
-            Ok(SlotProof {
-                slot: *slot,
-                value,
-                nodes,
-            })
+            Ok(SlotProof { slot: *slot, value, nodes })
         });
         let slots = proved.collect::<Result<_, StateError>>()?;
-        let storage_root = account
-            .as_ref()
-            .map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
-        Ok(AccountProof {
-            account,
-            storage_root,
-            nodes,
-            slots,
-        })
+        let storage_root = account.as_ref().map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+        Ok(AccountProof { account, storage_root, nodes, slots })
     }
 }

@@ -5,23 +5,25 @@ use super::delta::{Delta, Touched};
 use super::environment::{Environment, MAP_SIZE};
 use super::hashes::Hashes;
 use super::overlay::Overlay;
+use super::proof::AccountProof;
+use super::reader::StateReader;
 use super::tables::Head;
 use super::view::{HistoryView, LatestView};
 use super::StateError;
 use crate::trie::{NodeStore, StateTries, TrieError};
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use alloy_trie::EMPTY_ROOT_HASH;
 use revm::database::BundleState;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// State in LMDB, and the latest blocks in memory on top of it.
 #[derive(Debug)]
 pub struct StateStore {
-    pub(super) environment: Environment,
+    pub(super) environment: Arc<Environment>,
     pub(super) writer: bool,
     pub(super) overlay: Overlay,
-    pub(super) codes: CodeCache,
+    pub(super) codes: Arc<CodeCache>,
     /// Behind a lock so that a root can be had in the middle of a block, while views read.
     pub(super) working: Mutex<Working>,
     /// Blocks above `committed`, ascending.
@@ -58,19 +60,11 @@ impl Working {
     /// The tries of a committed head.
     pub(super) fn at(head: &Head) -> Mutex<Self> {
         let (hashes, open) = (Hashes::default(), OpenBlock::default());
-        Mutex::new(Self {
-            tries: StateTries::new(root_of(head)),
-            hashes,
-            open,
-        })
+        Mutex::new(Self { tries: StateTries::new(root_of(head)), hashes, open })
     }
 
     /// Apply a block's changes and return the state root.
-    pub(super) fn apply(
-        &mut self,
-        store: &impl NodeStore,
-        delta: &Delta,
-    ) -> Result<B256, TrieError> {
+    pub(super) fn apply(&mut self, store: &impl NodeStore, delta: &Delta) -> Result<B256, TrieError> {
         self.tries.apply(store, self.hashes.changes(delta))
     }
 }
@@ -81,18 +75,14 @@ impl StateStore {
         Self::open_sized(path, writer, MAP_SIZE)
     }
 
-    pub(super) fn open_sized(
-        path: &Path,
-        writer: bool,
-        map_size: usize,
-    ) -> Result<Self, StateError> {
+    pub(super) fn open_sized(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
         let environment = Environment::open(path, writer, map_size)?;
         let head = environment.read()?.head()?;
         Ok(Self {
-            environment,
+            environment: Arc::new(environment),
             writer,
             overlay: Overlay::default(),
-            codes: CodeCache::default(),
+            codes: Arc::default(),
             working: Working::at(&head),
             sealed: Vec::new(),
             committed: head,
@@ -115,9 +105,7 @@ impl StateStore {
         if !self.writer {
             return self.committed_head().unwrap_or(self.committed);
         }
-        self.sealed
-            .last()
-            .map_or(self.committed, |sealed| sealed.head)
+        self.sealed.last().map_or(self.committed, |sealed| sealed.head)
     }
 
     /// The head as of now in LMDB, whichever process wrote it.
@@ -132,7 +120,17 @@ impl StateStore {
 
     /// The state after a committed block.
     pub fn at(&self, number: u64) -> Result<HistoryView<'_>, StateError> {
-        HistoryView::new(self, number)
+        HistoryView::new(&self.environment, &self.codes, number)
+    }
+
+    /// What reads committed blocks while this store is written to.
+    pub fn reader(&self) -> StateReader {
+        StateReader { environment: self.environment.clone(), codes: self.codes.clone() }
+    }
+
+    /// As `StateReader::proof`.
+    pub fn proof(&self, address: Address, slots: &[B256], number: u64) -> Result<AccountProof, StateError> {
+        self.reader().proof(address, slots, number)
     }
 
     /// The state root with the changes so far of an unfinished block; only the tries learn of them,
@@ -141,14 +139,12 @@ impl StateStore {
         self.update_tries(Delta::of(changes, &self.latest())?)
     }
 
-    /// Apply a finished block on top of the head and return its state root; `seal` accepts it.
+    /// Apply a finished block on top of the head and return its state root; `seal` accepts it. The changes
+    /// are those of this block alone: their original values are the head's.
     pub fn apply(&mut self, number: u64, changes: &BundleState) -> Result<B256, StateError> {
         let head = self.head().number;
         if number != head + 1 {
-            return Err(StateError::NotNext {
-                head,
-                found: number,
-            });
+            return Err(StateError::NotNext { head, found: number });
         }
         self.update_tries(Delta::of(changes, &self.latest())?)
     }
@@ -182,9 +178,7 @@ impl StateStore {
         let delta = Delta::of(changes, &self.latest())?;
         let snapshot = self.environment.read()?;
         // Fresh tries, since those of the store may not change; the tip of a chain has nothing sealed.
-        let mut working = Working::at(&snapshot.head()?)
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut working = Working::at(&snapshot.head()?).into_inner().unwrap_or_else(PoisonError::into_inner);
         for sealed in &self.sealed {
             working.apply(&snapshot, &sealed.delta)?;
         }
@@ -209,15 +203,14 @@ impl StateStore {
         }
         // What this block did to the tries before and does no longer must be undone.
         let view = self.latest();
-        let before = working.open.touched.without(delta).values(
-            |address| view.account(*address),
-            |address, slot| view.storage(*address, *slot),
-        )?;
+        let before = working
+            .open
+            .touched
+            .without(delta)
+            .values(|address| view.account(*address), |address, slot| view.storage(*address, *slot))?;
         working.open.begun = true;
         let snapshot = self.environment.read()?;
-        working
-            .tries
-            .apply(&snapshot, working.hashes.changes(&before))?;
+        working.tries.apply(&snapshot, working.hashes.changes(&before))?;
         Ok(working.apply(&snapshot, delta)?)
     }
 
@@ -236,9 +229,7 @@ impl StateStore {
     }
 
     pub(super) fn working_mut(&mut self) -> &mut Working {
-        self.working
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.working.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn sealed_block(&self, number: u64) -> Option<Head> {

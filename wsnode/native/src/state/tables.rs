@@ -24,15 +24,8 @@ pub(super) struct Tables {
 }
 
 const META: &str = "meta";
-const OTHERS: [&str; 7] = [
-    "accounts",
-    "storage",
-    "code",
-    "changes",
-    "hashes",
-    "account_nodes",
-    "storage_nodes",
-];
+const OTHERS: [&str; 7] =
+    ["accounts", "storage", "code", "changes", "hashes", "account_nodes", "storage_nodes"];
 
 /// Where the state stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,16 +61,7 @@ impl Tables {
 
     fn from_parts(meta: Table, others: [Table; 7]) -> Self {
         let [accounts, storage, code, changes, hashes, account_nodes, storage_nodes] = others;
-        Self {
-            meta,
-            accounts,
-            storage,
-            code,
-            changes,
-            hashes,
-            account_nodes,
-            storage_nodes,
-        }
+        Self { meta, accounts, storage, code, changes, hashes, account_nodes, storage_nodes }
     }
 
     /// The committed head; none before the genesis state is written.
@@ -87,27 +71,17 @@ impl Tables {
         };
         let (number, rest) = row.split_first_chunk().ok_or_else(|| corrupt("head"))?;
         let (hash, state_root) = hashes(rest)?;
-        Ok(Some(Head {
-            number: u64::from_be_bytes(*number),
-            hash,
-            state_root,
-        }))
+        Ok(Some(Head { number: u64::from_be_bytes(*number), hash, state_root }))
     }
 
     pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, head: &Head) -> Result<(), StateError> {
-        let row = [
-            &head.number.to_be_bytes()[..],
-            &head.hash[..],
-            &head.state_root[..],
-        ]
-        .concat();
+        let row = [&head.number.to_be_bytes()[..], &head.hash[..], &head.state_root[..]].concat();
         Ok(self.meta.put(txn, b"head", &row)?)
     }
 
     pub(super) fn genesis_hash(&self, txn: &RoTxn<'_>) -> Result<Option<B256>, StateError> {
         let row = self.meta.get(txn, b"genesis")?;
-        row.map(|row| B256::try_from(row).map_err(|_| corrupt("genesis")))
-            .transpose()
+        row.map(|row| B256::try_from(row).map_err(|_| corrupt("genesis"))).transpose()
     }
 
     /// Hash and state root of a block.
@@ -116,11 +90,7 @@ impl Tables {
             return Ok(None);
         };
         let (hash, state_root) = hashes(row)?;
-        Ok(Some(Head {
-            number,
-            hash,
-            state_root,
-        }))
+        Ok(Some(Head { number, hash, state_root }))
     }
 
     pub(super) fn put_block(&self, txn: &mut RwTxn<'_>, block: &Head) -> Result<(), StateError> {
@@ -138,27 +108,17 @@ fn hashes(row: &[u8]) -> Result<(B256, B256), StateError> {
 
 fn schema(txn: &RoTxn<'_>, meta: Table) -> Result<Option<u32>, StateError> {
     let row = meta.get(txn, b"schema")?;
-    row.map(|row| {
-        row.try_into()
-            .map(u32::from_be_bytes)
-            .map_err(|_| corrupt("schema"))
-    })
-    .transpose()
+    row.map(|row| row.try_into().map(u32::from_be_bytes).map_err(|_| corrupt("schema"))).transpose()
 }
 
 fn corrupt(what: &str) -> StateError {
     StateError::Corrupt(format!("row of the {what}"))
 }
 
-fn create<const N: usize>(
-    env: &Env<WithoutTls>,
-    names: [&str; N],
-) -> Result<[Table; N], StateError> {
+fn create<const N: usize>(env: &Env<WithoutTls>, names: [&str; N]) -> Result<[Table; N], StateError> {
     let done = env.create_databases_and_commit(env.write_txn()?, |opener, txn| {
-        let tables: Result<Vec<_>, heed::Error> = names
-            .iter()
-            .map(|name| opener.create_database::<Bytes, Bytes>(txn, Some(name)))
-            .collect();
+        let tables: Result<Vec<_>, heed::Error> =
+            names.iter().map(|name| opener.create_database::<Bytes, Bytes>(txn, Some(name))).collect();
         array(tables?).map(CommitOrAbort::<_, ()>::Commit)
     })?;
     done.commit().ok_or(StateError::NotInitialised)
@@ -166,10 +126,8 @@ fn create<const N: usize>(
 
 fn open<const N: usize>(env: &Env<WithoutTls>, names: [&str; N]) -> Result<[Table; N], StateError> {
     let done = env.open_databases_and_commit(env.read_txn()?, |opener, txn| {
-        let tables: Result<Option<Vec<_>>, heed::Error> = names
-            .iter()
-            .map(|name| opener.open_database::<Bytes, Bytes>(txn, Some(name)))
-            .collect();
+        let tables: Result<Option<Vec<_>>, heed::Error> =
+            names.iter().map(|name| opener.open_database::<Bytes, Bytes>(txn, Some(name))).collect();
         match tables? {
             Some(tables) => array(tables).map(CommitOrAbort::<_, ()>::Commit),
             None => Err(StateError::NotInitialised),

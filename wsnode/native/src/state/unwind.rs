@@ -18,9 +18,7 @@ impl StateStore {
     /// uncommitted. The tries must arrive at that block's root.
     pub fn unwind(&mut self, number: u64) -> Result<Head, StateError> {
         if let Some(sealed) = self.sealed.last() {
-            return Err(StateError::Uncommitted {
-                head: sealed.head.number,
-            });
+            return Err(StateError::Uncommitted { head: sealed.head.number });
         }
         self.rollback()?;
         if number == self.committed.number {
@@ -34,16 +32,8 @@ impl StateStore {
 
     fn recorded(&self, number: u64) -> Result<Head, StateError> {
         let latest = self.committed.number;
-        let block = if number < latest {
-            self.environment.read()?.block(number)?
-        } else {
-            None
-        };
-        block.ok_or(StateError::NoHistory {
-            requested: number,
-            earliest: 0,
-            latest,
-        })
+        let block = if number < latest { self.environment.read()?.block(number)? } else { None };
+        block.ok_or(StateError::NoHistory { requested: number, earliest: 0, latest })
     }
 
     fn unwind_to(&mut self, target: Head) -> Result<(), StateError> {
@@ -71,16 +61,8 @@ impl StateStore {
         let mut tries = StateTries::new(root_of(&self.committed));
         let found = tries.apply(&snapshot, Hashes::default().changes(&old))?;
         if found != root_of(target) {
-            let Head {
-                number,
-                state_root: expected,
-                ..
-            } = *target;
-            return Err(StateError::RootMismatch {
-                number,
-                expected,
-                found,
-            });
+            let Head { number, state_root: expected, .. } = *target;
+            return Err(StateError::RootMismatch { number, expected, found });
         }
         Ok(tries.rows())
     }

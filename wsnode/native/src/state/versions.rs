@@ -41,10 +41,7 @@ pub(super) fn put<const N: usize, V>(
             let number = split_number(version).1;
             if row.length() >= FULL {
                 table.put(txn, &append_number(key, row.first), &row.encoded())?;
-                row = Row {
-                    first: number,
-                    ..Row::default()
-                };
+                row = Row { first: number, ..Row::default() };
             }
             value.clear();
             encode(decoded, &mut value);
@@ -56,12 +53,7 @@ pub(super) fn put<const N: usize, V>(
 }
 
 /// Drop the versions under `key` that are newer than block `number`.
-pub(super) fn truncate(
-    txn: &mut RwTxn<'_>,
-    table: Table,
-    key: &[u8],
-    number: u64,
-) -> Result<(), StateError> {
+pub(super) fn truncate(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
     while let Some((first, row)) = row_at(txn, table, key, LATEST)? {
         let name = append_number(key, first);
         if first <= number {
@@ -131,11 +123,7 @@ impl Row {
     fn last(txn: &RoTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<Self, StateError> {
         let found = row_at(txn, table, key, LATEST)?;
         let (first, old) = found.map_or((number, Vec::new()), |(first, row)| (first, row.to_vec()));
-        Ok(Self {
-            first,
-            old,
-            ..Self::default()
-        })
+        Ok(Self { first, old, ..Self::default() })
     }
 
     fn length(&self) -> usize {

@@ -1,7 +1,8 @@
 //! The state as revm reads it: the latest, uncommitted blocks included, and that after a committed block.
 
 use super::account::Account;
-use super::environment::Snapshot;
+use super::code::CodeCache;
+use super::environment::{Environment, Snapshot};
 use super::keys::LATEST;
 use super::store::StateStore;
 use super::tables::Head;
@@ -23,10 +24,7 @@ pub struct LatestView<'s> {
 
 impl<'s> LatestView<'s> {
     pub(super) fn new(store: &'s StateStore) -> Self {
-        Self {
-            store,
-            snapshot: OnceCell::new(),
-        }
+        Self { store, snapshot: OnceCell::new() }
     }
 
     /// The account, if it exists.
@@ -81,27 +79,23 @@ impl<'s> LatestView<'s> {
 
 /// The state after one committed block.
 pub struct HistoryView<'s> {
-    store: &'s StateStore,
+    codes: &'s CodeCache,
     snapshot: Snapshot<'s>,
     number: u64,
 }
 
 impl<'s> HistoryView<'s> {
-    pub(super) fn new(store: &'s StateStore, number: u64) -> Result<Self, StateError> {
-        let snapshot = store.environment.read()?;
+    pub(super) fn new(
+        environment: &'s Environment,
+        codes: &'s CodeCache,
+        number: u64,
+    ) -> Result<Self, StateError> {
+        let snapshot = environment.read()?;
         let latest = snapshot.head()?.number;
         if number > latest {
-            return Err(StateError::NoHistory {
-                requested: number,
-                earliest: 0,
-                latest,
-            });
+            return Err(StateError::NoHistory { requested: number, earliest: 0, latest });
         }
-        Ok(Self {
-            store,
-            snapshot,
-            number,
-        })
+        Ok(Self { codes, snapshot, number })
     }
 
     /// The block after which this is the state.
@@ -136,9 +130,7 @@ impl<'s> HistoryView<'s> {
 }
 
 fn block_hash(snapshot: &Snapshot<'_>, number: u64) -> Result<B256, StateError> {
-    Ok(snapshot
-        .block(number)?
-        .map_or(B256::ZERO, |block| block.hash))
+    Ok(snapshot.block(number)?.map_or(B256::ZERO, |block| block.hash))
 }
 
 impl DatabaseRef for LatestView<'_> {
@@ -169,7 +161,7 @@ impl DatabaseRef for HistoryView<'_> {
     }
 
     fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
-        self.store.codes.get(hash, || self.code(hash))
+        self.codes.get(hash, || self.code(hash))
     }
 
     fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, StateError> {
@@ -189,8 +181,6 @@ impl fmt::Debug for LatestView<'_> {
 
 impl fmt::Debug for HistoryView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HistoryView")
-            .field("number", &self.number)
-            .finish_non_exhaustive()
+        f.debug_struct("HistoryView").field("number", &self.number).finish_non_exhaustive()
     }
 }

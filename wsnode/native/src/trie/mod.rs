@@ -35,53 +35,27 @@ pub struct Trie {
 impl Trie {
     /// The trie with this root, nothing of it loaded.
     pub fn new(owner: Option<B256>, root: B256) -> Self {
-        Self {
-            owner,
-            root: root_child(root),
-            stale: Vec::new(),
-            held: 0,
-        }
+        Self { owner, root: root_child(root), stale: Vec::new(), held: 0 }
     }
 
     /// The value at `key`.
-    pub fn get(
-        &mut self,
-        store: &impl NodeStore,
-        key: &Nibbles,
-    ) -> Result<Option<&[u8]>, TrieError> {
-        let mut walk = Walk {
-            store,
-            owner: self.owner.as_ref(),
-            stale: &mut self.stale,
-            held: &mut self.held,
-        };
+    pub fn get(&mut self, store: &impl NodeStore, key: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
+        let mut walk =
+            Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         walk.get(&mut self.root, 0, key)
     }
 
     /// Put `value` at `key`.
-    pub fn set(
-        &mut self,
-        store: &impl NodeStore,
-        key: &Nibbles,
-        value: &[u8],
-    ) -> Result<(), TrieError> {
-        let mut walk = Walk {
-            store,
-            owner: self.owner.as_ref(),
-            stale: &mut self.stale,
-            held: &mut self.held,
-        };
+    pub fn set(&mut self, store: &impl NodeStore, key: &Nibbles, value: &[u8]) -> Result<(), TrieError> {
+        let mut walk =
+            Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         walk.set(&mut self.root, 0, key, value).map(drop)
     }
 
     /// Remove `key`, if it is there.
     pub fn remove(&mut self, store: &impl NodeStore, key: &Nibbles) -> Result<(), TrieError> {
-        let mut walk = Walk {
-            store,
-            owner: self.owner.as_ref(),
-            stale: &mut self.stale,
-            held: &mut self.held,
-        };
+        let mut walk =
+            Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         walk.remove(&mut self.root, 0, key).map(drop)
     }
 

@@ -45,25 +45,13 @@ impl Child {
 
     /// A child known by its reference only.
     pub(super) fn named(reference: RlpNode) -> Self {
-        Self {
-            reference,
-            hashed: true,
-            node: None,
-        }
+        Self { reference, hashed: true, node: None }
     }
 
     /// A node just made, at a path where the store has no row.
     pub(super) fn made(kind: Kind) -> Self {
-        let node = Node {
-            kind,
-            stored: false,
-            unsaved: true,
-        };
-        Self {
-            reference: RlpNode::default(),
-            hashed: false,
-            node: Some(Box::new(node)),
-        }
+        let node = Node { kind, stored: false, unsaved: true };
+        Self { reference: RlpNode::default(), hashed: false, node: Some(Box::new(node)) }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -83,17 +71,11 @@ impl Node {
     /// The node that `encoded` holds; `stored` says whether it has a row of its own.
     pub(super) fn decode(mut encoded: &[u8], stored: bool) -> alloy_rlp::Result<Self> {
         let kind = match TrieNode::decode(&mut encoded)? {
-            TrieNode::EmptyRoot => {
-                return Err(alloy_rlp::Error::Custom("an empty node inside a trie"))
+            TrieNode::EmptyRoot => return Err(alloy_rlp::Error::Custom("an empty node inside a trie")),
+            TrieNode::Leaf(leaf) => Kind::Leaf { key: leaf.key, value: leaf.value },
+            TrieNode::Extension(extension) => {
+                Kind::Extension { key: extension.key, child: Box::new(Child::named(extension.child)) }
             }
-            TrieNode::Leaf(leaf) => Kind::Leaf {
-                key: leaf.key,
-                value: leaf.value,
-            },
-            TrieNode::Extension(extension) => Kind::Extension {
-                key: extension.key,
-                child: Box::new(Child::named(extension.child)),
-            },
             TrieNode::Branch(branch) => {
                 let mut children = no_children();
                 for (index, reference) in branch.as_ref().children() {
@@ -104,20 +86,14 @@ impl Node {
                 Kind::Branch(children)
             }
         };
-        Ok(Self {
-            kind,
-            stored,
-            unsaved: false,
-        })
+        Ok(Self { kind, stored, unsaved: false })
     }
 
     /// Append the node's RLP to `out`; every child must be hashed.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match &self.kind {
             Kind::Leaf { key, value } => LeafNodeRef::new(key, value).encode(out),
-            Kind::Extension { key, child } => {
-                ExtensionNodeRef::new(key, &child.reference).encode(out)
-            }
+            Kind::Extension { key, child } => ExtensionNodeRef::new(key, &child.reference).encode(out),
             Kind::Branch(children) => encode_branch(children, out),
         }
     }
@@ -126,11 +102,7 @@ impl Node {
 fn encode_branch(children: &[Child; 16], out: &mut Vec<u8>) {
     let mut stack: [RlpNode; 16] = core::array::from_fn(|_| RlpNode::default());
     let (mut mask, mut count) = (0u16, 0);
-    for (index, child) in children
-        .iter()
-        .enumerate()
-        .filter(|(_, child)| !child.reference.is_empty())
-    {
+    for (index, child) in children.iter().enumerate().filter(|(_, child)| !child.reference.is_empty()) {
         stack[count] = child.reference.clone();
         mask |= 1 << index;
         count += 1;

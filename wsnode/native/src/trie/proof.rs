@@ -9,18 +9,10 @@ use alloy_trie::Nibbles;
 
 impl Trie {
     /// The RLP of the nodes from the root towards `key`; short nodes are part of their parents.
-    pub fn proof(
-        &mut self,
-        store: &impl NodeStore,
-        key: &Nibbles,
-    ) -> Result<Vec<Bytes>, TrieError> {
+    pub fn proof(&mut self, store: &impl NodeStore, key: &Nibbles) -> Result<Vec<Bytes>, TrieError> {
         self.root();
-        let mut walk = Walk {
-            store,
-            owner: self.owner.as_ref(),
-            stale: &mut self.stale,
-            held: &mut self.held,
-        };
+        let mut walk =
+            Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         let mut nodes = Vec::new();
         let mut next = Some((&mut self.root, 0));
         while let Some((place, depth)) = next.take().filter(|(place, _)| !place.is_empty()) {
@@ -38,14 +30,10 @@ impl Trie {
 fn step<'c>(node: &'c mut Node, depth: usize, key: &Nibbles) -> Option<(&'c mut Child, usize)> {
     match &mut node.kind {
         Kind::Leaf { .. } => None,
-        Kind::Extension { key: own, child } => key
-            .slice(depth..)
-            .starts_with(own)
-            .then_some((&mut **child, depth + own.len())),
-        Kind::Branch(children) => Some((
-            &mut children[usize::from(key.get_unchecked(depth))],
-            depth + 1,
-        )),
+        Kind::Extension { key: own, child } => {
+            key.slice(depth..).starts_with(own).then_some((&mut **child, depth + own.len()))
+        }
+        Kind::Branch(children) => Some((&mut children[usize::from(key.get_unchecked(depth))], depth + 1)),
     }
 }
 

@@ -20,11 +20,7 @@ impl Trie {
     /// The rows that bring the store to this trie; nothing when it is there already.
     pub fn rows(&mut self) -> NodeRows {
         self.root();
-        let mut rows = NodeRows {
-            owner: self.owner,
-            deleted: self.stale.clone(),
-            ..NodeRows::default()
-        };
+        let mut rows = NodeRows { owner: self.owner, deleted: self.stale.clone(), ..NodeRows::default() };
         collect(&self.root, Nibbles::default(), &mut rows);
         rows
     }
@@ -53,11 +49,7 @@ fn collect(place: &Child, path: Nibbles, rows: &mut NodeRows) {
         Kind::Extension { key, child } => collect(child, path.join(key), rows),
         Kind::Branch(children) => {
             for (index, child) in (0u8..).zip(children.iter()) {
-                collect(
-                    child,
-                    path.join(&Nibbles::from_nibbles_unchecked([index])),
-                    rows,
-                );
+                collect(child, path.join(&Nibbles::from_nibbles_unchecked([index])), rows);
             }
         }
     }

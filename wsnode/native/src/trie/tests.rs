@@ -44,18 +44,14 @@ impl MemoryNodes {
 
 fn expected_root(leaves: &BTreeMap<Nibbles, Vec<u8>>) -> B256 {
     let mut builder = HashBuilder::default();
-    leaves
-        .iter()
-        .for_each(|(key, value)| builder.add_leaf(*key, value));
+    leaves.iter().for_each(|(key, value)| builder.add_leaf(*key, value));
     builder.root()
 }
 
 /// Rows that a trie of these leaves has, by building it anew.
 fn expected_rows(leaves: &BTreeMap<Nibbles, Vec<u8>>) -> usize {
     let mut trie = Trie::new(None, EMPTY_ROOT_HASH);
-    leaves
-        .iter()
-        .for_each(|(key, value)| trie.set(&NoNodes, key, value).unwrap());
+    leaves.iter().for_each(|(key, value)| trie.set(&NoNodes, key, value).unwrap());
     trie.rows().written.len()
 }
 
@@ -81,8 +77,7 @@ fn random_rounds(seed: u64, rounds: u64, key: impl Fn(&mut Numbers) -> Nibbles) 
                 leaves.remove(&key);
                 trie.remove(&store, &key).unwrap();
             } else {
-                let value =
-                    vec![1 + numbers.below(200) as u8; 1 + numbers.below(3).pow(5) as usize];
+                let value = vec![1 + numbers.below(200) as u8; 1 + numbers.below(3).pow(5) as usize];
                 trie.set(&store, &key, &value).unwrap();
                 leaves.insert(key, value);
             }
@@ -91,11 +86,7 @@ fn random_rounds(seed: u64, rounds: u64, key: impl Fn(&mut Numbers) -> Nibbles) 
         if numbers.below(3) == 0 {
             store.write(trie.rows());
             trie.saved();
-            assert_eq!(
-                store.0.len(),
-                expected_rows(&leaves),
-                "rows after round {round}"
-            );
+            assert_eq!(store.0.len(), expected_rows(&leaves), "rows after round {round}");
         }
         if numbers.below(5) == 0 {
             store.write(trie.rows());
@@ -106,9 +97,7 @@ fn random_rounds(seed: u64, rounds: u64, key: impl Fn(&mut Numbers) -> Nibbles) 
 
 #[test]
 fn a_trie_has_the_root_of_its_leaves_after_any_changes() {
-    random_rounds(1, 300, |numbers| {
-        Nibbles::unpack(keccak256(numbers.below(600).to_be_bytes()))
-    });
+    random_rounds(1, 300, |numbers| Nibbles::unpack(keccak256(numbers.below(600).to_be_bytes())));
     for seed in 2..12 {
         random_rounds(seed, 200, crowded_key);
     }
@@ -117,16 +106,12 @@ fn a_trie_has_the_root_of_its_leaves_after_any_changes() {
 #[test]
 fn a_trie_that_loses_its_last_leaf_is_empty_and_leaves_no_rows() {
     let mut store = MemoryNodes::default();
-    let keys: Vec<_> = (0..50u64)
-        .map(|n| Nibbles::unpack(keccak256(n.to_be_bytes())))
-        .collect();
+    let keys: Vec<_> = (0..50u64).map(|n| Nibbles::unpack(keccak256(n.to_be_bytes()))).collect();
     let mut trie = Trie::new(None, EMPTY_ROOT_HASH);
-    keys.iter()
-        .for_each(|key| trie.set(&store, key, &[7; 40]).unwrap());
+    keys.iter().for_each(|key| trie.set(&store, key, &[7; 40]).unwrap());
     store.write(trie.rows());
     let mut trie = Trie::new(None, trie.root());
-    keys.iter()
-        .for_each(|key| trie.remove(&store, key).unwrap());
+    keys.iter().for_each(|key| trie.remove(&store, key).unwrap());
     assert_eq!(trie.root(), EMPTY_ROOT_HASH);
     store.write(trie.rows());
     assert!(store.0.is_empty());
@@ -167,9 +152,8 @@ fn proofs_verify_for_present_and_absent_keys() {
         store.write(trie.rows());
         let root = trie.root();
         let mut trie = Trie::new(None, root);
-        let absent: Vec<_> = (0..50u64)
-            .map(|n| Nibbles::unpack(keccak256((n << 40).to_be_bytes())))
-            .collect();
+        let absent: Vec<_> =
+            (0..50u64).map(|n| Nibbles::unpack(keccak256((n << 40).to_be_bytes()))).collect();
         for key in leaves.keys().chain(&absent) {
             let proof = trie.proof(&store, key).unwrap();
             verify_proof(root, *key, leaves.get(key).cloned(), &proof).unwrap();
@@ -181,13 +165,9 @@ type Model = BTreeMap<Address, (u64, U256, BTreeMap<B256, U256>)>;
 
 fn model_root(model: &Model) -> B256 {
     alloy_trie::root::state_root_unhashed(model.iter().map(|(address, (nonce, balance, slots))| {
-        let storage_root = alloy_trie::root::storage_root_unhashed(
-            slots.iter().map(|(slot, value)| (*slot, *value)),
-        );
-        (
-            *address,
-            TrieAccount::new(*nonce, *balance, storage_root, alloy_trie::KECCAK_EMPTY),
-        )
+        let storage_root =
+            alloy_trie::root::storage_root_unhashed(slots.iter().map(|(slot, value)| (*slot, *value)));
+        (*address, TrieAccount::new(*nonce, *balance, storage_root, alloy_trie::KECCAK_EMPTY))
     }))
 }
 
@@ -196,23 +176,11 @@ fn change(model: &mut Model, numbers: &mut Numbers) -> AccountChange {
     let address = Address::left_padding_from(&numbers.below(60).to_be_bytes());
     let hashed_address = keccak256(address);
     if numbers.below(6) == 0 {
-        let slots = model
-            .remove(&address)
-            .map(|account| account.2)
-            .unwrap_or_default();
-        let slots = slots
-            .keys()
-            .map(|slot| (keccak256(slot), U256::ZERO))
-            .collect();
-        return AccountChange {
-            hashed_address,
-            fate: Fate::Removed,
-            slots,
-        };
+        let slots = model.remove(&address).map(|account| account.2).unwrap_or_default();
+        let slots = slots.keys().map(|slot| (keccak256(slot), U256::ZERO)).collect();
+        return AccountChange { hashed_address, fate: Fate::Removed, slots };
     }
-    let account = model
-        .entry(address)
-        .or_insert_with(|| (1, U256::from(1), BTreeMap::new()));
+    let account = model.entry(address).or_insert_with(|| (1, U256::from(1), BTreeMap::new()));
     let mut slots = Vec::new();
     for _ in 0..numbers.below(8) {
         let slot = B256::from(U256::from(numbers.below(30)));
@@ -224,20 +192,9 @@ fn change(model: &mut Model, numbers: &mut Numbers) -> AccountChange {
             account.2.insert(slot, value)
         };
     }
-    (account.0, account.1) = (
-        numbers.next(),
-        U256::from(numbers.next()) << numbers.below(190),
-    );
-    let fate = Fate::Set {
-        nonce: account.0,
-        balance: account.1,
-        code_hash: alloy_trie::KECCAK_EMPTY,
-    };
-    AccountChange {
-        hashed_address,
-        fate,
-        slots,
-    }
+    (account.0, account.1) = (numbers.next(), U256::from(numbers.next()) << numbers.below(190));
+    let fate = Fate::Set { nonce: account.0, balance: account.1, code_hash: alloy_trie::KECCAK_EMPTY };
+    AccountChange { hashed_address, fate, slots }
 }
 
 #[test]
@@ -248,9 +205,7 @@ fn the_state_root_follows_accounts_and_storage_also_under_a_small_memory_limit()
         for round in 0..200 {
             let mut root = EMPTY_ROOT_HASH;
             for _ in 0..1 + numbers.below(10) {
-                root = tries
-                    .apply(&store, [change(&mut model, &mut numbers)])
-                    .unwrap();
+                root = tries.apply(&store, [change(&mut model, &mut numbers)]).unwrap();
             }
             assert_eq!(root, model_root(&model), "round {round}");
             if numbers.below(3) == 0 {

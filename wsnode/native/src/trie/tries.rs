@@ -3,7 +3,7 @@
 use super::rows::NodeRows;
 use super::store::{NodeStore, TrieError};
 use super::Trie;
-use alloy_primitives::map::B256Map;
+use alloy_primitives::map::{B256Map, B256Set};
 use alloy_primitives::{Bytes, B256, U256};
 use alloy_rlp::{Decodable, Encodable};
 use alloy_trie::{Nibbles, TrieAccount, EMPTY_ROOT_HASH};
@@ -13,11 +13,7 @@ use alloy_trie::{Nibbles, TrieAccount, EMPTY_ROOT_HASH};
 pub enum Fate {
     Kept,
     Removed,
-    Set {
-        nonce: u64,
-        balance: U256,
-        code_hash: B256,
-    },
+    Set { nonce: u64, balance: U256, code_hash: B256 },
 }
 
 /// The change of one account. A removed account's slots must all be set to zero.
@@ -34,6 +30,10 @@ pub struct AccountChange {
 pub struct StateTries {
     accounts: Trie,
     storage: B256Map<Used>,
+    /// Storage tries with something to write.
+    unsaved: B256Set,
+    /// Nodes of the storage tries in memory, at most.
+    held: usize,
     /// Counts the calls of `apply`, to know which storage tries rest.
     clock: u64,
     encoded: Vec<u8>,
@@ -48,10 +48,11 @@ struct Used {
 impl StateTries {
     /// The state with this root, nothing of it loaded.
     pub fn new(root: B256) -> Self {
-        let accounts = Trie::new(None, root);
         Self {
-            accounts,
+            accounts: Trie::new(None, root),
             storage: B256Map::default(),
+            unsaved: B256Set::default(),
+            held: 0,
             clock: 0,
             encoded: Vec::new(),
         }
@@ -70,29 +71,15 @@ impl StateTries {
         Ok(self.accounts.root())
     }
 
-    fn apply_account(
-        &mut self,
-        store: &impl NodeStore,
-        change: &AccountChange,
-    ) -> Result<(), TrieError> {
+    fn apply_account(&mut self, store: &impl NodeStore, change: &AccountChange) -> Result<(), TrieError> {
         let path = Nibbles::unpack_array(&change.hashed_address.0);
         let mut account = decode(self.accounts.get(store, &path)?)?.unwrap_or_default();
         account.storage_root = self.storage_root(store, change, account.storage_root)?;
         if matches!(change.fate, Fate::Removed) {
             return self.accounts.remove(store, &path);
         }
-        if let Fate::Set {
-            nonce,
-            balance,
-            code_hash,
-        } = change.fate
-        {
-            account = TrieAccount {
-                nonce,
-                balance,
-                code_hash,
-                ..account
-            };
+        if let Fate::Set { nonce, balance, code_hash } = change.fate {
+            account = TrieAccount { nonce, balance, code_hash, ..account };
         }
         self.encoded.clear();
         account.encode(&mut self.encoded);
@@ -109,22 +96,35 @@ impl StateTries {
         if change.slots.is_empty() {
             return Ok(root);
         }
-        let owner = change.hashed_address;
-        let used = self.storage.entry(owner).or_insert_with(|| Used {
-            trie: Trie::new(Some(owner), root),
-            at: 0,
-        });
-        used.at = self.clock;
-        for (slot, value) in &change.slots {
-            let path = Nibbles::unpack_array(&slot.0);
-            if value.is_zero() {
-                used.trie.remove(store, &path)?;
-            } else {
-                used.trie
-                    .set(store, &path, &alloy_rlp::encode_fixed_size(value))?;
-            }
-        }
-        Ok(used.trie.root())
+        let (clock, owner) = (self.clock, change.hashed_address);
+        let mut paths = change.slots.iter().map(|(slot, value)| (Nibbles::unpack_array(&slot.0), value));
+        let root = self.with_storage(owner, root, |used| {
+            used.at = clock;
+            paths.try_for_each(|(path, value)| {
+                if value.is_zero() {
+                    return used.trie.remove(store, &path);
+                }
+                used.trie.set(store, &path, &alloy_rlp::encode_fixed_size(value))
+            })?;
+            Ok(used.trie.root())
+        })?;
+        self.unsaved.insert(owner);
+        Ok(root)
+    }
+
+    /// Use the storage trie of `owner`, begun from `root` if it is not in memory.
+    fn with_storage<T>(
+        &mut self,
+        owner: B256,
+        root: B256,
+        operate: impl FnOnce(&mut Used) -> Result<T, TrieError>,
+    ) -> Result<T, TrieError> {
+        let begin = || Used { trie: Trie::new(Some(owner), root), at: 0 };
+        let used = self.storage.entry(owner).or_insert_with(begin);
+        self.held -= used.trie.held();
+        let done = operate(used);
+        self.held += used.trie.held();
+        done
     }
 
     /// The account in its trie, with its storage root.
@@ -133,10 +133,7 @@ impl StateTries {
         store: &impl NodeStore,
         hashed_address: &B256,
     ) -> Result<Option<TrieAccount>, TrieError> {
-        decode(
-            self.accounts
-                .get(store, &Nibbles::unpack_array(&hashed_address.0))?,
-        )
+        decode(self.accounts.get(store, &Nibbles::unpack_array(&hashed_address.0))?)
     }
 
     /// The nodes that prove an account.
@@ -145,8 +142,7 @@ impl StateTries {
         store: &impl NodeStore,
         hashed_address: &B256,
     ) -> Result<Vec<Bytes>, TrieError> {
-        self.accounts
-            .proof(store, &Nibbles::unpack_array(&hashed_address.0))
+        self.accounts.proof(store, &Nibbles::unpack_array(&hashed_address.0))
     }
 
     /// The nodes that prove a slot of an account.
@@ -156,70 +152,49 @@ impl StateTries {
         hashed_address: &B256,
         hashed_slot: &B256,
     ) -> Result<Vec<Bytes>, TrieError> {
-        let root = self
-            .account(store, hashed_address)?
-            .map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
-        let owner = *hashed_address;
-        let used = self.storage.entry(owner).or_insert_with(|| Used {
-            trie: Trie::new(Some(owner), root),
-            at: 0,
-        });
-        used.trie
-            .proof(store, &Nibbles::unpack_array(&hashed_slot.0))
+        let root =
+            self.account(store, hashed_address)?.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+        let path = Nibbles::unpack_array(&hashed_slot.0);
+        self.with_storage(*hashed_address, root, |used| used.trie.proof(store, &path))
     }
 
     /// The rows that bring the store to this state.
     pub fn rows(&mut self) -> Vec<NodeRows> {
-        let storage = self.storage.values_mut().map(|used| &mut used.trie);
-        let rows = storage.chain([&mut self.accounts]).map(Trie::rows);
-        rows.filter(|rows| !rows.written.is_empty() || !rows.deleted.is_empty())
-            .collect()
+        let storage = self.unsaved.iter().filter_map(|owner| Some(self.storage.get_mut(owner)?.trie.rows()));
+        let mut rows: Vec<_> = storage.collect();
+        rows.push(self.accounts.rows());
+        rows
     }
 
     /// Note that the rows were written, and keep at most `limit` nodes in memory: storage tries that
     /// rested longest go first.
     pub fn saved(&mut self, limit: usize) {
-        self.storage.values_mut().for_each(|used| used.trie.saved());
+        for owner in self.unsaved.drain() {
+            if let Some(used) = self.storage.get_mut(&owner) {
+                used.trie.saved();
+            }
+        }
         self.accounts.saved();
-        if self.held() > limit {
+        if self.accounts.held() + self.held > limit {
             self.shrink(limit / 2);
         }
     }
 
     fn shrink(&mut self, limit: usize) {
-        let mut ages: Vec<_> = self
-            .storage
-            .iter()
-            .map(|(owner, used)| (used.at, *owner))
-            .collect();
+        let mut ages: Vec<_> = self.storage.iter().map(|(owner, used)| (used.at, *owner)).collect();
         ages.sort_unstable();
-        let mut held = self.held();
         for (_, owner) in ages {
-            if held <= limit {
+            if self.accounts.held() + self.held <= limit {
                 return;
             }
-            held -= self
-                .storage
-                .remove(&owner)
-                .map_or(0, |used| used.trie.held());
+            self.held -= self.storage.remove(&owner).map_or(0, |used| used.trie.held());
         }
-        if held > limit {
+        if self.accounts.held() > limit {
             self.accounts.unload();
         }
-    }
-
-    /// Nodes in memory, at most.
-    pub fn held(&self) -> usize {
-        self.accounts.held()
-            + self
-                .storage
-                .values()
-                .map(|used| used.trie.held())
-                .sum::<usize>()
     }
 }
 
 fn decode(leaf: Option<&[u8]>) -> Result<Option<TrieAccount>, TrieError> {
-    leaf.map(|mut leaf| TrieAccount::decode(&mut leaf).map_err(TrieError::from))
-        .transpose()
+    leaf.map(|mut leaf| TrieAccount::decode(&mut leaf).map_err(TrieError::from)).transpose()
 }

@@ -63,9 +63,7 @@ impl<S: NodeStore> Walk<'_, S> {
                     true
                 }
             }
-            Kind::Branch(children) => {
-                self.set(child_of(children, key, depth), depth + 1, key, value)?
-            }
+            Kind::Branch(children) => self.set(child_of(children, key, depth), depth + 1, key, value)?,
         };
         if changed {
             place.touch();
@@ -107,10 +105,7 @@ impl<S: NodeStore> Walk<'_, S> {
             child
         } else {
             *self.held += 1;
-            Child::made(Kind::Extension {
-                key: key.slice(common + 1..),
-                child: Box::new(child),
-            })
+            Child::made(Kind::Extension { key: key.slice(common + 1..), child: Box::new(child) })
         };
         node.kind = self.branch_below(key.slice(..common), children);
     }
@@ -150,9 +145,7 @@ impl<S: NodeStore> Walk<'_, S> {
                 if !self.remove(child, depth + 1, key)? {
                     return Ok(false);
                 }
-                if let Some((index, only)) =
-                    child.is_empty().then(|| only_child(children)).flatten()
-                {
+                if let Some((index, only)) = child.is_empty().then(|| only_child(children)).flatten() {
                     let step = Nibbles::from_nibbles_unchecked([index]);
                     node.kind = self.join(step, only, key.slice(..depth).join(&step))?;
                 }
@@ -163,31 +156,15 @@ impl<S: NodeStore> Walk<'_, S> {
     }
 
     /// The node of `prefix` followed by `child`, which stands at `path`.
-    fn join(
-        &mut self,
-        prefix: Nibbles,
-        mut child: Child,
-        path: Nibbles,
-    ) -> Result<Kind, TrieError> {
+    fn join(&mut self, prefix: Nibbles, mut child: Child, path: Nibbles) -> Result<Kind, TrieError> {
         let node = self.load(&mut child, || path)?;
         let kind = match &mut node.kind {
             // A branch keeps its path, hence its row.
-            Kind::Branch(_) => {
-                return Ok(Kind::Extension {
-                    key: prefix,
-                    child: Box::new(child),
-                })
-            }
-            Kind::Leaf { key, value } => Kind::Leaf {
-                key: prefix.join(key),
-                value: std::mem::take(value),
-            },
+            Kind::Branch(_) => return Ok(Kind::Extension { key: prefix, child: Box::new(child) }),
+            Kind::Leaf { key, value } => Kind::Leaf { key: prefix.join(key), value: std::mem::take(value) },
             Kind::Extension { key, child } => {
                 let below = std::mem::replace(&mut **child, Child::empty());
-                Kind::Extension {
-                    key: prefix.join(key),
-                    child: Box::new(below),
-                }
+                Kind::Extension { key: prefix.join(key), child: Box::new(below) }
             }
         };
         if node.stored {
@@ -216,22 +193,13 @@ impl<S: NodeStore> Walk<'_, S> {
         let Some(hash) = reference.as_hash() else {
             return Ok(Node::decode(reference, false)?);
         };
-        let sought = || {
-            Box::new(Sought {
-                owner: self.owner.copied(),
-                path: path(),
-                hash,
-            })
-        };
+        let sought = || Box::new(Sought { owner: self.owner.copied(), path: path(), hash });
         let Some(encoded) = self.store.node(self.owner, &path())? else {
             return Err(TrieError::Missing(sought()));
         };
         let found = keccak256(encoded);
         if found != hash {
-            return Err(TrieError::WrongNode {
-                sought: sought(),
-                found,
-            });
+            return Err(TrieError::WrongNode { sought: sought(), found });
         }
         Ok(Node::decode(encoded, true)?)
     }
@@ -247,10 +215,7 @@ impl<S: NodeStore> Walk<'_, S> {
             return branch;
         }
         *self.held += 1;
-        Kind::Extension {
-            key: prefix,
-            child: Box::new(Child::made(branch)),
-        }
+        Kind::Extension { key: prefix, child: Box::new(Child::made(branch)) }
     }
 }
 
@@ -264,9 +229,7 @@ fn child_of<'c>(children: &'c mut Children, key: &Nibbles, depth: usize) -> &'c 
 
 /// The child and its nibble when there is exactly one, taken out.
 fn only_child(children: &mut Children) -> Option<(u8, Child)> {
-    let mut present = (0u8..)
-        .zip(children.iter_mut())
-        .filter(|(_, child)| !child.is_empty());
+    let mut present = (0u8..).zip(children.iter_mut()).filter(|(_, child)| !child.is_empty());
     let (index, only) = present.next()?;
     if present.next().is_some() {
         return None;

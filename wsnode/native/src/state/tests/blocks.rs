@@ -13,10 +13,7 @@ fn every_block_reads_as_it_was_after_commits_rollbacks_and_reopening() {
             chain.advance();
             if chain.numbers.below(5) == 0 {
                 let (bundle, after) = chain.execute(true);
-                assert_eq!(
-                    chain.store.apply(chain.number() + 1, &bundle).unwrap(),
-                    root_of(&after)
-                );
+                assert_eq!(chain.store.apply(chain.number() + 1, &bundle).unwrap(), root_of(&after));
                 chain.store.rollback().unwrap();
             }
             chain.check_latest();
@@ -37,21 +34,11 @@ fn every_block_reads_as_it_was_after_commits_rollbacks_and_reopening() {
 fn reopened(mut chain: Chain, folder: &Folder) -> Chain {
     chain.store.commit(false).unwrap();
     let head = chain.store.head();
-    let Chain {
-        store,
-        model,
-        numbers,
-        fork,
-    } = chain;
+    let Chain { store, model, numbers, fork } = chain;
     drop(store);
     let store = StateStore::open_sized(&folder.0, true, 1 << 30).unwrap();
     assert_eq!(store.head(), head);
-    Chain {
-        store,
-        model,
-        numbers,
-        fork,
-    }
+    Chain { store, model, numbers, fork }
 }
 
 #[test]
@@ -63,18 +50,12 @@ fn an_unwound_chain_goes_on_as_another_fork() {
             for _ in 0..1 + chain.numbers.below(25) {
                 chain.advance();
             }
-            assert!(matches!(
-                chain.store.unwind(0),
-                Err(StateError::Uncommitted { .. })
-            ));
+            assert!(matches!(chain.store.unwind(0), Err(StateError::Uncommitted { .. })));
             chain.store.commit(false).unwrap();
             let number = chain.numbers.below(chain.number() + 1);
             let head = chain.store.unwind(number).unwrap();
             chain.model.truncate(number as usize + 1);
-            assert_eq!(
-                (head.number, head.state_root),
-                (number, root_of(chain.head()))
-            );
+            assert_eq!((head.number, head.state_root), (number, root_of(chain.head())));
             assert_eq!(chain.store.committed_head().unwrap(), head);
             chain.fork = fork;
             chain.check_latest();
@@ -109,9 +90,7 @@ fn rows(store: &StateStore) -> Vec<u64> {
         tables.account_nodes,
         tables.storage_nodes,
     ];
-    all.iter()
-        .map(|table| table.len(&snapshot.txn).unwrap())
-        .collect()
+    all.iter().map(|table| table.len(&snapshot.txn).unwrap()).collect()
 }
 
 #[test]
@@ -154,30 +133,13 @@ fn check_proof(store: &StateStore, model: &Accounts, address: Address, number: u
     let known = model.get(&address);
     assert_eq!(proof.account.is_some(), known.is_some());
     let leaf = proof.account.as_ref().map(alloy_rlp::encode);
-    verify_proof(
-        root_of(model),
-        Nibbles::unpack(keccak256(address)),
-        leaf,
-        &proof.nodes,
-    )
-    .unwrap();
-    let storage_root = proof
-        .account
-        .map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+    verify_proof(root_of(model), Nibbles::unpack(keccak256(address)), leaf, &proof.nodes).unwrap();
+    let storage_root = proof.account.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
     assert_eq!(proof.storage_root, storage_root);
     for slot in proof.slots {
-        let expected = known
-            .and_then(|known| known.1.get(&slot.slot.into()))
-            .copied()
-            .unwrap_or_default();
+        let expected = known.and_then(|known| known.1.get(&slot.slot.into())).copied().unwrap_or_default();
         assert_eq!(slot.value, expected);
         let leaf = (!expected.is_zero()).then(|| alloy_rlp::encode(expected));
-        verify_proof(
-            storage_root,
-            Nibbles::unpack(keccak256(slot.slot)),
-            leaf,
-            &slot.nodes,
-        )
-        .unwrap();
+        verify_proof(storage_root, Nibbles::unpack(keccak256(slot.slot)), leaf, &slot.nodes).unwrap();
     }
 }

@@ -17,9 +17,32 @@ fn a_full_map_grows() {
 }
 
 #[test]
+fn a_map_grows_beside_readers_of_its_process() {
+    let folder = Folder::new();
+    let mut chain = Chain::with_map(&folder.0, 7, 128 << 10);
+    let (reader, done) = (chain.store.reader(), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while done.load(Ordering::Relaxed) == 0 {
+                    let view = reader.at(reader.committed_head().unwrap().number).unwrap();
+                    assert!(view.account(Address::repeat_byte(9)).unwrap().is_some());
+                }
+            });
+        }
+        for _ in 0..150 {
+            chain.advance();
+            chain.store.commit(false).unwrap();
+        }
+        done.store(1, Ordering::Relaxed);
+    });
+    chain.check_history();
+}
+
+#[test]
 fn an_unknown_schema_version_is_refused() {
     let folder = Folder::new();
-    let mut chain = Chain::new(&folder.0, 2);
+    let chain = Chain::new(&folder.0, 2);
     let newer = |txn: &mut heed::RwTxn<'_>, tables: &tables::Tables| {
         Ok(tables.meta.put(txn, b"schema", &77u32.to_be_bytes())?)
     };
@@ -37,13 +60,7 @@ fn a_store_keeps_its_genesis() {
     let mut chain = Chain::new(&folder.0, 3);
     let nobody: [(Address, GenesisAccount); 0] = [];
     assert_eq!(chain.store.genesis_hash().unwrap(), Some(hash(0, 0)));
-    assert_eq!(
-        chain
-            .store
-            .init_genesis(hash(0, 0), nobody.clone())
-            .unwrap(),
-        root_of(chain.head())
-    );
+    assert_eq!(chain.store.init_genesis(hash(0, 0), nobody.clone()).unwrap(), root_of(chain.head()));
     let refused = chain.store.init_genesis(hash(9, 9), nobody).unwrap_err();
     assert!(matches!(refused, StateError::OtherGenesis { .. }));
 }
@@ -53,17 +70,10 @@ fn an_empty_genesis_and_an_empty_block_have_the_empty_root() {
     let folder = Folder::new();
     let mut store = StateStore::open(&folder.0, true).unwrap();
     let nobody: [(Address, GenesisAccount); 0] = [];
-    assert_eq!(
-        store.init_genesis(hash(0, 0), nobody).unwrap(),
-        alloy_trie::EMPTY_ROOT_HASH
-    );
+    assert_eq!(store.init_genesis(hash(0, 0), nobody).unwrap(), alloy_trie::EMPTY_ROOT_HASH);
     let state_root = store.apply(1, &BundleState::default()).unwrap();
     assert_eq!(state_root, alloy_trie::EMPTY_ROOT_HASH);
-    store.seal(Head {
-        number: 1,
-        hash: hash(0, 1),
-        state_root,
-    });
+    store.seal(Head { number: 1, hash: hash(0, 1), state_root });
     store.commit(true).unwrap();
     assert_eq!(store.unwind(0).unwrap().number, 0);
 }
@@ -74,25 +84,12 @@ fn blocks_beyond_the_committed_head_have_no_history() {
     let mut chain = Chain::new(&folder.0, 4);
     chain.advance();
     let refused = chain.store.at(1).unwrap_err();
-    assert!(matches!(
-        refused,
-        StateError::NoHistory {
-            requested: 1,
-            earliest: 0,
-            latest: 0
-        }
-    ));
+    assert!(matches!(refused, StateError::NoHistory { requested: 1, earliest: 0, latest: 0 }));
     let refused = chain.store.apply(3, &BundleState::default()).unwrap_err();
     assert!(matches!(refused, StateError::NotNext { head: 1, found: 3 }));
     chain.store.commit(false).unwrap();
-    assert!(matches!(
-        chain.store.unwind(2),
-        Err(StateError::NoHistory { .. })
-    ));
-    assert!(matches!(
-        chain.store.proof(address(0), &[], 2),
-        Err(StateError::NoHistory { .. })
-    ));
+    assert!(matches!(chain.store.unwind(2), Err(StateError::NoHistory { .. })));
+    assert!(matches!(chain.store.proof(address(0), &[], 2), Err(StateError::NoHistory { .. })));
 }
 
 #[test]
@@ -105,21 +102,11 @@ fn a_reader_needs_a_store_and_reads_what_is_committed() {
     }
     chain.store.commit(false).unwrap();
     chain.advance();
-    let Chain {
-        store,
-        mut model,
-        numbers,
-        fork,
-    } = chain;
+    let Chain { store, mut model, numbers, fork } = chain;
     drop(store);
     model.pop();
     let store = StateStore::open(&folder.0, false).unwrap();
-    let chain = Chain {
-        store,
-        model,
-        numbers,
-        fork,
-    };
+    let chain = Chain { store, model, numbers, fork };
     assert_eq!(chain.store.head().number, 20);
     chain.check_latest();
     chain.check_history();
@@ -137,15 +124,8 @@ fn code_is_read_by_its_hash_before_and_after_the_commit() {
             chain.store.commit(false).unwrap();
         }
         let view = chain.store.latest();
-        for (account, _) in chain
-            .head()
-            .values()
-            .filter(|known| known.0.code_hash != KECCAK_EMPTY)
-        {
-            assert_eq!(
-                view.code(account.code_hash).unwrap().hash_slow(),
-                account.code_hash
-            );
+        for (account, _) in chain.head().values().filter(|known| known.0.code_hash != KECCAK_EMPTY) {
+            assert_eq!(view.code(account.code_hash).unwrap().hash_slow(), account.code_hash);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod keeping;
+mod processes;
 mod timing;
 
 use super::*;
@@ -56,21 +57,9 @@ impl Chain {
     fn with_map(path: &Path, seed: u64, map_size: usize) -> Self {
         let mut store = StateStore::open_sized(path, true, map_size).unwrap();
         let slots = Slots::from([(U256::from(1), U256::from(2)), (U256::from(3), U256::MAX)]);
-        let contract = Account {
-            nonce: 1,
-            balance: U256::ZERO,
-            code_hash: keccak256([1, 2, 3]),
-        };
-        let plain = Account {
-            nonce: 0,
-            balance: U256::MAX,
-            code_hash: KECCAK_EMPTY,
-        };
-        let empty = Account {
-            nonce: 0,
-            balance: U256::ZERO,
-            code_hash: KECCAK_EMPTY,
-        };
+        let contract = Account { nonce: 1, balance: U256::ZERO, code_hash: keccak256([1, 2, 3]) };
+        let plain = Account { nonce: 0, balance: U256::MAX, code_hash: KECCAK_EMPTY };
+        let empty = Account { nonce: 0, balance: U256::ZERO, code_hash: KECCAK_EMPTY };
         let model = Accounts::from([
             (address(0), (contract, slots)),
             (address(1), (plain, Slots::new())),
@@ -79,35 +68,16 @@ impl Chain {
         let alloc: Vec<_> = model
             .iter()
             .map(|(address, (account, slots))| {
-                let code = if account.code_hash == KECCAK_EMPTY {
-                    Bytes::new()
-                } else {
-                    Bytes::from([1, 2, 3])
-                };
-                let storage = slots
-                    .iter()
-                    .map(|(slot, value)| ((*slot).into(), (*value).into()))
-                    .collect();
-                (
-                    *address,
-                    GenesisAccount {
-                        nonce: account.nonce,
-                        balance: account.balance,
-                        code,
-                        storage,
-                    },
-                )
+                let code =
+                    if account.code_hash == KECCAK_EMPTY { Bytes::new() } else { Bytes::from([1, 2, 3]) };
+                let storage = slots.iter().map(|(slot, value)| ((*slot).into(), (*value).into())).collect();
+                (*address, GenesisAccount { nonce: account.nonce, balance: account.balance, code, storage })
             })
             .collect();
         assert!(store.is_empty());
         let root = store.init_genesis(hash(0, 0), alloc).unwrap();
         assert_eq!(root, root_of(&model));
-        Self {
-            store,
-            model: vec![model],
-            numbers: Numbers(seed),
-            fork: 0,
-        }
+        Self { store, model: vec![model], numbers: Numbers(seed), fork: 0 }
     }
 
     fn head(&self) -> &Accounts {
@@ -121,24 +91,15 @@ impl Chain {
     /// Random transactions as one bundle, and the state after them; now and then the root in between.
     fn execute(&mut self, between: bool) -> (BundleState, Accounts) {
         let mut after = self.head().clone();
-        let transactions: Vec<u64> = (0..1 + self.numbers.below(6))
-            .map(|_| self.numbers.next())
-            .collect();
+        let transactions: Vec<u64> = (0..1 + self.numbers.below(6)).map(|_| self.numbers.next()).collect();
         let count = if between { transactions.len() } else { 1 };
         let mut bundle = BundleState::default();
         // Each root in between needs the bundle so far, which needs the store's view dropped: begin again.
         for known in 0..count {
-            let known = if between {
-                known + 1
-            } else {
-                transactions.len()
-            };
+            let known = if between { known + 1 } else { transactions.len() };
             after = self.head().clone();
             let database = WrapDatabaseRef(self.store.latest());
-            let mut evm = StateBuilder::new()
-                .with_database(database)
-                .with_bundle_update()
-                .build();
+            let mut evm = StateBuilder::new().with_database(database).with_bundle_update().build();
             for seed in &transactions[..known] {
                 transact(&mut evm, &mut after, &mut Numbers(*seed));
                 evm.merge_transitions(BundleRetention::PlainState);
@@ -146,10 +107,7 @@ impl Chain {
             bundle = evm.take_bundle();
             drop(evm);
             if between {
-                assert_eq!(
-                    self.store.intermediate_root(&bundle).unwrap(),
-                    root_of(&after)
-                );
+                assert_eq!(self.store.intermediate_root(&bundle).unwrap(), root_of(&after));
             }
         }
         (bundle, after)
@@ -160,17 +118,10 @@ impl Chain {
         let between = self.numbers.below(3) == 0;
         let (bundle, after) = self.execute(between);
         let number = self.number() + 1;
-        assert_eq!(
-            self.store.root_without_applying(&bundle).unwrap(),
-            root_of(&after)
-        );
+        assert_eq!(self.store.root_without_applying(&bundle).unwrap(), root_of(&after));
         let state_root = self.store.apply(number, &bundle).unwrap();
         assert_eq!(state_root, root_of(&after), "block {number}");
-        self.store.seal(Head {
-            number,
-            hash: hash(self.fork, number),
-            state_root,
-        });
+        self.store.seal(Head { number, hash: hash(self.fork, number), state_root });
         self.model.push(after);
     }
 
@@ -205,10 +156,7 @@ fn check(
         assert_eq!(account(address), expected.map(|expected| expected.0));
         for slot in (0..20).map(U256::from) {
             let expected = expected.and_then(|expected| expected.1.get(&slot));
-            assert_eq!(
-                storage(address, slot),
-                expected.copied().unwrap_or_default()
-            );
+            assert_eq!(storage(address, slot), expected.copied().unwrap_or_default());
         }
     }
 }
@@ -223,19 +171,9 @@ fn hash(fork: u64, number: u64) -> B256 {
 
 fn root_of(model: &Accounts) -> B256 {
     alloy_trie::root::state_root_unhashed(model.iter().map(|(address, (account, slots))| {
-        let slots = slots
-            .iter()
-            .map(|(slot, value)| (B256::from(*slot), *value));
+        let slots = slots.iter().map(|(slot, value)| (B256::from(*slot), *value));
         let storage_root = alloy_trie::root::storage_root_unhashed(slots);
-        (
-            *address,
-            TrieAccount::new(
-                account.nonce,
-                account.balance,
-                storage_root,
-                account.code_hash,
-            ),
-        )
+        (*address, TrieAccount::new(account.nonce, account.balance, storage_root, account.code_hash))
     }))
 }
 
@@ -243,10 +181,7 @@ fn root_of(model: &Accounts) -> B256 {
 fn transact(evm: &mut Evm<'_>, model: &mut Accounts, numbers: &mut Numbers) {
     let address = address(numbers.below(40));
     let info = evm.basic(address).unwrap();
-    assert_eq!(
-        info.as_ref().map(Account::from),
-        model.get(&address).map(|known| known.0)
-    );
+    assert_eq!(info.as_ref().map(Account::from), model.get(&address).map(|known| known.0));
     let mut account = EvmAccount::new_not_existing(TransactionId::ZERO);
     let exists = info.is_some();
     if let Some(info) = info {
@@ -259,10 +194,7 @@ fn transact(evm: &mut Evm<'_>, model: &mut Accounts, numbers: &mut Numbers) {
             model.remove(&address);
         }
         (true, 2) if account.info.code_hash == KECCAK_EMPTY => {
-            account.info = AccountInfo {
-                code: None,
-                ..AccountInfo::default()
-            };
+            account.info = AccountInfo { code: None, ..AccountInfo::default() };
             model.remove(&address);
         }
         (false, 0..6) => create(&mut account, model, address, numbers),
@@ -276,12 +208,7 @@ fn create(account: &mut EvmAccount, model: &mut Accounts, address: Address, numb
     let code = Bytecode::new_raw(Bytes::from(vec![0x60, numbers.below(4) as u8]));
     account.info = AccountInfo::new(U256::from(numbers.below(5)), 1, code.hash_slow(), code);
     model.insert(address, (Account::from(&account.info), Slots::new()));
-    write_slots(
-        account,
-        &mut model.get_mut(&address).unwrap().1,
-        |_| U256::ZERO,
-        numbers,
-    );
+    write_slots(account, &mut model.get_mut(&address).unwrap().1, |_| U256::ZERO, numbers);
 }
 
 fn change(
@@ -293,17 +220,10 @@ fn change(
 ) {
     account.info.nonce += 1;
     account.info.balance = U256::from(numbers.next()) << numbers.below(190);
-    let known = model
-        .entry(address)
-        .or_insert_with(|| (Account::from(&account.info), Slots::new()));
+    let known = model.entry(address).or_insert_with(|| (Account::from(&account.info), Slots::new()));
     known.0 = Account::from(&account.info);
     if account.info.code_hash != KECCAK_EMPTY {
-        write_slots(
-            account,
-            &mut known.1,
-            |slot| evm.storage(address, slot).unwrap(),
-            numbers,
-        );
+        write_slots(account, &mut known.1, |slot| evm.storage(address, slot).unwrap(), numbers);
     }
 }
 
@@ -314,18 +234,10 @@ fn write_slots(
     numbers: &mut Numbers,
 ) {
     for _ in 0..numbers.below(8) {
-        let (slot, value) = (
-            U256::from(numbers.below(20)),
-            U256::from(numbers.below(3)) << numbers.below(250),
-        );
-        let original = account
-            .storage
-            .get(&slot)
-            .map_or_else(|| before(slot), |slot| slot.original_value);
-        account.storage.insert(
-            slot,
-            EvmStorageSlot::new_changed(original, value, TransactionId::ZERO),
-        );
+        let (slot, value) =
+            (U256::from(numbers.below(20)), U256::from(numbers.below(3)) << numbers.below(250));
+        let original = account.storage.get(&slot).map_or_else(|| before(slot), |slot| slot.original_value);
+        account.storage.insert(slot, EvmStorageSlot::new_changed(original, value, TransactionId::ZERO));
         if value.is_zero() {
             known.remove(&slot)
         } else {

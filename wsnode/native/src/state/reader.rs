@@ -1,0 +1,28 @@
+//! Reading what is committed, beside a store that may be busy writing.
+
+use std::sync::Arc;
+
+use super::code::CodeCache;
+use super::environment::Environment;
+use super::tables::Head;
+use super::view::HistoryView;
+use super::StateError;
+
+/// The committed blocks of a store, for any thread.
+#[derive(Debug, Clone)]
+pub struct StateReader {
+    pub(super) environment: Arc<Environment>,
+    pub(super) codes: Arc<CodeCache>,
+}
+
+impl StateReader {
+    /// The state after a committed block.
+    pub fn at(&self, number: u64) -> Result<HistoryView<'_>, StateError> {
+        HistoryView::new(&self.environment, &self.codes, number)
+    }
+
+    /// The head as of now in LMDB, whichever process wrote it.
+    pub fn committed_head(&self) -> Result<Head, StateError> {
+        self.environment.read()?.head()
+    }
+}
