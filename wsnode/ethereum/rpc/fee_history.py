@@ -20,6 +20,8 @@ from wsnode.jsonrpc.registry import Registry
 
 MAX_BLOCKS: Final = 1024
 MAX_PERCENTILES: Final = 100
+KEPT_BLOCKS: Final = 256
+"""Blocks whose tips are remembered: wallets ask again with every block, and 100 tips take 15 kB."""
 
 Tips: TypeAlias = list[tuple[int, int]]
 """Tip and gas used of each transaction of a block, lowest tip first."""
@@ -46,6 +48,7 @@ class FeeHistory:
 
     def __init__(self, pending: PendingBlock) -> None:
         self._pending = pending
+        self._tips: dict[bytes, Tips] = {}
 
     def fee_history(
         self, view: Snapshot, params: FeeHistoryParameters
@@ -60,13 +63,23 @@ class FeeHistory:
         for number in range(newest + 1 - count, newest + 1):
             headers.append(header_fields(self._header(view, number)))
             if params.percentiles:
-                tips = _tips(view, number) if number <= view.head else []
+                tips = self._tips_of(view, headers[-1])
                 rewards.append(_rewards(tips, headers[-1].gas_used, params.percentiles))
                 yield
         history: dict[str, Any] = {"oldestBlock": hex(headers[0].number)}
         if rewards:
             history["reward"] = rewards
         return history | _fees(view, headers)
+
+    def _tips_of(self, view: Snapshot, header: Header) -> Tips:
+        if header.number > view.head:
+            return []
+        tips = self._tips.get(header.hash)
+        if tips is None:
+            tips = self._tips[header.hash] = _tips(view, header.number)
+            if len(self._tips) > KEPT_BLOCKS:
+                del self._tips[next(iter(self._tips))]
+        return tips
 
     def _header(self, view: Snapshot, number: int) -> bytes:
         return view.header(number) or self._pending.after(view).header
