@@ -1,0 +1,103 @@
+"""Every `starknet_` reply against the shape that starknet-specs gives it."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.starknet.conftest import Call, caller_of
+from tests.vector_files import require_vectors
+from wsnode.starknet.chain import Chain
+from wsnode.starknet.rpc.methods import build_registry
+from wsnode.sync.starknet_folder import import_folder
+
+jsonschema = pytest.importorskip("jsonschema", reason="replies are validated with jsonschema")
+SCHEMAS = json.loads(Path(__file__).with_name("reply_schemas.json").read_text())
+ADDRESS = "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6"
+CLASS = "0x10455c752b86932ce552f2b0fe81a880746649b9aee7e0d842bf3f52378f9f8"
+
+REQUESTS: dict[str, list[list[Any]]] = {
+    "starknet_getStateUpdate": [
+        *([{"block_number": number}] for number in range(10)),
+        ["latest"],
+        ["pending"],
+        ["pre_confirmed"],
+        ["latest", [ADDRESS]],
+    ],
+    "starknet_getClassAt": [["latest", ADDRESS], ["pending", ADDRESS]],
+    "starknet_getClass": [["latest", CLASS]],
+    "starknet_getClassHashAt": [["latest", ADDRESS], [{"block_number": 0}, ADDRESS]],
+    "starknet_getStorageAt": [
+        [ADDRESS, "0x5", "latest"],
+        [ADDRESS, "0x6", "pending"],
+        [ADDRESS, "0x5", "latest", ["INCLUDE_LAST_UPDATE_BLOCK"]],
+    ],
+    "starknet_getNonce": [["latest", ADDRESS]],
+    "starknet_blockNumber": [[]],
+    "starknet_blockHashAndNumber": [[]],
+    "starknet_chainId": [[]],
+    "starknet_specVersion": [[]],
+    "starknet_syncing": [[]],
+}
+
+
+def validate(method: str, result: Any) -> None:
+    schema = {"$defs": SCHEMAS["$defs"], "allOf": [SCHEMAS["results"][method]]}
+    jsonschema.Draft202012Validator(schema).validate(result)
+
+
+def cases() -> Iterator[tuple[str, list[Any]]]:
+    for method, requests in REQUESTS.items():
+        for params in requests:
+            yield method, params
+
+
+def test_every_method_has_a_schema_and_a_request() -> None:
+    methods = {name for name in build_registry().methods if name.startswith("starknet_")}
+    assert methods == set(SCHEMAS["results"]) == set(REQUESTS)
+
+
+@pytest.mark.parametrize(("method", "params"), list(cases()), ids=lambda value: str(value)[:60])
+def test_a_reply_has_the_specified_shape(call: Call, classes: Path, method: str, params: list[Any]) -> None:
+    validate(method, call(method, params))
+
+
+@pytest.mark.parametrize(
+    ("source", "first"),
+    [("single/mainnet_550000.json.gz", 550000), ("single/mainnet_2800.json.gz", 2800), ("rpc", 3100000)],
+)
+async def test_later_blocks_have_the_specified_shape(fresh: Chain, source: str, first: int) -> None:
+    classes = require_vectors("starknet/rpc" if first == 550000 else "starknet/classes")
+    await import_folder(fresh, require_vectors(f"starknet/{source}"), classes, first_block=first)
+    call = caller_of(fresh)
+    update = call("starknet_getStateUpdate", ["latest"])
+    validate("starknet_getStateUpdate", update)
+    diff = update["state_diff"]
+    contracts = [(item["address"], item["class_hash"]) for item in diff["deployed_contracts"]]
+    contracts += [(item["contract_address"], item["class_hash"]) for item in diff["replaced_classes"]]
+    for address, _ in {class_hash: (address, class_hash) for address, class_hash in contracts}.values():
+        validate("starknet_getClassAt", call("starknet_getClassAt", ["latest", address]))
+    for nonce in diff["nonces"][:3]:
+        validate("starknet_getNonce", call("starknet_getNonce", ["latest", nonce["contract_address"]]))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda reply: reply.pop("new_root"),
+        lambda reply: reply.update(block_hash="0x01"),
+        lambda reply: reply["state_diff"].pop("nonces"),
+        lambda reply: reply["state_diff"].update(migrated_compiled_classes=[]),
+        lambda reply: reply["state_diff"].update(replaced_classes=[{"address": "0x1", "class_hash": "0x2"}]),
+        lambda reply: reply["state_diff"].update(
+            storage_diffs=[{"address": "0x1", "key": "0x2", "value": "0x3"}]
+        ),
+    ],
+)
+def test_the_schema_refuses_what_clients_stumbled_over(call: Call, spoil: Callable[[Any], object]) -> None:
+    reply = call("starknet_getStateUpdate", [{"block_number": 0}])
+    spoil(reply)
+    with pytest.raises(jsonschema.ValidationError):
+        validate("starknet_getStateUpdate", reply)
