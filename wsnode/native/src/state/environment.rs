@@ -1,6 +1,6 @@
 //! The LMDB environment: opening, read snapshots, write transactions and the growth of the map.
 
-use super::tables::Tables;
+use super::tables::{Head, Tables};
 use super::StateError;
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
 use std::path::Path;
@@ -31,12 +31,16 @@ struct Readers {
     snapshots: usize,
     /// No snapshot may begin.
     resizing: bool,
+    /// The head that the latest snapshot found, and the transaction that committed it.
+    head: Option<(usize, Head)>,
 }
 
 /// One read transaction: the store as of one commit.
 pub(super) struct Snapshot<'e> {
     pub(super) txn: RoTxn<'e, WithoutTls>,
     pub(super) tables: &'e Tables,
+    /// The committed head; the default one before the genesis state is written.
+    pub(super) head: Head,
     // Declared, hence dropped, after `txn`.
     _active: Active<'e>,
 }
@@ -87,8 +91,13 @@ impl Environment {
             }
             begun => begun?,
         };
+        let head = match readers.head.filter(|(id, _)| *id == txn.id()) {
+            Some((_, head)) => head,
+            None => self.tables.head(&txn)?.unwrap_or_default(),
+        };
+        readers.head = Some((txn.id(), head));
         readers.snapshots += 1;
-        Ok(Snapshot { txn, tables: &self.tables, _active: Active(self) })
+        Ok(Snapshot { txn, tables: &self.tables, head, _active: Active(self) })
     }
 
     /// Wait until no snapshot of this process is left, and resize the map.

@@ -53,11 +53,6 @@ impl Snapshot<'_> {
         row.map(Bytes::copy_from_slice).ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
     }
 
-    /// The committed head; the default one before the genesis state is written.
-    pub(super) fn head(&self) -> Result<Head, StateError> {
-        Ok(self.tables.head(&self.txn)?.unwrap_or_default())
-    }
-
     /// A block's hash and state root.
     pub(super) fn block(&self, number: u64) -> Result<Option<Head>, StateError> {
         self.tables.block(&self.txn, number)

@@ -35,7 +35,7 @@ impl StateReader {
     /// all that changed since is taken back in memory.
     pub fn proof(&self, address: Address, slots: &[B256], number: u64) -> Result<AccountProof, StateError> {
         let snapshot = self.environment.read()?;
-        let head = snapshot.head()?;
+        let head = snapshot.head;
         let missing = StateError::NoHistory { requested: number, earliest: 0, latest: head.number };
         let block = snapshot.block(number)?.filter(|_| number <= head.number).ok_or(missing)?;
         let old = snapshot.values_at(number)?;

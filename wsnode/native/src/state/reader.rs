@@ -23,6 +23,6 @@ impl StateReader {
 
     /// The head as of now in LMDB, whichever process wrote it.
     pub fn committed_head(&self) -> Result<Head, StateError> {
-        self.environment.read()?.head()
+        Ok(self.environment.read()?.head)
     }
 }

@@ -77,7 +77,7 @@ impl StateStore {
 
     pub(super) fn open_sized(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
         let environment = Environment::open(path, writer, map_size)?;
-        let head = environment.read()?.head()?;
+        let head = environment.read()?.head;
         Ok(Self {
             environment: Arc::new(environment),
             writer,
@@ -110,7 +110,7 @@ impl StateStore {
 
     /// The head as of now in LMDB, whichever process wrote it.
     pub fn committed_head(&self) -> Result<Head, StateError> {
-        self.environment.read()?.head()
+        Ok(self.environment.read()?.head)
     }
 
     /// The state at the head, sealed blocks included.
@@ -178,7 +178,7 @@ impl StateStore {
         let delta = Delta::of(changes, &self.latest())?;
         let snapshot = self.environment.read()?;
         // Fresh tries, since those of the store may not change; the tip of a chain has nothing sealed.
-        let mut working = Working::at(&snapshot.head()?).into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut working = Working::at(&snapshot.head).into_inner().unwrap_or_else(PoisonError::into_inner);
         for sealed in &self.sealed {
             working.apply(&snapshot, &sealed.delta)?;
         }

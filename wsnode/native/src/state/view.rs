@@ -91,7 +91,7 @@ impl<'s> HistoryView<'s> {
         number: u64,
     ) -> Result<Self, StateError> {
         let snapshot = environment.read()?;
-        let latest = snapshot.head()?.number;
+        let latest = snapshot.head.number;
         if number > latest {
             return Err(StateError::NoHistory { requested: number, earliest: 0, latest });
         }
@@ -104,8 +104,8 @@ impl<'s> HistoryView<'s> {
     }
 
     /// The committed head in this view's snapshot.
-    pub fn head(&self) -> Result<Head, StateError> {
-        self.snapshot.head()
+    pub fn head(&self) -> Head {
+        self.snapshot.head
     }
 
     /// The account, if it existed.

@@ -19,7 +19,7 @@ fn a_full_map_grows() {
 #[test]
 fn a_map_grows_beside_readers_of_its_process() {
     let folder = Folder::new();
-    let chain = Chain::with_map(&folder.0, 7, 128 << 10);
+    let mut chain = Chain::with_map(&folder.0, 7, 128 << 10);
     let (reader, done) = (chain.store.reader(), AtomicU32::new(0));
     std::thread::scope(|scope| {
         for _ in 0..2 {
