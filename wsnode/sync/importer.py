@@ -26,9 +26,9 @@ from wsnode.sync.progress import ImportProgress, Step
 from wsnode.sync.rlp_files import RlpFiles
 from wsnode.sync.source import BlockSource, EncodedBlock, Position
 
-COMMIT_BYTES: Final = 1 << 24
+COMMIT_BYTES: Final = 1 << 23
 COMMIT_BLOCKS: Final = 4096
-COMMIT_SECONDS: Final = 5.0
+COMMIT_SECONDS: Final = 2.0
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -67,6 +67,8 @@ class Importer:
         self._appender = Appender(chain)
         self._stored = trio.Event()
         self._stored.set()
+        # Rows can follow only rows; after a failure to write some, the next opening makes the stores agree.
+        self._intact = True
         self._failure: Exception | None = None
         self._last_commit = trio.current_time()
         self._done = Step(number=chain.head.number)
@@ -179,14 +181,16 @@ class Importer:
         self._last_commit = trio.current_time()
 
     async def _store(self, blocks: Sequence[VerifiedBlock]) -> None:
-        # The state of these blocks is committed, so a cancelled import stores them as well.
-        with trio.CancelScope(shield=True):
-            try:
+        self._intact = False
+        try:
+            # The state of these blocks is committed, so a cancelled import stores them as well.
+            with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self._appender.store, blocks)
-            except StoreError as error:
-                self._failure = self._failure or error
-            else:
-                self._publish_added(blocks)
+            self._intact = True
+            self._publish_added(blocks)
+        except StoreError as error:
+            self._failure = self._failure or error
+        finally:
             self._stored.set()
 
     def _publish_added(self, blocks: Sequence[VerifiedBlock]) -> None:
@@ -198,7 +202,9 @@ class Importer:
         """Commit what is verified, and make the head safe and final."""
         await self._stored.wait()
         try:
-            await self._store(await trio.to_thread.run_sync(partial(self._appender.take_pending, sync=False)))
+            if self._intact:
+                pending = partial(self._appender.take_pending, sync=False)
+                await self._store(await trio.to_thread.run_sync(pending))
             await trio.to_thread.run_sync(self._settle)
         except Exception as error:
             self._failure = self._failure or error
