@@ -50,8 +50,12 @@ struct Active<'e>(&'e Environment);
 
 impl Drop for Active<'_> {
     fn drop(&mut self) {
-        self.0.readers().snapshots -= 1;
-        self.0.changed.notify_all();
+        let mut readers = self.0.readers();
+        readers.snapshots -= 1;
+        // To notify is a system call, which nobody waits for but a resize.
+        if readers.resizing {
+            self.0.changed.notify_all();
+        }
     }
 }
 
