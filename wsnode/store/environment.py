@@ -4,6 +4,7 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import disk_usage
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -15,6 +16,7 @@ from wsnode.store.table import Cursor, Table
 # Addresses, not memory or disk: the file grows only with what is written.
 MAP_SIZE: Final = 1 << 38
 MAX_READERS: Final = 1024
+_FULL_DISK: Final = 1 << 20
 
 T = TypeVar("T")
 
@@ -113,7 +115,8 @@ class Environment:
     ) -> None:
         if writer:
             path.mkdir(parents=True, exist_ok=True)
-        with _translating(path):
+        self._path = path
+        with self._translating():
             self._environment = lmdb.Environment(
                 str(path),
                 map_size=map_size,
@@ -147,10 +150,21 @@ class Environment:
         """
         while True:
             try:
-                with _translating(), self._environment.begin(write=True) as transaction:
+                with self._translating(), self._environment.begin(write=True) as transaction:
                     return change(Writer(transaction, self._handles))
             except _MapTooSmallError as small:
                 self._environment.set_mapsize(0 if small.by_another else 2 * self.map_size)
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        try:
+            yield
+        except lmdb.MapFullError as error:
+            raise _MapTooSmallError(by_another=False) from error
+        except lmdb.MapResizedError as error:
+            raise _MapTooSmallError(by_another=True) from error
+        except lmdb.Error as error:
+            raise _translated(error, self._path) from error
 
     @property
     def map_size(self) -> int:
@@ -159,7 +173,7 @@ class Environment:
 
     def sync(self) -> None:
         """Return when all committed changes are on the disk."""
-        with _translating():
+        with self._translating():
             self._environment.sync(True)
 
     def close(self) -> None:
@@ -173,22 +187,11 @@ class _MapTooSmallError(Exception):
         self.by_another = by_another
 
 
-@contextmanager
-def _translating(path: Path | None = None) -> Iterator[None]:
-    try:
-        yield
-    except lmdb.MapFullError as error:
-        raise _MapTooSmallError(by_another=False) from error
-    except lmdb.MapResizedError as error:
-        raise _MapTooSmallError(by_another=True) from error
-    except lmdb.Error as error:
-        raise _translated(error, path) from error
-
-
 def _translated(error: lmdb.Error, path: Path | None = None) -> StoreError:
     text = f"{path}: {error}" if path else str(error)
-    if getattr(error, "code", 0) == errno.ENOSPC or "No space left" in text:
-        return DiskFullError(text)
     if "closed/deleted/dropped" in text:
         return SnapshotLostError(text)
+    # LMDB calls a write that the file system cut short an input/output error.
+    if path is not None and error.code in (errno.ENOSPC, errno.EIO) and disk_usage(path).free < _FULL_DISK:
+        return DiskFullError(f"{path}: no space is left on the disk")
     return StoreError(text)
