@@ -95,9 +95,7 @@ class Framing:
 
     def receive_eof(self) -> None:
         """Take note that the client sends nothing more."""
-        rest, self._partial = bytes(self._partial or b""), None
-        if rest:
-            self._feed(rest, [])
+        self._hand_over()
         protocol = self._library()
         protocol.receive_eof()
         self._collect(protocol, [])
@@ -105,9 +103,18 @@ class Framing:
     def close(self, code: int, reason: str = "") -> None:
         """Begin to close, if that has not begun."""
         if not self.closed:
+            self._hand_over()
             protocol = self._library()
             protocol.send_close(code, reason)
             self._collect(protocol, [])
+
+    def _hand_over(self) -> None:
+        """Let the library begin the frame whose beginning is kept."""
+        rest, self._partial = bytes(self._partial or b""), None
+        if rest:
+            self._owed = 1
+            self._feed(rest, [])
+            self._owed = 0
 
     def _scan(self, data: bytes, messages: list[bytes]) -> None:
         position, end, limit = 0, len(data), self._limit

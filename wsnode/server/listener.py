@@ -2,11 +2,8 @@
 
 import errno
 import logging
-import os
 import socket
-import stat
 from collections.abc import Sequence
-from pathlib import Path
 
 import trio
 
@@ -18,10 +15,10 @@ from wsnode.server.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.http import HttpConnection, Page, Service
 from wsnode.server.limits import Limits
 from wsnode.server.network import Directory, KeyRing, Network, RefusedError
+from wsnode.server.sockets import open_tcp as open_tcp
 from wsnode.server.transport import SocketTransport, StreamTransport, Transport, linger, send_all
 from wsnode.server.websocket import WebSocketConnection
 
-BACKLOG = 4096
 ACCEPTS_AT_ONCE = 64
 GOING_AWAY = 1001
 SERVICE_RESTART = 1012
@@ -209,41 +206,3 @@ async def _say(transport: Transport, data: bytes, *, seconds: float, last: bool 
     if last:
         await linger(transport, seconds)
     return True
-
-
-def open_tcp(host: str, port: int) -> list[socket.socket]:
-    """Return listening sockets for every address of `host`; port 0 takes a free one.
-
-    Raises:
-        OSError: An address cannot be listened on.
-    """
-    listeners = []
-    for family, kind, protocol, _name, address in socket.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    ):
-        listener = socket.socket(family, kind, protocol)
-        listeners.append(listener)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
-    return listeners
-
-
-def open_unix(path: Path) -> socket.socket:
-    """Return a listening Unix socket at `path`, in the place of one that nobody listens on.
-
-    Raises:
-        OSError: The path cannot be listened on, or is no socket, or is in use.
-    """
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    if path.exists() and stat.S_ISSOCK(os.stat(path).st_mode) and listener.connect_ex(str(path)) != 0:
-        path.unlink()
-    listener.close()
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(str(path))
-    listener.listen(BACKLOG)
-    listener.setblocking(False)
-    return listener

@@ -1,6 +1,7 @@
 """What is to be sent on one connection, in order, and with pings and pongs ahead of what waits."""
 
 from collections import deque
+from collections.abc import Callable
 
 import trio
 
@@ -61,6 +62,11 @@ class Outbox:
         """Whether anything was sent since somebody last set this to False."""
 
     @property
+    def room(self) -> int:
+        """Return how much more the client may be given before it reads; negative beyond that."""
+        return self._limit - self.waiting_bytes
+
+    @property
     def is_full(self) -> bool:
         """Tell whether the client should read before it is given more."""
         return self.waiting_bytes > self._limit
@@ -101,8 +107,8 @@ class Outbox:
         self.waiting_bytes += len(frame)
         return False
 
-    async def drain(self) -> None:
-        """Send what waits, until nothing does.
+    async def drain(self, on_room: Callable[[], None]) -> None:
+        """Send what waits, until nothing does; `on_room` is called while there is room for more.
 
         Raises:
             trio.BrokenResourceError: The other side is gone.
@@ -113,9 +119,11 @@ class Outbox:
             self._current = current[sent:] if sent < len(current) else None
             self.waiting_bytes -= sent
             self.progressed = True
-            if self._room is not None and not self.is_full:
-                self._room.set()
-                self._room = None
+            if not self.is_full:
+                if self._room is not None:
+                    self._room.set()
+                    self._room = None
+                on_room()
         self._waiting = self._urgent = None
         self.waiting_bytes = 0
 

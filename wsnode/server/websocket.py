@@ -44,6 +44,7 @@ class WebSocketConnection:
         "_limits",
         "_nursery",
         "_outbox",
+        "_owing",
         "_said_goodbye",
         "_session",
         "_transport",
@@ -69,6 +70,8 @@ class WebSocketConnection:
         self._calls: set[trio.CancelScope] = set()
         self._nursery: trio.Nursery | None = None
         self._idle: trio.Event | None = None
+        self._owing = False
+        """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
         self._said_goodbye = False
         self._ended = False
 
@@ -91,10 +94,12 @@ class WebSocketConnection:
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
-        if not (self._framing.heard or self._outbox.progressed):
+        reading = self._owing and self._outbox.progressed
+        if not (self._framing.heard or reading):
             self._end_within(0)
             return
         self._framing.heard = self._outbox.progressed = False
+        self._owing = self._outbox.waiting_bytes > 0
         if not self._framing.closed:
             self._post_urgent(PING)
 
@@ -113,7 +118,9 @@ class WebSocketConnection:
         while True:
             if data:
                 messages = framing.receive(data)
-                if messages or self._backlog:
+                if framing.writes and not framing.closed:
+                    self._post_control()
+                if messages:
                     await self._answer(messages)
                 if framing.writes:
                     self._post_control()
@@ -125,18 +132,23 @@ class WebSocketConnection:
                 return
 
     async def _answer(self, messages: list[bytes]) -> None:
-        backlog = self._backlog
-        if not backlog and not self._outbox.is_full:
-            backlog = self._backlog = self._take_turn(messages)
-            while backlog and not self._outbox.is_full:
-                await trio.lowlevel.checkpoint()
-                backlog = self._backlog = self._take_turn(backlog)
+        if self._backlog or self._outbox.is_full:
+            self._backlog += messages
         else:
-            backlog += messages
-        # Beyond its share nothing is read ahead; only the client can change that, by reading.
-        while sum(map(len, self._backlog)) > self._limits.inbox_bytes:
-            await self._outbox.wait_room()
-            await trio.lowlevel.checkpoint()
+            self._backlog = self._take_turn(messages)
+        while self._backlog:
+            if not self._outbox.is_full:
+                await trio.lowlevel.checkpoint()
+                self._resume()
+            elif sum(map(len, self._backlog)) <= self._limits.inbox_bytes:
+                return
+            else:
+                # Nothing more is read ahead; only the client can change that, by reading.
+                await self._outbox.wait_room()
+
+    def _resume(self) -> None:
+        if self._backlog and not self._outbox.is_full:
+            self._backlog = self._take_turn(self._backlog)
 
     def _take_turn(self, messages: list[bytes]) -> list[bytes]:
         """Answer messages for the time of one turn, and return those that are left."""
@@ -145,6 +157,7 @@ class WebSocketConnection:
         largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
         pieces: list[bytes] = []
         size, count = 0, 0
+        room = min(TURN_BYTES, self._outbox.room)
         deadline = time.perf_counter() + limits.slice_seconds
         session.refusal = too_many_calls() if self._is_full else None
         for text in messages:
@@ -166,7 +179,7 @@ class WebSocketConnection:
                     pieces = []
                 self._post_reply(answer)
             size += length
-            if size > TURN_BYTES or (not count & 7 and time.perf_counter() > deadline):
+            if size > room or (not count & 7 and time.perf_counter() > deadline):
                 break
         session.end_turn()
         if pieces:
@@ -251,9 +264,12 @@ class WebSocketConnection:
 
     async def _drain(self) -> None:
         try:
-            await self._outbox.drain()
+            await self._outbox.drain(self._resume)
         except trio.BrokenResourceError:
             self._end_within(0)
+        while self._backlog and not self._outbox.is_full:
+            await trio.lowlevel.checkpoint()
+            self._resume()
 
     def _start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
         if self._nursery is not None:

@@ -1,0 +1,104 @@
+"""Listening, being full and stopping, on a Unix socket."""
+
+import socket
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.server.conftest import NUMBER, Gate, Peer, View, registry, until
+from wsnode.server.limits import Limits
+from wsnode.server.listener import Server, serve
+from wsnode.server.network import Network
+from wsnode.server.sockets import open_tcp, open_unix
+
+
+def make_server(gate: Gate, limits: Limits | None = None) -> Server:
+    return Server([Network("test", registry(), lambda _caller: View(gate))], limits, keys=None)
+
+
+async def start(nursery: trio.Nursery, server: Server, path: Path) -> None:
+    listener = open_unix(path)
+
+    async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        await serve(server, [listener], task_status=task_status)
+
+    await nursery.start(run)
+
+
+async def test_a_stop_lets_calls_end_says_goodbye_and_takes_nobody_new(tmp_path: Path) -> None:
+    path, gate = tmp_path / "node.sock", Gate()
+    server = make_server(gate)
+    async with trio.open_nursery() as nursery:
+        await start(nursery, server, path)
+        peer = Peer(await trio.open_unix_socket(path))
+        assert (await peer.open()).status_code == 101
+        await peer.call("wait")
+        await peer.call("number", id=2)
+        assert (await peer.reply())["id"] == 2
+        nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True), trio.fail_after(5):
+            await until(lambda: not server.ready)
+            with pytest.raises(OSError, match="refused"):
+                await trio.open_unix_socket(path)
+            gate.opened = 1
+            assert (await peer.reply())["result"] == "passed"
+            assert await peer.close_code() == 1001
+            await peer.stream.aclose()
+    assert server.connections == 0
+    assert gate.closed == 0
+
+
+async def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "node.sock"
+    server = make_server(Gate(), Limits(connections=1))
+    async with trio.open_nursery() as nursery:
+        await start(nursery, server, path)
+        first = Peer(await trio.open_unix_socket(path))
+        await first.open()
+        second = await trio.open_unix_socket(path)
+        assert (await second.receive_some()).startswith(b"HTTP/1.1 503 ")
+        await second.aclose()
+        await first.stream.aclose()
+        await until(lambda: not server.connections)
+        third = Peer(await trio.open_unix_socket(path))
+        assert (await third.open()).status_code == 101
+        nursery.cancel_scope.cancel()
+        await third.stream.aclose()
+
+
+async def test_large_replies_pass_a_real_socket(tmp_path: Path) -> None:
+    async with trio.open_nursery() as nursery:
+        await start(nursery, make_server(Gate()), tmp_path / "node.sock")
+        peer = Peer(await trio.open_unix_socket(tmp_path / "node.sock"))
+        await peer.open()
+        for number in range(30):
+            await peer.call("zeros", 300_000, id=number)
+        await peer.send(NUMBER % 99)
+        replies = [await peer.reply() for _ in range(31)]
+        assert [reply["id"] for reply in replies] == [*range(30), 99]
+        assert all(len(reply["result"]) == 300_000 for reply in replies[:30])
+        await peer.stream.aclose()
+        nursery.cancel_scope.cancel()
+
+
+def test_a_socket_that_nobody_listens_on_is_replaced_and_one_in_use_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "node.sock"
+    open_unix(path).close()
+    second = open_unix(path)
+    with pytest.raises(OSError, match="in use"):
+        open_unix(path)
+    second.close()
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(OSError, match="in use"):
+        open_unix(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_every_address_of_a_host_is_listened_on() -> None:
+    listeners = open_tcp("127.0.0.1", 0)
+    assert [listener.family for listener in listeners] == [socket.AF_INET]
+    assert listeners[0].getsockname()[1] > 0
+    with pytest.raises(OSError, match="in use"):
+        open_tcp("127.0.0.1", listeners[0].getsockname()[1])
+    listeners[0].close()

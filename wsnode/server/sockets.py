@@ -1,0 +1,56 @@
+"""Listening sockets, TCP and Unix."""
+
+import os
+import socket
+import stat
+from pathlib import Path
+from typing import Any
+
+BACKLOG = 4096
+
+
+def open_tcp(host: str, port: int) -> list[socket.socket]:
+    """Return listening sockets for every address of `host`; port 0 takes a free one.
+
+    Raises:
+        OSError: An address cannot be listened on.
+    """
+    listeners: list[socket.socket] = []
+    try:
+        for family, kind, _protocol, _name, address in socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            listener = socket.socket(family, kind)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listeners.append(_listen(listener, address))
+    except OSError:
+        for listener in listeners:
+            listener.close()
+        raise
+    return listeners
+
+
+def open_unix(path: Path) -> socket.socket:
+    """Return a listening Unix socket at `path`, in the place of one that nobody listens on.
+
+    Raises:
+        OSError: The path is in use, or is no socket.
+    """
+    if path.exists() and stat.S_ISSOCK(os.stat(path).st_mode):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            if probe.connect_ex(str(path)) != 0:
+                path.unlink()
+    return _listen(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), str(path))
+
+
+def _listen(listener: socket.socket, address: Any) -> socket.socket:
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    listener.setblocking(False)
+    return listener
