@@ -1,0 +1,89 @@
+"""The real command line in processes of its own, for the tests that must not cheat."""
+
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from websockets.sync.client import connect
+
+COMMAND = (sys.executable, "-m", "wsnode")
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A serving process, and the two addresses that it printed."""
+
+    process: subprocess.Popen[str]
+    socket_url: str
+    http_url: str
+
+    def bare(self, url: str) -> str:
+        """Return `url` with the bare path `/`."""
+        return url.split("/v3/")[0].removesuffix("/ws") + "/"
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Signal the process and return its exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+def run(
+    *arguments: str, stdin: IO[bytes] | None = None, seconds: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """Return a finished command."""
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, stdin=stdin, timeout=seconds, check=False
+    )
+
+
+def import_chain(data: Path, genesis: Path, files: Sequence[Path]) -> subprocess.CompletedProcess[str]:
+    """Return a finished `wsnode import eth`."""
+    return run("import", "eth", "--data", str(data), "--genesis", str(genesis), *map(str, files))
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[Node]:
+    """Start a command that serves, and stop it in the end."""
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = next((line for line in process.stdout if line.startswith("ready ")), "")
+        assert line, "the node ended before it was ready"
+        _ready, socket_url, http_url = line.split()
+        yield Node(process, socket_url, http_url)
+    finally:
+        process.terminate()
+        process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def post(url: str, text: str) -> str:
+    """Return the body of the reply to a POST, whatever its status."""
+    request = urllib.request.Request(url, text.encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            body: bytes = reply.read()
+    except urllib.error.HTTPError as error:
+        body = error.read()
+    return body.decode()
+
+
+@contextmanager
+def conversation(url: str) -> Iterator[Callable[[str], str]]:
+    """Open a WebSocket connection and give a function that sends one message and returns the next one."""
+    with connect(url, max_size=None) as connection:
+
+        def call(text: str) -> str:
+            connection.send(text)
+            reply = connection.recv()
+            assert isinstance(reply, str)
+            return reply
+
+        yield call

@@ -1,0 +1,209 @@
+"""The real command line: exit statuses, the last line of standard output, one line on standard error."""
+
+import gzip
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from tests.node_process import Node, conversation, import_chain, post, run, started
+from tests.vector_files import require_vectors
+
+GENESIS_HEAD = "head 0 0x44fd89d504659cd58f48f4796b77a7e7012cf296a2409afa2f6c3cb99b5b3d99"
+HEAD = "head 54 0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
+
+
+@pytest.fixture(scope="module")
+def vectors() -> Path:
+    return require_vectors("execution-apis")
+
+
+@pytest.fixture(scope="module")
+def chain(vectors: Path) -> Path:
+    return vectors / "chain.rlp"
+
+
+@pytest.fixture(scope="module")
+def genesis(vectors: Path) -> Path:
+    return vectors / "genesis.json"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with started("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path_factory.mktemp("demo"))) as node:
+        yield node
+
+
+def call(url: str, method: str, *params: Any) -> Any:
+    return json.loads(post(url, json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})))
+
+
+def only_line(text: str) -> str:
+    (line,) = text.splitlines()
+    return line
+
+
+def test_a_plain_a_packed_and_a_piped_chain_end_at_the_same_head(
+    vectors: Path, chain: Path, genesis: Path, tmp_path: Path
+) -> None:
+    packed = tmp_path / "chain.rlp.gz"
+    packed.write_bytes(gzip.compress(chain.read_bytes()))
+    for name, path in [("plain", chain), ("packed", packed)]:
+        ended = import_chain(tmp_path / name, genesis, [path])
+        assert (ended.returncode, ended.stdout.splitlines()[-1]) == (0, HEAD)
+    with packed.open("rb") as stdin:
+        arguments = ("import", "eth", "--data", str(tmp_path / "piped"), "--genesis", str(genesis), "-")
+        ended = run(*arguments, stdin=stdin)
+    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (0, HEAD)
+
+
+def test_a_second_import_of_a_file_changes_nothing(chain: Path, genesis: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        ended = import_chain(tmp_path, genesis, [chain])
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, HEAD + "\n", "")
+
+
+def test_a_damaged_block_ends_the_import_and_what_was_valid_stays(
+    chain: Path, genesis: Path, tmp_path: Path
+) -> None:
+    content = bytearray(chain.read_bytes())
+    content[-40] ^= 1
+    damaged = tmp_path / "damaged.rlp"
+    damaged.write_bytes(content)
+    ended = import_chain(tmp_path / "data", genesis, [damaged])
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1].startswith("head 53 0x")
+    assert only_line(ended.stderr).startswith("error: block 54 (0x")
+    again = import_chain(tmp_path / "data", genesis, [chain])
+    assert (again.returncode, again.stdout) == (0, HEAD + "\n")
+
+
+def test_a_truncated_file_is_named_with_the_byte(chain: Path, genesis: Path, tmp_path: Path) -> None:
+    content = chain.read_bytes()
+    short = tmp_path / "short.rlp"
+    short.write_bytes(content[:-7])
+    ended = import_chain(tmp_path / "data", genesis, [short])
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1].startswith("head 53 0x")
+    assert only_line(ended.stderr).startswith(f"error: {short}: byte ")
+
+
+def test_a_file_that_is_no_chain_leaves_the_genesis(genesis: Path, tmp_path: Path) -> None:
+    ended = import_chain(tmp_path / "data", genesis, [genesis])
+    assert (ended.returncode, ended.stdout) == (1, GENESIS_HEAD + "\n")
+    only_line(ended.stderr)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"fooTime": 7}, "fooTime"), ({"amsterdamTime": 0}, "amsterdam"), ({"chainId": "x"}, "chainId")],
+)
+def test_a_genesis_that_is_not_understood_is_refused(
+    change: dict[str, Any], named: str, chain: Path, genesis: Path, tmp_path: Path
+) -> None:
+    content = json.loads(genesis.read_bytes())
+    content["config"] |= change
+    changed = tmp_path / "genesis.json"
+    changed.write_text(json.dumps(content))
+    ended = import_chain(tmp_path / "data", changed, [chain])
+    assert ended.returncode == 1
+    assert named in only_line(ended.stderr)
+
+
+def test_another_genesis_than_the_folders_is_refused(chain: Path, genesis: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert import_chain(data, genesis, [chain]).returncode == 0
+    content = json.loads(genesis.read_bytes()) | {"extraData": "0x00"}
+    other = tmp_path / "genesis.json"
+    other.write_text(json.dumps(content))
+    ended = import_chain(data, other, [chain])
+    assert ended.returncode == 1
+    assert "genesis" in only_line(ended.stderr)
+    assert import_chain(data, genesis, [chain]).stdout == HEAD + "\n"
+
+
+def test_wrong_usage_has_its_own_exit_status(tmp_path: Path) -> None:
+    assert run("import", "eth", "--data", str(tmp_path)).returncode == 2
+    assert run("serve").returncode == 2
+    assert run("no-such-command").returncode == 2
+
+
+def test_a_folder_without_a_chain_is_not_served(tmp_path: Path) -> None:
+    ended = run("serve", "--data", str(tmp_path))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "holds no chain" in only_line(ended.stderr)
+
+
+def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = run("demo", "--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--data", str(tmp_path))
+    assert ended.returncode == 1
+    assert "in use" in only_line(ended.stderr)
+
+
+def test_a_wrong_configuration_names_the_setting(tmp_path: Path) -> None:
+    file = tmp_path / "wsnode.toml"
+    file.write_text('[networks.one]\ndata = "one"\n[limits]\ncalls = "many"\n')
+    ended = run("serve", "--config", str(file))
+    assert ended.returncode == 1
+    assert only_line(ended.stderr) == f"error: {file}: limits.calls: Expected `int`, got `str`"
+
+
+def test_the_demo_answers_over_both_transports(demo: Node) -> None:
+    request = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "eth_blockNumber"})
+    expected = {"jsonrpc": "2.0", "id": 7, "result": "0x28"}
+    assert json.loads(post(demo.http_url, request)) == expected
+    assert json.loads(post(demo.bare(demo.http_url), request)) == expected
+    for url in (demo.socket_url, demo.bare(demo.socket_url)):
+        with conversation(url) as send:
+            assert json.loads(send(request)) == expected
+
+
+def test_the_demo_has_a_token_with_balances_and_a_revert(demo: Node) -> None:
+    token = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
+    holder = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+    balance = call(
+        demo.http_url, "eth_call", {"to": token, "data": "0x70a08231" + holder[2:].rjust(64, "0")}, "latest"
+    )
+    assert int(balance["result"], 16) > 10**18
+    logs = call(demo.http_url, "eth_getLogs", {"address": token, "fromBlock": "0x0", "toBlock": "latest"})
+    assert len(logs["result"]) > 80
+    failed = [
+        receipt
+        for number in range(10, 41, 10)
+        for receipt in call(demo.http_url, "eth_getBlockReceipts", hex(number))["result"]
+        if receipt["status"] == "0x0"
+    ]
+    assert len(failed) == 4
+    transaction = call(demo.http_url, "eth_getTransactionByHash", failed[0]["transactionHash"])["result"]
+    again = {"from": transaction["from"], "to": token, "data": transaction["input"]}
+    error = call(demo.http_url, "eth_call", again, "latest")["error"]
+    assert (error["code"], error["message"]) == (3, "execution reverted: Token: insufficient balance")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, tmp_path: Path) -> None:
+    with (
+        started("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path)) as node,
+        connect(node.socket_url) as connection,
+    ):
+        assert node.stop(number) == 0
+        with pytest.raises(ConnectionClosed) as closed:
+            connection.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1001
+
+
+def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:
+    with started("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path)) as other:
+        hashes = {
+            call(node.http_url, "eth_getBlockByNumber", "latest", False)["result"]["hash"]
+            for node in (demo, other)
+        }
+    assert len(hashes) == 1

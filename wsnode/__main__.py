@@ -1,0 +1,5 @@
+"""`python -m wsnode` is `wsnode`."""
+
+from wsnode.cli import main
+
+main()

@@ -1,0 +1,145 @@
+"""What a node is told: one frozen Struct a component, from TOML or from the command line."""
+
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.server.limits import Limits
+
+DEFAULT_LISTEN = "127.0.0.1:8545"
+
+
+class ConfigurationError(Exception):
+    """The configuration cannot be used; one line names the place."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """A TCP address to listen on; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the address `HOST:PORT` names; an IPv6 host stands in brackets.
+
+        Raises:
+            ConfigurationError: It names none.
+        """
+        host, colon, port = text.rpartition(":")
+        if not colon or not host or not port.isdecimal() or int(port) > 65535:
+            raise ConfigurationError(f"listen address {text!r} is not HOST:PORT")
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One network: its folder, and the hosts that choose it (none: every host)."""
+
+    data: str
+    hosts: tuple[str, ...] = ()
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole node."""
+
+    networks: dict[str, NetworkConfig]
+    listen: str = DEFAULT_LISTEN
+    open: bool = False
+    limits: Limits = Limits()
+    call_limits: CallLimits = CallLimits()
+
+    @property
+    def address(self) -> Address:
+        """Return the address to listen on."""
+        return Address.parse(self.listen)
+
+
+def read(path: Path) -> Config:
+    """Return the configuration in a TOML file; relative folders are relative to the file.
+
+    Raises:
+        ConfigurationError: The file cannot be read or says something unknown or impossible.
+    """
+    try:
+        return checked(msgspec.toml.decode(path.read_bytes()), path.parent, str(path))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def checked(content: dict[str, Any], folder: Path, source: str) -> Config:
+    """Return the configuration that `content` holds.
+
+    Raises:
+        ConfigurationError: It says something unknown or impossible.
+    """
+    try:
+        config = msgspec.convert(_with_limits_apart(content), Config)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{source}: {_place(error)}") from error
+    _require_hosts(config, source)
+    _ = config.address
+    networks = {
+        name: NetworkConfig(str(folder / network.data), network.hosts)
+        for name, network in config.networks.items()
+    }
+    return msgspec.structs.replace(config, networks=networks)
+
+
+def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
+    """Return `content` with its one table of limits as the two that the server and the methods take."""
+    table = content.get("limits", {})
+    if not isinstance(table, dict):
+        raise msgspec.ValidationError("Expected `object` - at `$.limits`")
+    of_calls = {name: value for name, value in table.items() if name in CallLimits.__struct_fields__}
+    of_server = {name: value for name, value in table.items() if name not in of_calls}
+    for name in of_server:
+        if name not in Limits.__struct_fields__:
+            raise msgspec.ValidationError(f"Unknown setting - at `$.limits.{name}`")
+    return content | {"limits": of_server, "call_limits": of_calls}
+
+
+def of_folder(data: Path) -> Config:
+    """Return the configuration of a node that serves one folder to every host."""
+    return Config(networks={data.absolute().name: NetworkConfig(str(data))})
+
+
+def overridden(config: Config, *, listen: str | None, open_to_all: bool) -> Config:
+    """Return `config` with what the command line says otherwise.
+
+    Raises:
+        ConfigurationError: `listen` is no address.
+    """
+    config = msgspec.structs.replace(config, listen=listen or config.listen, open=open_to_all or config.open)
+    _ = config.address
+    return config
+
+
+def _place(error: msgspec.ValidationError) -> str:
+    """Return msgspec's text with the setting first: `limits.calls: Expected int, got str`."""
+    text, separator, path = str(error).rpartition(" - at `$.")
+    return f"{path.rstrip('`').replace('call_limits.', 'limits.')}: {text}" if separator else str(error)
+
+
+def _require_hosts(config: Config, source: str) -> None:
+    if not config.networks:
+        raise ConfigurationError(f"{source}: networks: at least one is needed")
+    seen: dict[str, str] = {}
+    for name, network in config.networks.items():
+        if not network.hosts and len(config.networks) > 1:
+            raise ConfigurationError(
+                f"{source}: networks.{name}.hosts: needed where there are several networks"
+            )
+        for host in network.hosts:
+            other = seen.setdefault(host.lower(), name)
+            if other != name:
+                raise ConfigurationError(
+                    f"{source}: networks.{name}.hosts: {host} belongs to {other} already"
+                )

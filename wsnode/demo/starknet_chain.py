@@ -1,0 +1,59 @@
+"""The demo's alt chain: a class of each kind, contracts of both, an upgrade, nonces and changing storage."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from wsnode.demo.starknet_blocks import BlockMaker
+from wsnode.starknet.chain import Chain
+from wsnode.starknet.classes.decode import decode_class
+from wsnode.starknet.classes.definition import ContractClass
+from wsnode.starknet.felt import number_felt
+from wsnode.starknet.intake import Intake
+from wsnode.starknet.state_diff import StateDiff
+
+CHAIN_ID = "WSNODE_DEMO"
+BLOCKS = 8
+VAULT = number_felt(0x7A17)
+COUNTER = number_felt(0xC0C0)
+COUNT_KEY = number_felt(1)
+COMPILED_HASH = number_felt(0xCA5E)
+
+
+def build_starknet(data: Path) -> None:
+    """Bring the alt chain in `data` to its last scripted block."""
+    with Chain.open(data, writer=True) as chain:
+        sierra, cairo0 = (_class(name) for name in ("counter_sierra.json", "vault_cairo0.json"))
+        known = {found.class_hash: found for found in (sierra, cairo0)}
+        intake = Intake(chain, known.get)
+        intake.begin(0, CHAIN_ID)
+        maker = BlockMaker()
+        for diff in _diffs(sierra.class_hash, cairo0.class_hash):
+            block = maker.make(diff)
+            if block.number >= intake.next_number:
+                intake.take(block)
+        intake.flush()
+        intake.close()
+
+
+def _class(name: str) -> ContractClass:
+    return decode_class((files("wsnode.demo") / name).read_bytes())
+
+
+def _diffs(sierra: bytes, cairo0: bytes) -> list[StateDiff]:
+    declared = [(sierra, COMPILED_HASH)]
+    diffs = [
+        StateDiff(
+            declared=declared, deprecated=[cairo0], deployed=[(VAULT, cairo0)], storage=[_count(VAULT, 1)]
+        ),
+        StateDiff(
+            deployed=[(COUNTER, sierra)], storage=[_count(COUNTER, 1)], nonces=[(VAULT, number_felt(1))]
+        ),
+        StateDiff(storage=[_count(VAULT, 2), _count(COUNTER, 2)], nonces=[(VAULT, number_felt(2))]),
+        StateDiff(replaced=[(VAULT, sierra)], storage=[_count(COUNTER, 3)]),
+        StateDiff(),
+    ]
+    return diffs + [StateDiff(storage=[_count(COUNTER, number)]) for number in range(len(diffs), BLOCKS)]
+
+
+def _count(contract: bytes, value: int) -> tuple[bytes, bytes, bytes]:
+    return contract, COUNT_KEY, number_felt(value)

@@ -1,0 +1,19 @@
+"""What may be wrong with an input, a folder or an address, and is the operator's to mend."""
+
+from wsnode.config import ConfigurationError
+from wsnode.ethereum.state import EngineError
+from wsnode.ethereum.storage.errors import ChainError
+from wsnode.starknet.errors import StarknetError
+from wsnode.store.errors import StoreError
+from wsnode.sync.errors import SourceError, UnknownParentError
+
+FAILURES = (
+    ChainError,
+    ConfigurationError,
+    EngineError,
+    OSError,
+    SourceError,
+    StarknetError,
+    StoreError,
+    UnknownParentError,
+)

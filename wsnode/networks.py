@@ -1,0 +1,86 @@
+"""A folder's chains as one network: the methods of the families that it has, and views of them."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from wsnode.config import ConfigurationError, NetworkConfig
+from wsnode.ethereum.chain import Chain as EthereumChain
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
+from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
+from wsnode.server.network import Network
+from wsnode.starknet.chain import Chain as StarknetChain
+from wsnode.starknet.rpc.methods import add_methods, build_registry
+from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
+
+ETHEREUM_FOLDER = "eth"
+STARKNET_FOLDER = "alt"
+
+
+class BothFamilies(EthereumSnapshot):
+    """A moment of a network that has two chains; the second is opened when a method first reads it."""
+
+    __slots__ = ("_starknet", "_starknet_chain")
+
+    def __init__(self, snapshot: EthereumSnapshot, starknet: StarknetChain) -> None:
+        super().__init__(snapshot.reader, snapshot.spec, snapshot.state, snapshot.caller)
+        self._starknet_chain = starknet
+        self._starknet: StarknetSnapshot | None = None
+
+    @property
+    def starknet(self) -> StarknetSnapshot:
+        """Return the moment of the alt chain, the same one for the whole request or batch."""
+        if self._starknet is None:
+            self._starknet = self._starknet_chain.snapshot()
+        return self._starknet
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        if self._starknet is not None:
+            self._starknet.__exit__(*error)
+
+
+def network_of(
+    name: str,
+    hosts: tuple[str, ...],
+    ethereum: EthereumChain | None,
+    starknet: StarknetChain | None,
+    limits: CallLimits,
+) -> Network:
+    """Return a network with the methods of the families it has a chain of."""
+    if ethereum is None:
+        assert starknet is not None
+        only = starknet
+        unavailable = {"eth_": {"network": name, "family": ETHEREUM_FOLDER}}
+        return Network(name, build_registry(unavailable), lambda _caller: only.snapshot(), hosts)
+    lacking = {"network": name, "family": STARKNET_FOLDER}
+    unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
+    registry = ethereum_registry(ethereum, limits=limits, unavailable=unavailable)
+    if starknet is None:
+        return Network(name, registry, ethereum.snapshot, hosts)
+    add_methods(registry, lambda view: view.starknet)
+    first, second = ethereum, starknet
+    return Network(name, registry, lambda caller: BothFamilies(first.snapshot(caller), second), hosts)
+
+
+@contextmanager
+def open_network(name: str, config: NetworkConfig, limits: CallLimits) -> Iterator[Network]:
+    """Open the chains of a network for reading.
+
+    Raises:
+        ConfigurationError: Its folder holds no chain.
+        ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
+    """
+    folder = Path(config.data)
+    with ExitStack() as stack:
+        ethereum = starknet = None
+        if (folder / ETHEREUM_FOLDER).is_dir():
+            ethereum = stack.enter_context(EthereumChain.open(folder / ETHEREUM_FOLDER, writer=False))
+        if (folder / STARKNET_FOLDER).is_dir():
+            starknet = StarknetChain.open(folder, writer=False)
+            stack.callback(starknet.close)
+        if ethereum is None and starknet is None:
+            raise ConfigurationError(f"{folder} holds no chain: `wsnode import` makes one")
+        yield network_of(name, config.hosts, ethereum, starknet, limits)
