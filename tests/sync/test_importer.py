@@ -1,4 +1,6 @@
 import gzip
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -172,3 +174,42 @@ def test_another_genesis_is_refused(tmp_path: Path, genesis: bytes) -> None:
     Chain.open(tmp_path, genesis, writer=True).close()
     with pytest.raises(OtherGenesisError, match="holds the chain of genesis 0x"):
         Chain.open(tmp_path, genesis.replace(b'"timestamp": "0x', b'"timestamp": "0x1'), writer=True)
+
+
+READER = """
+import sys
+from pathlib import Path
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import header_fields, transaction_hashes
+chain = Chain.open(Path(sys.argv[1]), writer=False)
+print("open", flush=True)
+last = 0
+while last < 54:
+    with chain.snapshot() as snapshot:
+        assert snapshot.head >= last
+        last = snapshot.head
+        header = header_fields(snapshot.header(last))
+        assert header.hash == snapshot.head_hash
+        assert snapshot.number_of(header.hash) == last
+        assert snapshot.state.committed_head[0] >= last
+        assert snapshot.header(last + 1) is None
+        hashes = transaction_hashes(snapshot.body(last))
+        assert all(
+            snapshot.transaction(hashes[at : at + 32]) == (last, at // 32) for at in range(0, len(hashes), 32)
+        )
+"""
+
+
+async def test_a_reader_in_another_process_always_sees_whole_blocks(
+    chain: Chain, tmp_path: Path, blocks: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importer, "COMMIT_BLOCKS", 1)
+    monkeypatch.setattr("wsnode.sync.rlp_files.BATCH_BLOCKS", 1)
+    reader = await trio.lowlevel.open_process(
+        [sys.executable, "-c", READER, str(tmp_path / "eth")], stdout=subprocess.PIPE
+    )
+    assert reader.stdout is not None
+    assert await reader.stdout.receive_some()
+    await take(chain, tmp_path, b"".join(blocks))
+    assert await reader.wait() == 0
+    await reader.stdout.aclose()

@@ -4,11 +4,10 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from wsnode.ethereum.codec.rows import header_fields
-from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, State
 from wsnode.ethereum.storage import canonical, meta, side, transactions
-from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
+from wsnode.ethereum.storage.tables import BODIES, HEADERS, META, NUMBERS, RECEIPTS, number_from, number_key
 from wsnode.store.environment import Reader
 
 
@@ -28,14 +27,14 @@ class Snapshot:
     earliest = BlockNumber(0)
 
     def __init__(self, reader: Reader, spec: ChainSpec, state: State, caller: Caller) -> None:
-        head = meta.marked_head(reader, meta.HEAD)
+        head = reader.get(META, meta.HEAD)
         assert head is not None, "a chain is opened with its genesis block in it"
         self.reader = reader
         self.spec = spec
         self.state = state
         self.caller = caller
-        self.head = head.number
-        self.head_hash = head.hash
+        self.head = number_from(head[:8])
+        self.head_hash = Hash32(head[8:])
 
     @property
     def safe(self) -> BlockNumber | None:
@@ -130,5 +129,5 @@ class Snapshot:
         self.reader.close()
 
     def _marked(self, mark: bytes) -> BlockNumber | None:
-        head: Head | None = meta.marked_head(self.reader, mark)
+        head = meta.marked_head(self.reader, mark)
         return None if head is None else head.number
