@@ -1,12 +1,18 @@
 //! The state commitment: every contract's storage, nonce and class, and the trie of declared classes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, Poseidon, StarkHash};
 
 use super::felts::short_string;
 use super::trie::Trie;
+
+/// Fewer contracts are not worth a thread: starting one costs as much as hashing one of them.
+const CONTRACTS_A_THREAD: usize = 4;
 
 /// What one block changes, or what undoes it.
 #[derive(Default)]
@@ -26,18 +32,20 @@ struct Contract {
     class_hash: Felt,
     nonce: Felt,
     storage: Trie<Pedersen>,
+    leaf: Felt,
 }
 
 impl Contract {
-    /// The contract's leaf; an address that nothing was ever written to has none.
-    fn leaf(&mut self) -> Felt {
+    /// Compute the contract's leaf; an address that nothing was ever written to has none.
+    fn settle(&mut self) {
         let storage_root = self.storage.root();
         if [self.class_hash, self.nonce, storage_root] == [Felt::ZERO; 3] {
-            return Felt::ZERO;
+            self.leaf = Felt::ZERO;
+            return;
         }
         let code_and_storage = Pedersen::hash(&self.class_hash, &storage_root);
         let with_nonce = Pedersen::hash(&code_and_storage, &self.nonce);
-        Pedersen::hash(&with_nonce, &Felt::ZERO)
+        self.leaf = Pedersen::hash(&with_nonce, &Felt::ZERO);
     }
 }
 
@@ -52,19 +60,20 @@ pub struct StateTries {
 impl StateTries {
     /// Apply a block's change.
     pub fn apply(&mut self, change: &StateChange) {
-        let mut touched = BTreeSet::new();
+        let mut touched = self.take_touched(change);
         for [address, key, value] in &change.storage {
-            self.contract(address, &mut touched).storage.set(key, *value);
+            contract(&mut touched, address).storage.set(key, *value);
         }
         for [address, class_hash] in &change.class_hashes {
-            self.contract(address, &mut touched).class_hash = *class_hash;
+            contract(&mut touched, address).class_hash = *class_hash;
         }
         for [address, nonce] in &change.nonces {
-            self.contract(address, &mut touched).nonce = *nonce;
+            contract(&mut touched, address).nonce = *nonce;
         }
-        for address in touched {
-            let leaf = self.contracts.entry(address).or_default().leaf();
-            self.contract_trie.set(&address, leaf);
+        settle(&mut touched);
+        for (address, contract) in touched {
+            self.contract_trie.set(&address, contract.leaf);
+            self.contracts.insert(address, contract);
         }
         for [class_hash, compiled] in &change.compiled_classes {
             self.class_trie.set(class_hash, class_leaf(compiled));
@@ -82,10 +91,42 @@ impl StateTries {
         Poseidon::hash_array(&[short_string("STARKNET_STATE_V0"), contracts, classes])
     }
 
-    fn contract(&mut self, address: &Felt, touched: &mut BTreeSet<Felt>) -> &mut Contract {
-        touched.insert(*address);
-        self.contracts.entry(*address).or_default()
+    fn take_touched(&mut self, change: &StateChange) -> Touched {
+        let slots = change.storage.iter().map(|[address, ..]| address);
+        let others = change.class_hashes.iter().chain(&change.nonces).map(|[address, _]| address);
+        let addresses = slots.chain(others).collect::<BTreeSet<_>>();
+        addresses
+            .into_iter()
+            .map(|address| (*address, self.contracts.remove(address).unwrap_or_default()))
+            .collect()
     }
+}
+
+/// The contracts that a change concerns, while it is applied.
+type Touched = BTreeMap<Felt, Contract>;
+
+fn contract<'a>(touched: &'a mut Touched, address: &Felt) -> &'a mut Contract {
+    touched.entry(*address).or_default()
+}
+
+/// Compute the contracts' leaves on all cores: their tries have nothing in common, and hold most of the hashing.
+fn settle(touched: &mut Touched) {
+    let workers =
+        thread::available_parallelism().map_or(1, NonZero::get).min(touched.len() / CONTRACTS_A_THREAD);
+    if workers < 2 {
+        touched.values_mut().for_each(Contract::settle);
+        return;
+    }
+    let waiting = Mutex::new(touched.values_mut());
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| std::iter::from_fn(|| next(&waiting)).for_each(Contract::settle));
+        }
+    });
+}
+
+fn next<T>(waiting: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
 /// The class trie's leaf; without a compiled class there is none.
