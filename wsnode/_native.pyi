@@ -120,8 +120,8 @@ class Message:
         max_fee: int | None = None,
         max_priority_fee: int | None = None,
         max_blob_fee: int | None = None,
-        value: int = 0,
-        input: bytes = b"",
+        value: int | None = None,
+        input: bytes | None = None,
         nonce: int | None = None,
         access_list: bytes | None = None,
         blob_hashes: Sequence[bytes] | None = None,
@@ -138,7 +138,8 @@ class BlockAttributes:
         prev_randao: bytes,
         gas_limit: int,
         parent_beacon_block_root: bytes,
-        extra_data: bytes = b"",
+        extra_data: bytes | None = None,
+        withdrawals: Sequence[tuple[int, int, bytes, int]] | None = None,
     ) -> BlockAttributes: ...
 
 @final

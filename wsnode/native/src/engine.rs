@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloy_primitives::{B256, U256};
 
-use crate::block::UnverifiedBlock;
+use crate::block::{UnverifiedBlock, VerifiedBlock};
+use crate::build::{build_block, open_header, pending_state, BlockAttributes, Refused};
+use crate::call::{Layer, Overrides, Place};
 use crate::chain_spec::ChainSpec;
 use crate::consensus::{Ancestor, GENERATIONS};
 use crate::error::{Error, InvalidBlock};
@@ -106,9 +108,34 @@ impl Engine {
         })
     }
 
-    /// Run `read` on the store while nobody writes to it.
-    pub fn with_store<T>(&self, read: impl FnOnce(&StateStore) -> Result<T, Error>) -> Result<T, Error> {
-        read(&held(&self.writer).store)
+    /// Run `work` where messages see the block of `header_row`, or the block after it.
+    pub fn at_block<T>(
+        &self,
+        header_row: &[u8],
+        is_pending: bool,
+        overrides: Overrides,
+        work: impl FnOnce(Place<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let row = HeaderRow::new(header_row)?;
+        let header = row.header()?;
+        let view = self.reader.at(header.number)?;
+        if !is_pending {
+            return work(Place { spec: &self.spec, layer: Layer::Plain(view), header: &header, overrides });
+        }
+        let parent = Ancestor { header, hash: *row.hash(), ommers: Vec::new() };
+        let header = open_header(&self.spec, &parent, &BlockAttributes::pending(&parent.header))?;
+        let state = pending_state(&self.spec, view, &header)?;
+        work(Place { spec: &self.spec, layer: Layer::Cached(Box::new(state)), header: &header, overrides })
+    }
+
+    /// Build the block after `parent`, which is the head; the state stays as it is.
+    pub fn build_block(
+        &self,
+        parent: &Rows<'_>,
+        attributes: &BlockAttributes,
+        transactions: &[&[u8]],
+    ) -> Result<(VerifiedBlock, Vec<Refused>), Error> {
+        build_block(&self.spec, &held(&self.writer).store, &ancestor(parent)?, attributes, transactions)
     }
 
     fn write<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T, Error>) -> Result<T, Error> {

@@ -4,6 +4,8 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 pub mod block;
+pub mod build;
+pub mod call;
 pub mod chain_spec;
 pub mod consensus;
 pub mod engine;
@@ -11,6 +13,7 @@ pub mod error;
 pub mod execute;
 pub mod json;
 pub mod rows;
+pub mod sign;
 pub mod starknet;
 pub mod state;
 pub mod trie;

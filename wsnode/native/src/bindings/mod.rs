@@ -1,7 +1,9 @@
 //! The Python face: thin classes and functions over the engine's modules.
 
 mod blocks;
+mod building;
 mod errors;
+mod messages;
 mod numbers;
 mod render;
 mod spec;
@@ -17,6 +19,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spec::register(module)?;
     blocks::register(module)?;
     state::register(module)?;
+    messages::register(module)?;
+    building::register(module)?;
     render::register(module)?;
     starknet::register(module)
 }

@@ -7,11 +7,16 @@ use alloy_primitives::U256;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
+use pyo3::IntoPyObjectExt;
 
-use super::blocks::{exception, Execution, UnverifiedBlock};
+use super::blocks::{exception, Execution, UnverifiedBlock, VerifiedBlock};
+use super::building::BlockAttributes;
 use super::errors::guard;
+use super::messages::{outcome, CancelFlag, Message};
 use super::numbers::{address, hash, Number};
 use super::spec::ChainSpec;
+use crate::build::Refused;
+use crate::call::{self, Estimate, Overrides, Watch};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::state::Head;
@@ -123,6 +128,94 @@ impl State {
         let (address, slot) = (self::address("address", address)?, hash("slot", slot)?);
         let value = guard(|| Ok(self.0.reader.at(number)?.storage(address, U256::from_be_bytes(slot.0))?))?;
         Ok(PyBytes::new(py, &value.to_be_bytes::<32>()))
+    }
+
+    /// Run a message on the state after a block, in its surroundings; `pending` means those of the next block.
+    ///
+    /// With a budget, of jumps and calls, the run holds the interpreter's lock and is interrupted beyond it.
+    #[pyo3(signature = (
+        header, message, *, gas_cap, pending=false, budget=None, cancel=None, state_overrides=None, block_overrides=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+    fn call(
+        &self,
+        py: Python<'_>,
+        header: PyBackedBytes,
+        message: PyRef<'_, Message>,
+        gas_cap: u64,
+        pending: bool,
+        budget: Option<u64>,
+        cancel: Option<PyRef<'_, CancelFlag>>,
+        state_overrides: Option<&[u8]>,
+        block_overrides: Option<&[u8]>,
+    ) -> PyResult<Py<PyAny>> {
+        let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
+        let (message, cancel) = (&message.0, cancel.map(|flag| flag.0.clone()));
+        let result = inline_or_detached(py, budget.is_some(), || {
+            let watch = Watch::new(budget, cancel);
+            self.0.at_block(&header, pending, overrides, |place| call::call(place, message, gas_cap, &watch))
+        })?;
+        outcome(py, result)
+    }
+
+    /// The lowest gas limit with which a message succeeds, or how it fails whatever its gas.
+    #[pyo3(signature = (
+        header, message, *, gas_cap, pending=false, budget=None, cancel=None, state_overrides=None, block_overrides=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+    fn estimate_gas(
+        &self,
+        py: Python<'_>,
+        header: PyBackedBytes,
+        message: PyRef<'_, Message>,
+        gas_cap: u64,
+        pending: bool,
+        budget: Option<u64>,
+        cancel: Option<PyRef<'_, CancelFlag>>,
+        state_overrides: Option<&[u8]>,
+        block_overrides: Option<&[u8]>,
+    ) -> PyResult<Py<PyAny>> {
+        let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
+        let (message, cancel) = (&message.0, cancel.map(|flag| flag.0.clone()));
+        let result = inline_or_detached(py, budget.is_some(), || {
+            let watch = Watch::new(budget, cancel);
+            self.0.at_block(&header, pending, overrides, |place| {
+                call::estimate(place, message, gas_cap, &watch)
+            })
+        })?;
+        match result {
+            Estimate::Gas(gas) => gas.into_py_any(py),
+            Estimate::Failed(failure) => outcome(py, failure),
+        }
+    }
+
+    /// Build the block after the head, whose rows are given, and list the transactions left out, with reasons.
+    fn build_block(
+        &self,
+        py: Python<'_>,
+        parent: (PyBackedBytes, PyBackedBytes),
+        attributes: PyRef<'_, BlockAttributes>,
+        transactions: Vec<PyBackedBytes>,
+    ) -> PyResult<(VerifiedBlock, Vec<Refused>)> {
+        let attributes = &attributes.0;
+        let (block, refused) = inline_or_detached(py, false, || {
+            let transactions: Vec<&[u8]> = transactions.iter().map(AsRef::as_ref).collect();
+            self.0.build_block(&(&parent.0, &parent.1), attributes, &transactions)
+        })?;
+        Ok((VerifiedBlock(Arc::new(block)), refused))
+    }
+}
+
+/// Run `work` at once, or without the interpreter's lock: taking that back beside a busy thread costs up to 5 ms.
+fn inline_or_detached<T: Send>(
+    py: Python<'_>,
+    is_inline: bool,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    if is_inline {
+        guard(work)
+    } else {
+        py.detach(|| guard(work))
     }
 }
 

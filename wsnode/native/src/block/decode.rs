@@ -135,8 +135,9 @@ fn envelope(item: &[u8]) -> Result<&[u8], Broken> {
     }
 }
 
-fn decode_transaction(bytes: &[u8]) -> Result<TxEnvelope, Broken> {
-    let kind = bytes[0];
+/// The transaction in a typed envelope, as blocks hold it: blobs are not with it.
+pub fn decode_transaction(bytes: &[u8]) -> Result<TxEnvelope, Broken> {
+    let kind = *bytes.first().ok_or_else(|| malformed("a transaction", "nothing"))?;
     if (0x05..0xc0).contains(&kind) || kind == 0 {
         return Err(Broken::new(Rule::TransactionType, "a type from 1 to 4", format!("{kind:#x}")));
     }

@@ -14,7 +14,7 @@ use crate::chain_spec::ChainSpec;
 use crate::consensus::blob_base_fee;
 use crate::rows::{encode_body, encode_header, encode_receipts};
 
-pub use decode::{decode_blocks, from_rows};
+pub use decode::{decode_blocks, decode_transaction, from_rows};
 pub use senders::recover_transaction;
 
 /// A block whose form is right and whose senders are known, but which may still break every other rule.

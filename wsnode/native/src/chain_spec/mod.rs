@@ -7,6 +7,7 @@ mod genesis;
 mod number;
 mod rules;
 
+use alloy_consensus::Header;
 use alloy_eips::eip7840::BlobParams;
 use alloy_primitives::{Address, B256, U256};
 
@@ -70,6 +71,16 @@ impl ChainSpec {
     /// Whether a block is one of proof of stake, whose parent has this total difficulty.
     pub fn is_proof_of_stake(&self, parent_total_difficulty: U256) -> bool {
         self.terminal_total_difficulty.is_some_and(|terminal| parent_total_difficulty >= terminal)
+    }
+
+    /// Whether the block after `parent` is one of proof of stake, as far as the parent alone tells.
+    pub fn is_proof_of_stake_after(&self, parent: &Header) -> bool {
+        match self.terminal_total_difficulty {
+            Some(terminal) => {
+                parent.difficulty.is_zero() || (parent.number == 0 && parent.difficulty >= terminal)
+            }
+            None => false,
+        }
     }
 
     /// The blob parameters in force at `timestamp`, or nothing before blobs.

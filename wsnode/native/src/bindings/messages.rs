@@ -1,0 +1,161 @@
+//! `Message`, `CancelFlag`, and the outcomes of runs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use alloy_primitives::{Bytes, TxKind};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::de::DeserializeOwned;
+
+use super::numbers::{address, hash, Number};
+use crate::call;
+
+/// What is to be run; absent members have geth's defaults.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct Message(pub call::Message);
+
+#[pymethods]
+impl Message {
+    #[new]
+    #[pyo3(signature = (
+        *, sender, to=None, gas=None, gas_price=None, max_fee=None, max_priority_fee=None, max_blob_fee=None,
+        value=None, input=None, nonce=None, access_list=None, blob_hashes=None, authorizations=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "a transaction has as many members")]
+    fn new(
+        sender: &[u8],
+        to: Option<&[u8]>,
+        gas: Option<u64>,
+        gas_price: Option<Number>,
+        max_fee: Option<Number>,
+        max_priority_fee: Option<Number>,
+        max_blob_fee: Option<Number>,
+        value: Option<Number>,
+        input: Option<&[u8]>,
+        nonce: Option<u64>,
+        access_list: Option<&[u8]>,
+        blob_hashes: Option<Vec<Vec<u8>>>,
+        authorizations: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        // Calls may be sent with any nonce.
+        let _ = nonce;
+        let hashes = blob_hashes.map(|hashes| hashes.iter().map(|bytes| hash("blob hash", bytes)).collect());
+        Ok(Self(call::Message {
+            sender: address("sender", sender)?,
+            to: to.map_or(Ok(TxKind::Create), |to| address("to", to).map(TxKind::Call))?,
+            gas,
+            gas_price: gas_price.map(|price| price.0),
+            max_fee: max_fee.map(|fee| fee.0),
+            max_priority_fee: max_priority_fee.map(|fee| fee.0),
+            max_blob_fee: max_blob_fee.map(|fee| fee.0),
+            value: value.map(|value| value.0).unwrap_or_default(),
+            input: input.map(Bytes::copy_from_slice).unwrap_or_default(),
+            access_list: access_list.map(|text| json("access_list", text)).transpose()?,
+            blob_hashes: hashes.transpose()?,
+            authorizations: authorizations.map(|text| json("authorizations", text)).transpose()?,
+        }))
+    }
+}
+
+fn json<T: DeserializeOwned>(name: &str, text: &[u8]) -> PyResult<T> {
+    serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("{name}: {reason}")))
+}
+
+/// Ends the run that was given it, from any thread.
+#[pyclass(frozen, module = "wsnode._native")]
+#[derive(Default)]
+pub struct CancelFlag(pub Arc<AtomicBool>);
+
+#[pymethods]
+impl CancelFlag {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    #[getter]
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A run that came to its end.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct Success {
+    output: Bytes,
+    #[pyo3(get)]
+    gas_used: u64,
+    #[pyo3(get)]
+    gas_refunded: u64,
+}
+
+#[pymethods]
+impl Success {
+    #[getter]
+    fn output<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.output)
+    }
+}
+
+/// A run that the contract took back.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct Revert {
+    output: Bytes,
+    #[pyo3(get)]
+    gas_used: u64,
+}
+
+#[pymethods]
+impl Revert {
+    #[getter]
+    fn output<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.output)
+    }
+}
+
+/// A run that broke a rule of the EVM; the reason is in geth's words.
+#[pyclass(frozen, get_all, module = "wsnode._native")]
+pub struct Halt {
+    reason: String,
+    gas_used: u64,
+}
+
+/// A run that went beyond its budget or was cancelled.
+#[pyclass(frozen, get_all, module = "wsnode._native")]
+pub struct Interrupted {
+    cancelled: bool,
+}
+
+/// The object that stands for an outcome.
+pub fn outcome(py: Python<'_>, outcome: call::Outcome) -> PyResult<Py<PyAny>> {
+    Ok(match outcome {
+        call::Outcome::Success { output, gas_used, gas_refunded, .. } => {
+            Py::new(py, Success { output, gas_used, gas_refunded })?.into_any()
+        }
+        call::Outcome::Revert { output, gas_used } => Py::new(py, Revert { output, gas_used })?.into_any(),
+        call::Outcome::Halt { reason, gas_used } => Py::new(py, Halt { reason, gas_used })?.into_any(),
+        call::Outcome::Interrupted { cancelled } => Py::new(py, Interrupted { cancelled })?.into_any(),
+    })
+}
+
+/// The reason in what a call reverted with, or nothing.
+#[pyfunction]
+fn revert_reason(output: &[u8]) -> Option<String> {
+    call::revert_reason(output)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Message>()?;
+    module.add_class::<CancelFlag>()?;
+    module.add_class::<Success>()?;
+    module.add_class::<Revert>()?;
+    module.add_class::<Halt>()?;
+    module.add_class::<Interrupted>()?;
+    module.add_function(wrap_pyfunction!(revert_reason, module)?)
+}

@@ -1,0 +1,95 @@
+//! New blocks on top of the head, for development chains and for the block to come.
+
+mod header;
+mod pending;
+mod transactions;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use alloy_consensus::Header;
+use alloy_eips::eip4895::Withdrawal;
+use alloy_primitives::{Address, Bytes, B256};
+use revm::database::State;
+
+pub use header::open_header;
+pub use pending::pending_state;
+pub use transactions::Refused;
+
+use crate::block::VerifiedBlock;
+use crate::chain_spec::ChainSpec;
+use crate::consensus::{blob_base_fee, Ancestor};
+use crate::error::Error;
+use crate::execute::seal_receipts;
+use crate::rows::{encode_body, encode_header, encode_receipts};
+use crate::state::StateStore;
+
+/// What whoever proposes a block decides about it.
+#[derive(Debug, Clone)]
+pub struct BlockAttributes {
+    pub timestamp: u64,
+    pub fee_recipient: Address,
+    pub prev_randao: B256,
+    pub gas_limit: u64,
+    pub parent_beacon_block_root: B256,
+    pub extra_data: Bytes,
+    pub withdrawals: Vec<Withdrawal>,
+}
+
+impl BlockAttributes {
+    /// Those of a block after `parent` of which nothing is known but that it comes now.
+    pub fn pending(parent: &Header) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
+        Self {
+            timestamp: now.max(parent.timestamp + 1),
+            fee_recipient: Address::ZERO,
+            prev_randao: B256::ZERO,
+            gas_limit: parent.gas_limit,
+            parent_beacon_block_root: B256::ZERO,
+            extra_data: Bytes::new(),
+            withdrawals: Vec::new(),
+        }
+    }
+}
+
+/// Build the block after `parent`, which is the store's head, and leave the store as it is.
+///
+/// Transactions that cannot be included are left out, each with its index and the reason.
+pub fn build_block(
+    spec: &ChainSpec,
+    store: &StateStore,
+    parent: &Ancestor,
+    attributes: &BlockAttributes,
+    transactions: &[&[u8]],
+) -> Result<(VerifiedBlock, Vec<Refused>), Error> {
+    if store.head().hash != parent.hash {
+        return Err(Error::internal("a block is built on the head only"));
+    }
+    let mut header = open_header(spec, parent, attributes)?;
+    let view = store.latest();
+    let mut state = State::builder().with_database_ref(&view).with_bundle_update().build();
+    let built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
+    let receipts = seal_receipts(&built.receipts);
+    header.state_root = store.root_without_applying(&built.changes)?;
+    header.transactions_root = built.transactions_root;
+    header.receipts_root = receipts.root;
+    header.logs_bloom = receipts.bloom;
+    header.gas_used = built.gas_used;
+    header.blob_gas_used = header.blob_gas_used.map(|_| built.blob_gas_used);
+    header.requests_hash = header.requests_hash.map(|_| built.requests.requests_hash());
+    let withdrawals = header.withdrawals_root.map(|_| attributes.withdrawals.as_slice());
+    let body_row = encode_body(&built.transactions, &built.senders, &[], withdrawals);
+    let hash = header.hash_slow();
+    let size = header::block_size(&header, &built.transactions, withdrawals);
+    let header_row = encode_header(&header, hash, size, blob_base_fee(spec, &header));
+    let block = VerifiedBlock {
+        hash,
+        transaction_count: built.transactions.len(),
+        log_count: built.receipts.iter().map(|receipt| receipt.logs().len()).sum(),
+        header_row: Arc::from(header_row),
+        body_row: Arc::from(body_row),
+        receipts_row: encode_receipts(&built.receipts),
+        header,
+    };
+    Ok((block, built.refused))
+}

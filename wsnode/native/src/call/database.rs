@@ -1,0 +1,66 @@
+//! The state as a call sees it: a block's, with overrides on top where there are any.
+
+use alloy_primitives::{Address, B256, U256};
+use revm::bytecode::Bytecode;
+use revm::database::CacheDB;
+use revm::state::AccountInfo;
+use revm::{Database, DatabaseRef};
+
+use super::Watch;
+use crate::state::{HistoryView, StateError};
+
+/// A call's database, and the watch on its run, which the EVM's instructions reach through it.
+#[derive(Debug)]
+pub struct CallState<'a> {
+    pub layer: Layer<'a>,
+    pub watch: &'a Watch,
+}
+
+/// A single call reads nearly nothing twice: a cache of its own costs it more than it saves.
+#[derive(Debug)]
+pub enum Layer<'a> {
+    Plain(HistoryView<'a>),
+    Cached(Box<CacheDB<HistoryView<'a>>>),
+}
+
+impl<'a> Layer<'a> {
+    /// The layer that can hold changes.
+    pub fn cached(self) -> Self {
+        match self {
+            Self::Plain(view) => Self::Cached(Box::new(CacheDB::new(view))),
+            cached => cached,
+        }
+    }
+}
+
+impl Database for CallState<'_> {
+    type Error = StateError;
+
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        match &mut self.layer {
+            Layer::Plain(view) => view.basic_ref(address),
+            Layer::Cached(cache) => cache.basic(address),
+        }
+    }
+
+    fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, StateError> {
+        match &mut self.layer {
+            Layer::Plain(view) => view.code_by_hash_ref(hash),
+            Layer::Cached(cache) => cache.code_by_hash(hash),
+        }
+    }
+
+    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, StateError> {
+        match &mut self.layer {
+            Layer::Plain(view) => view.storage_ref(address, slot),
+            Layer::Cached(cache) => cache.storage(address, slot),
+        }
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, StateError> {
+        match &mut self.layer {
+            Layer::Plain(view) => view.block_hash_ref(number),
+            Layer::Cached(cache) => cache.block_hash(number),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The lowest gas limit with which a message succeeds, searched as geth searches it: wallets compare.
+
+use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
+use alloy_eips::eip7825::MAX_TX_GAS_LIMIT_OSAKA;
+use alloy_primitives::U256;
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::TxKind;
+
+use super::refusal::refuse;
+use super::{Message, Outcome, Place, Scene, Watch};
+use crate::error::Error;
+
+const TRANSFER_GAS: u64 = 21_000;
+const CALL_STIPEND: u64 = 2300;
+/// The share by which an estimate may be too high: wallets add 20 % anyway.
+const ERROR_RATIO: f64 = 0.015;
+
+/// What the search came to: a gas limit, or how the message fails whatever its gas.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Estimate {
+    Gas(u64),
+    Failed(Outcome),
+}
+
+/// How a run with some gas ended, as far as the search is concerned.
+enum Attempt {
+    Success { gas_used: u64, peak: u64 },
+    Failure(Option<Outcome>),
+    Interrupted(Outcome),
+}
+
+/// The lowest gas limit up to `gas_cap` with which `message` succeeds.
+pub fn estimate(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch) -> Result<Estimate, Error> {
+    let block_limit = place.header.gas_limit;
+    let mut scene = Scene::set(place, watch)?.for_many_runs();
+    let high = highest(&mut scene, message, block_limit, gas_cap)?;
+    if is_transfer(&mut scene, message)? {
+        match attempt(&mut scene, message, TRANSFER_GAS) {
+            Ok(Attempt::Success { .. }) => return Ok(Estimate::Gas(TRANSFER_GAS)),
+            Ok(Attempt::Interrupted(outcome)) => return Ok(Estimate::Failed(outcome)),
+            Ok(Attempt::Failure(_)) | Err(_) => {}
+        }
+    }
+    match attempt(&mut scene, message, high)? {
+        Attempt::Success { gas_used, peak } => search(&mut scene, message, gas_used - 1, high, peak),
+        Attempt::Interrupted(outcome) => Ok(Estimate::Failed(outcome)),
+        Attempt::Failure(Some(outcome)) if !is_out_of_gas(&outcome) => Ok(Estimate::Failed(outcome)),
+        Attempt::Failure(_) => {
+            Err(refuse("gas_allowance", format!("gas required exceeds allowance ({high})")))
+        }
+    }
+}
+
+fn is_out_of_gas(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Halt { reason, .. } if reason == "out of gas")
+}
+
+fn is_transfer(scene: &mut Scene<'_>, message: &Message) -> Result<bool, Error> {
+    match message.to {
+        TxKind::Call(target) if message.input.is_empty() => Ok(!scene.has_code(target)?),
+        _ => Ok(false),
+    }
+}
+
+/// The most gas that the message can have: by its own limit or the block's, its sender's balance, and the cap.
+fn highest(scene: &mut Scene<'_>, message: &Message, block_limit: u64, gas_cap: u64) -> Result<u64, Error> {
+    let mut high = message.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(block_limit);
+    if scene.environment.cfg_env.spec.is_enabled_in(SpecId::OSAKA) {
+        high = high.min(MAX_TX_GAS_LIMIT_OSAKA);
+    }
+    let cap = scene.fees(message).cap;
+    if !cap.is_zero() {
+        let allowance = spendable(scene, message)? / cap;
+        high = high.min(allowance.saturating_to());
+    }
+    Ok(high.min(gas_cap))
+}
+
+/// What the sender has left for gas.
+fn spendable(scene: &mut Scene<'_>, message: &Message) -> Result<U256, Error> {
+    let balance = scene.balance(message.sender)?;
+    if message.value >= balance {
+        return Err(refuse("insufficient_funds", "insufficient funds for transfer"));
+    }
+    let left = balance - message.value;
+    let blobs = message.blob_hashes.as_ref().map_or(0, Vec::len) as u64;
+    if blobs == 0 || !scene.environment.cfg_env.spec.is_enabled_in(SpecId::CANCUN) {
+        return Ok(left);
+    }
+    let blob_fee =
+        U256::from(blobs * DATA_GAS_PER_BLOB).saturating_mul(message.max_blob_fee.unwrap_or_default());
+    if blob_fee >= left {
+        return Err(refuse("insufficient_funds", "insufficient funds for gas * price + value"));
+    }
+    Ok(left - blob_fee)
+}
+
+/// Search between `low`, which does not suffice, and `high`, which does.
+fn search(
+    scene: &mut Scene<'_>,
+    message: &Message,
+    low: u64,
+    high: u64,
+    peak: u64,
+) -> Result<Estimate, Error> {
+    let mut range = Range { low, high };
+    // A call passes on 63 of 64 parts, and what it needs mostly shows in the first run.
+    let optimistic = (peak + CALL_STIPEND) * 64 / 63;
+    if optimistic < high {
+        if let Some(interrupted) = range.narrow(scene, message, optimistic)? {
+            return Ok(Estimate::Failed(interrupted));
+        }
+    }
+    while !range.is_close() {
+        if let Some(interrupted) = range.narrow(scene, message, range.middle())? {
+            return Ok(Estimate::Failed(interrupted));
+        }
+    }
+    Ok(Estimate::Gas(range.high))
+}
+
+/// The most gas known to fail, and the least known to succeed.
+struct Range {
+    low: u64,
+    high: u64,
+}
+
+impl Range {
+    fn is_close(&self) -> bool {
+        self.low + 1 >= self.high || ((self.high - self.low) as f64 / self.high as f64) < ERROR_RATIO
+    }
+
+    /// Most messages need little more than they used, so the middle leans to the low side.
+    fn middle(&self) -> u64 {
+        (self.low + (self.high - self.low) / 2).min(self.low.saturating_mul(2))
+    }
+
+    /// Learn from a run with `gas`, unless it is interrupted.
+    fn narrow(
+        &mut self,
+        scene: &mut Scene<'_>,
+        message: &Message,
+        gas: u64,
+    ) -> Result<Option<Outcome>, Error> {
+        match attempt(scene, message, gas)? {
+            Attempt::Success { .. } => self.high = gas,
+            Attempt::Failure(_) => self.low = gas,
+            Attempt::Interrupted(outcome) => return Ok(Some(outcome)),
+        }
+        Ok(None)
+    }
+}
+
+fn attempt(scene: &mut Scene<'_>, message: &Message, gas: u64) -> Result<Attempt, Error> {
+    match scene.run(message, gas) {
+        Ok(Outcome::Success { gas_used, peak, .. }) => Ok(Attempt::Success { gas_used, peak }),
+        Ok(outcome @ Outcome::Interrupted { .. }) => Ok(Attempt::Interrupted(outcome)),
+        Ok(outcome) => Ok(Attempt::Failure(Some(outcome))),
+        Err(Error::InvalidTransaction { kind: "intrinsic_gas", .. }) => Ok(Attempt::Failure(None)),
+        Err(Error::InvalidTransaction { kind, message }) => {
+            Err(Error::InvalidTransaction { kind, message: format!("failed with {gas} gas: {message}") })
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,131 @@
+//! The EVM of a call: the usual one, but it can be stopped at every jump and call.
+
+use alloy_evm::precompiles::PrecompilesMap;
+use alloy_evm::{EvmEnv, MovePrecompileError};
+use alloy_primitives::map::AddressSet;
+use alloy_primitives::Address;
+use revm::bytecode::opcode;
+use revm::context::{BlockEnv, CfgEnv, Context, ContextError, Evm, TxEnv};
+use revm::handler::instructions::EthInstructions;
+use revm::handler::{EthFrame, PrecompileProvider};
+use revm::inspector::Inspector;
+use revm::interpreter::instructions::contract;
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::{
+    CallInputs, Instruction, InstructionContext, InstructionExecResult, InstructionResult, InterpreterResult,
+};
+use revm::precompile::{PrecompileSpecId, Precompiles};
+use revm::primitives::hardfork::SpecId;
+use revm::{MainBuilder, MainContext};
+
+use super::database::CallState;
+use super::refusal::refuse;
+use crate::error::Error;
+
+/// What a call costs of a budget that counts jumps.
+const CALL_COST: u64 = 16;
+
+pub type CallContext<'s, 'a> = Context<BlockEnv, TxEnv, CfgEnv, &'s mut CallState<'a>>;
+type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;
+type CallEvm<'s, 'a, I> = Evm<CallContext<'s, 'a>, I, Instructions<'s, 'a>, WatchedPrecompiles, EthFrame>;
+type Ictx<'c, 's, 'a> = InstructionContext<'c, CallContext<'s, 'a>, EthInterpreter>;
+
+/// The EVM for one run on `state`.
+pub fn build<'s, 'a, I>(
+    state: &'s mut CallState<'a>,
+    environment: EvmEnv,
+    moves: &Moves,
+    inspector: I,
+) -> Result<CallEvm<'s, 'a, I>, Error>
+where
+    I: Inspector<CallContext<'s, 'a>>,
+{
+    let precompiles = precompiles(environment.cfg_env.spec, moves)
+        .map_err(|reason| refuse("overrides", reason.to_string()))?;
+    let context =
+        Context::mainnet().with_block(environment.block_env).with_cfg(environment.cfg_env).with_db(state);
+    let mut evm =
+        context.build_mainnet_with_inspector(inspector).with_precompiles(WatchedPrecompiles(precompiles));
+    watch(&mut evm.instruction);
+    Ok(evm)
+}
+
+/// Addresses of precompiled contracts and those to which they are moved.
+pub type Moves = Vec<(Address, Address)>;
+
+/// The precompiled contracts of a fork.
+fn precompiles(rules: SpecId, moves: &Moves) -> Result<PrecompilesMap, MovePrecompileError> {
+    let mut map = PrecompilesMap::from_static(Precompiles::new(PrecompileSpecId::from_spec_id(rules)));
+    map.move_precompiles(moves.iter().copied())?;
+    Ok(map)
+}
+
+fn watch(instructions: &mut Instructions<'_, '_>) {
+    let table = instructions.instruction_table_mut();
+    table[opcode::JUMPDEST as usize] = Instruction::new(jumpdest);
+    table[opcode::CALL as usize] = Instruction::new(call::<{ opcode::CALL }>);
+    table[opcode::CALLCODE as usize] = Instruction::new(call::<{ opcode::CALLCODE }>);
+    table[opcode::DELEGATECALL as usize] = Instruction::new(call::<{ opcode::DELEGATECALL }>);
+    table[opcode::STATICCALL as usize] = Instruction::new(call::<{ opcode::STATICCALL }>);
+    table[opcode::CREATE as usize] = Instruction::new(create::<false>);
+    table[opcode::CREATE2 as usize] = Instruction::new(create::<true>);
+}
+
+fn jumpdest(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, 1)
+}
+
+fn call<const KIND: u8>(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, CALL_COST)?;
+    contract::call::<KIND, _, _>(context)
+}
+
+fn create<const IS_CREATE2: bool>(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, CALL_COST)?;
+    contract::create::<IS_CREATE2, _, _>(context)
+}
+
+#[inline]
+fn spend(host: &mut CallContext<'_, '_>, cost: u64) -> InstructionExecResult {
+    if host.journaled_state.database.watch.tick(cost) {
+        return Ok(());
+    }
+    // revm panics if the result is fatal and no error is set.
+    host.error = Err(ContextError::Custom("stopped".into()));
+    Err(InstructionResult::FatalExternalError)
+}
+
+/// Precompiled contracts of which those that may take long are left to runs without a budget.
+#[derive(Debug)]
+pub struct WatchedPrecompiles(PrecompilesMap);
+
+impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
+    type Output = InterpreterResult;
+
+    fn set_spec(&mut self, spec: SpecId) -> bool {
+        PrecompileProvider::<CallContext<'s, 'a>>::set_spec(&mut self.0, spec)
+    }
+
+    fn run(
+        &mut self,
+        context: &mut CallContext<'s, 'a>,
+        inputs: &CallInputs,
+    ) -> Result<Option<InterpreterResult>, String> {
+        let watch = context.journaled_state.database.watch;
+        if watch.has_budget() && is_slow(&inputs.bytecode_address) {
+            watch.stop();
+            return Err("stopped".into());
+        }
+        self.0.run(context, inputs)
+    }
+
+    fn warm_addresses(&self) -> &AddressSet {
+        PrecompileProvider::<CallContext<'s, 'a>>::warm_addresses(&self.0)
+    }
+}
+
+/// Modular exponentiation, pairings, the Blake2 function, and all on BLS curves.
+fn is_slow(address: &Address) -> bool {
+    let (high, low) = address.as_slice().split_at(19);
+    matches!(low[0], 0x05 | 0x08..=0x11) && high.iter().all(|byte| *byte == 0)
+}

@@ -1,0 +1,135 @@
+//! Messages that are refused before they run, in geth's words.
+
+use alloy_eips::eip4844::{DATA_GAS_PER_BLOB, VERSIONED_HASH_VERSION_KZG};
+use alloy_evm::EvmEnv;
+use alloy_primitives::U256;
+use revm::context_interface::result::InvalidTransaction;
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::TxKind;
+
+use super::fees::Fees;
+use super::Message;
+use crate::error::Error;
+
+const MAXIMUM_BLOBS: usize = 6;
+const MAXIMUM_INITCODE: usize = 49_152;
+
+pub fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
+    Error::InvalidTransaction { kind, message: message.into() }
+}
+
+/// Check what geth checks before it looks at the sender's balance.
+pub fn check(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
+    let rules = environment.cfg_env.spec;
+    if rules.is_enabled_in(SpecId::LONDON) {
+        check_fees(message, fees, environment.block_env.basefee)?;
+    }
+    if let Some(hashes) = &message.blob_hashes {
+        let limit = if rules.is_enabled_in(SpecId::OSAKA) { MAXIMUM_BLOBS } else { usize::MAX };
+        check_blobs(message, hashes, limit)?;
+    }
+    check_blob_fee(message, environment)?;
+    match &message.authorizations {
+        Some(_) if message.to == TxKind::Create => Err(refuse(
+            "set_code_create",
+            of_sender(message, "EIP-7702 transaction cannot be used to create contract"),
+        )),
+        Some(list) if list.is_empty() => Err(refuse(
+            "empty_authorizations",
+            of_sender(message, "EIP-7702 transaction with empty auth list"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn of_sender(message: &Message, words: &str) -> String {
+    format!("{words} (sender {})", message.sender)
+}
+
+fn check_fees(message: &Message, fees: &Fees, base_fee: u64) -> Result<(), Error> {
+    let Fees { cap, tip, .. } = fees;
+    if cap.is_zero() && tip.is_zero() {
+        return Ok(());
+    }
+    let sender = message.sender;
+    if cap < tip {
+        let words = "max priority fee per gas higher than max fee per gas";
+        let text = format!("{words}: address {sender}, maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}");
+        return Err(refuse("tip_above_fee", text));
+    }
+    if *cap < U256::from(base_fee) {
+        let words = "max fee per gas less than block base fee";
+        let text = format!("{words}: address {sender}, maxFeePerGas: {cap}, baseFee: {base_fee}");
+        return Err(refuse("fee_below_base", text));
+    }
+    Ok(())
+}
+
+fn check_blobs(message: &Message, hashes: &[alloy_primitives::B256], limit: usize) -> Result<(), Error> {
+    if message.to == TxKind::Create {
+        return Err(refuse("blob_create", "blob transaction of type create"));
+    }
+    if hashes.is_empty() {
+        return Err(refuse("no_blobs", "blob transaction missing blob hashes"));
+    }
+    if hashes.len() > limit {
+        return Err(refuse("too_many_blobs", "blob transaction has too many blobs"));
+    }
+    match hashes.iter().position(|hash| hash[0] != VERSIONED_HASH_VERSION_KZG) {
+        Some(index) => Err(refuse("blob_version", format!("blob {index} has invalid hash version"))),
+        None => Ok(()),
+    }
+}
+
+fn check_blob_fee(message: &Message, environment: &EvmEnv) -> Result<(), Error> {
+    let has_blobs = message.blob_hashes.as_ref().is_some_and(|hashes| !hashes.is_empty());
+    let cap = message.max_blob_fee.unwrap_or_default();
+    let price = environment.block_env.blob_excess_gas_and_price.map_or(0, |blobs| blobs.blob_gasprice);
+    if !has_blobs || cap.is_zero() || cap >= U256::from(price) {
+        return Ok(());
+    }
+    let words = "max fee per blob gas less than block blob gas fee";
+    let text = format!("{words}: address {} blobGasFeeCap: {cap}, blobBaseFee: {price}", message.sender);
+    Err(refuse("blob_fee_below_base", text))
+}
+
+/// Check that the sender can pay for `gas` at the most, and for what it sends.
+pub fn check_balance(message: &Message, fees: &Fees, gas: u64, balance: U256) -> Result<(), Error> {
+    let words = "insufficient funds for gas * price + value";
+    let sender = message.sender;
+    let Some(wanted) = cost(message, fees, gas) else {
+        let text = format!("{words}: address {sender} required balance exceeds 256 bits");
+        return Err(refuse("insufficient_funds", text));
+    };
+    if balance < wanted {
+        let text = format!("{words}: address {sender} have {balance} want {wanted}");
+        return Err(refuse("insufficient_funds", text));
+    }
+    Ok(())
+}
+
+fn cost(message: &Message, fees: &Fees, gas: u64) -> Option<U256> {
+    let blobs = message.blob_hashes.as_ref().map_or(0, Vec::len) as u64;
+    let blob_fee =
+        U256::from(blobs * DATA_GAS_PER_BLOB).checked_mul(message.max_blob_fee.unwrap_or_default())?;
+    fees.cap.checked_mul(U256::from(gas))?.checked_add(message.value)?.checked_add(blob_fee)
+}
+
+/// What revm refuses on top of the checks above.
+pub fn from_revm(reason: &InvalidTransaction, message: &Message) -> Error {
+    match reason {
+        InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
+            refuse("intrinsic_gas", format!("intrinsic gas too low: have {gas_limit}, want {initial_gas}"))
+        }
+        InvalidTransaction::GasFloorMoreThanGasLimit { gas_floor, gas_limit } => {
+            let words = "insufficient gas for floor data gas cost";
+            refuse("floor_gas", format!("{words}: have {gas_limit}, want {gas_floor}"))
+        }
+        InvalidTransaction::CreateInitCodeSizeLimit => {
+            let size = message.input.len();
+            let text = format!("max initcode size exceeded: code size {size} limit {MAXIMUM_INITCODE}");
+            refuse("initcode_size", text)
+        }
+        other => refuse("invalid", other.to_string()),
+    }
+}
