@@ -157,7 +157,7 @@ async def test_a_disconnect_cancels_what_was_asked_for(open_site: OpenSite) -> N
         await peer.stream.aclose()
         await until(lambda: not site.server.connections)
         assert site.gate.cancelled == 2
-        assert site.server.lane.in_flight == 0
+        assert site.server.shared.lane.in_flight == 0
 
 
 async def test_too_many_slow_calls_are_refused_and_quick_ones_are_not(open_site: OpenSite) -> None:
@@ -347,3 +347,38 @@ async def test_a_bug_of_the_connection_closes_with_1011(
         await other.call("number")
         assert (await other.reply())["result"] == "0x1"
         assert "the view does not close" in caplog.text
+
+
+async def test_unfinished_messages_of_all_clients_have_a_limit(open_site: OpenSite) -> None:
+    limits = Limits(received_bytes=150_000)
+    async with open_site(limits) as site:
+        peers = [await site.peer() for _ in range(3)]
+        whole = masked(0x82, b" " * 100_000 + (NUMBER % 1).encode())
+        for peer in peers[:2]:
+            for part in (whole[:70_000], whole[70_000:90_000]):
+                await peer.send_raw(part)
+                await trio.testing.wait_all_tasks_blocked()
+        assert site.server.shared.received.used == 90_000
+        assert await peers[1].close_code() == 1013
+        await peers[2].send_raw(masked(0x01, b" " * 50_000))
+        await peers[0].send_raw(whole[90_000:])
+        assert (await peers[0].reply())["result"] == "0x1"
+        await peers[2].send_raw(masked(0x80, (NUMBER % 2).encode()))
+        assert (await peers[2].reply())["id"] == 2
+        assert site.server.shared.received.used == 0
+
+
+async def test_replies_that_wait_for_all_clients_have_a_limit(open_site: OpenSite) -> None:
+    async with open_site(Limits(waiting_bytes=200_000)) as site:
+        streams = [await slow_reader(site) for _ in range(3)]
+        request = masked(0x81, b'{"jsonrpc":"2.0","id":1,"method":"zeros","params":[20000]}')
+        for stream in streams:
+            await stream.send_all(request * 30)
+            await trio.testing.wait_all_tasks_blocked()
+        assert 200_000 <= site.server.shared.waiting.used < 200_000 + 3 * 256 * 1024
+        for stream in streams:
+            answer = b""
+            while answer.count(b'"result"') < 30:
+                answer += await stream.receive_some()
+        await trio.testing.wait_all_tasks_blocked()
+        assert site.server.shared.waiting.used == 0

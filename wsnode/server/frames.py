@@ -69,9 +69,15 @@ class Framing:
         """Whether anything has arrived since somebody last set this to False."""
 
     @property
+    def is_midway(self) -> bool:
+        """Tell whether a frame or message has begun and not ended."""
+        return self._partial is not None or self._protocol is not None
+
+    @property
     def waiting_bytes(self) -> int:
         """Return how much of unfinished messages is kept."""
-        return sum(map(len, self._fragments)) + len(self._partial or b"")
+        kept = sum(map(len, self._fragments)) + len(self._partial or b"")
+        return kept + (len(self._protocol.reader.buffer) if self._protocol is not None else 0)
 
     def receive(self, data: bytes) -> list[bytes]:
         """Return the messages that `data` completes."""
@@ -106,6 +112,14 @@ class Framing:
             self._hand_over()
             protocol = self._library()
             protocol.send_close(code, reason)
+            self._collect(protocol, [])
+
+    def fail(self, code: int, reason: str) -> None:
+        """Close for a fault of the client's; what it sends from now on is thrown away."""
+        if not self.closed:
+            self._partial, self._fragments, self._owed = None, [], 0
+            protocol = self._library()
+            protocol.fail(code, reason)
             self._collect(protocol, [])
 
     def _hand_over(self) -> None:
@@ -186,10 +200,7 @@ class Framing:
         try:
             payload.decode()
         except UnicodeDecodeError as error:
-            protocol = self._library()
-            protocol.fail(CloseCode.INVALID_DATA, f"{error.reason} at position {error.start}")
-            self.writes += protocol.data_to_send()
-            self.closed = True
+            self.fail(CloseCode.INVALID_DATA, f"{error.reason} at position {error.start}")
             return False
         return True
 

@@ -11,12 +11,11 @@ import msgspec
 import trio
 
 from wsnode.jsonrpc.codec import NULL, error_reply
-from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
-from wsnode.server.calls import SlowLane
 from wsnode.server.content import BadContentError, decode_body, encode_body
-from wsnode.server.limits import Limits
 from wsnode.server.network import Directory, RefusedError
+from wsnode.server.shared import Shared
 from wsnode.server.transport import Transport, linger, send_all
 
 JSON = "application/json"
@@ -40,8 +39,7 @@ class Service(msgspec.Struct, frozen=True):
     """What the HTTP connections of a server share."""
 
     directory: Directory
-    lane: SlowLane
-    limits: Limits
+    shared: Shared
     pages: Mapping[str, Page]
     origins: Sequence[str] | None = None
     idle: set[trio.CancelScope] = msgspec.field(default_factory=set)
@@ -58,8 +56,8 @@ class HttpConnection:
     def __init__(self, transport: Transport, service: Service) -> None:
         self._transport = transport
         self._service = service
-        self._limits = service.limits
-        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=service.limits.head_bytes)
+        self._limits = service.shared.limits
+        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=service.shared.limits.head_bytes)
 
     async def run(self, data: bytes) -> None:
         """Serve requests, the first of which begins with `data`, until either side has had enough."""
@@ -119,7 +117,11 @@ class HttpConnection:
         if isinstance(answer, Pending):
             answer = await self._finish(answer)
         body, encoded = await encode_body(
-            answer or b"", headers.first("accept-encoding"), self._limits, self._service.lane.workers, self
+            answer or b"",
+            headers.first("accept-encoding"),
+            self._limits,
+            self._service.shared.lane.workers,
+            self,
         )
         return Response(200, body, headers={**shared, **encoded})
 
@@ -148,7 +150,7 @@ class HttpConnection:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, nursery.cancel_scope)
-            reply = await self._service.lane.finish(pending, self, no_wait)
+            reply = await self._service.shared.lane.finish(pending, self, no_wait)
             gone = False
             nursery.cancel_scope.cancel()
         if gone:
@@ -160,17 +162,26 @@ class HttpConnection:
         declared = headers.first("content-length")
         if declared and int(declared) > limit:
             raise RefusedError(413, _error(f"content length too large ({declared}>{limit})"))
-        parts, size = [], 0
         with trio.move_on_after(self._limits.body_seconds):
+            return await self._read_parts(limit)
+        raise RefusedError(408, _error("read timeout"))
+
+    async def _read_parts(self, limit: int) -> bytes:
+        parts, size, budget = list[bytes](), 0, self._service.shared.received
+        try:
             while isinstance(event := await self._next_event(self._limits.idle_seconds), h11.Data):
                 parts.append(bytes(event.data))
                 size += len(event.data)
+                budget.used += len(event.data)
                 if size > limit:
                     raise RefusedError(413, _error(f"content length too large ({size}>{limit})"))
-            if isinstance(event, h11.EndOfMessage):
-                return b"".join(parts)
+                if not budget.allows(size):
+                    raise RefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
+        finally:
+            budget.used -= size
+        if not isinstance(event, h11.EndOfMessage):
             raise _DisconnectedError
-        raise RefusedError(408, _error("read timeout"))
+        return b"".join(parts)
 
     async def _next_request(self) -> object:
         with trio.CancelScope() as scope:

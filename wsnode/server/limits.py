@@ -39,6 +39,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Slow calls in flight in the whole process; one more is told -32005."""
     outbox_bytes: int = 4 * MIB
     """Replies that wait for one client to read; above it no further request of that client is begun."""
+    waiting_bytes: int = 256 * MIB
+    """Replies that wait for all clients together; above it each has 64 KiB until others have read."""
+    received_bytes: int = 256 * MIB
+    """Unfinished messages and bodies of all clients together; above it a client with more than 64 KiB of
+    them is told 1013 or 503."""
     inbox_bytes: int = 1 * MIB
     """Requests read ahead while the outbox is full, so that pings and closes are still seen."""
     fragment_bytes: int = 256 * KIB

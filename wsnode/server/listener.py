@@ -9,12 +9,12 @@ import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
-from wsnode.server.calls import SlowLane
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.http import HttpConnection, Page, Service
 from wsnode.server.limits import Limits
 from wsnode.server.network import Directory, KeyRing, Network, RefusedError
+from wsnode.server.shared import Shared
 from wsnode.server.sockets import open_tcp as open_tcp
 from wsnode.server.transport import SocketTransport, StreamTransport, Transport, linger, send_all
 from wsnode.server.websocket import WebSocketConnection
@@ -49,13 +49,12 @@ class Server:
         }
         hosts = {host: network.name for network in networks for host in network.hosts}
         self.directory = Directory(dispatchers, hosts, keys)
-        self.lane = SlowLane(self.limits)
+        self.shared = Shared(self.limits)
         self.ready = True
         """What /readyz says; false while draining."""
         self._origins = origins
-        self._service = Service(
-            self.directory, self.lane, self.limits, {**self._health_pages(), **(pages or {})}, origins
-        )
+        every_page = {**self._health_pages(), **(pages or {})}
+        self._service = Service(self.directory, self.shared, every_page, origins)
         self._alive: dict[WebSocketConnection, float] = {}
         self.connections = 0
 
@@ -117,7 +116,7 @@ class Server:
         if entrance is None or not said:
             return
         session = entrance.dispatcher.session(entrance.caller)
-        connection = WebSocketConnection(transport, session, self.lane, self.limits, handshake.deflate)
+        connection = WebSocketConnection(transport, session, self.shared, handshake.deflate)
         del head, handshake
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
         try:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import trio
 
+from wsnode.server.budget import Budget
 from wsnode.server.frames import text_frame
 from wsnode.server.transport import Transport
 
@@ -38,6 +39,7 @@ class Outbox:
     """Frames on their way out: sent at once when nothing waits, else by `drain`."""
 
     __slots__ = (
+        "_budget",
         "_current",
         "_limit",
         "_room",
@@ -48,8 +50,9 @@ class Outbox:
         "waiting_bytes",
     )
 
-    def __init__(self, transport: Transport, limit: int) -> None:
+    def __init__(self, transport: Transport, limit: int, budget: Budget) -> None:
         self._transport = transport
+        self._budget = budget
         self._limit = limit
         # Idle connections are many, so nothing is kept for what most of them never need.
         self._waiting: deque[bytes | LargeReply] | None = None
@@ -69,7 +72,7 @@ class Outbox:
     @property
     def is_full(self) -> bool:
         """Tell whether the client should read before it is given more."""
-        return self.waiting_bytes > self._limit
+        return self.waiting_bytes > self._limit or not self._budget.allows(self.waiting_bytes)
 
     def send(self, frames: bytes) -> bool:
         """Send whole frames after all that waits; True when someone must call `drain`.
@@ -82,10 +85,10 @@ class Outbox:
                 return False
             self._waiting = deque()
             self._current = memoryview(frames)[sent:]
-            self.waiting_bytes += len(frames) - sent
+            self._add(len(frames) - sent)
             return True
         self._waiting.append(frames)
-        self.waiting_bytes += len(frames)
+        self._add(len(frames))
         return False
 
     def send_large(self, reply: LargeReply) -> bool:
@@ -94,7 +97,7 @@ class Outbox:
         if self._waiting is None:
             self._waiting = deque()
         self._waiting.append(reply)
-        self.waiting_bytes += reply.size
+        self._add(reply.size)
         return idle
 
     def send_urgent(self, frame: bytes) -> bool:
@@ -104,7 +107,7 @@ class Outbox:
         if self._urgent is None:
             self._urgent = deque()
         self._urgent.append(frame)
-        self.waiting_bytes += len(frame)
+        self._add(len(frame))
         return False
 
     async def drain(self, on_room: Callable[[], None]) -> None:
@@ -117,15 +120,19 @@ class Outbox:
             self._current = current
             sent = await self._transport.send_some(current)
             self._current = current[sent:] if sent < len(current) else None
-            self.waiting_bytes -= sent
+            self._add(-min(sent, self.waiting_bytes))
             self.progressed = True
             if not self.is_full:
                 if self._room is not None:
                     self._room.set()
                     self._room = None
                 on_room()
-        self._waiting = self._urgent = None
-        self.waiting_bytes = 0
+        self.discard()
+
+    def discard(self) -> None:
+        """Forget what waits."""
+        self._waiting = self._urgent = self._current = None
+        self._add(-self.waiting_bytes)
 
     async def wait_room(self) -> None:
         """Wait until the outbox is not full."""
@@ -133,6 +140,10 @@ class Outbox:
             if self._room is None:
                 self._room = trio.Event()
             await self._room.wait()
+
+    def _add(self, size: int) -> None:
+        self.waiting_bytes += size
+        self._budget.used += size
 
     def _next(self) -> memoryview | None:
         if self._urgent:

@@ -17,11 +17,10 @@ from websockets.protocol import SEND_EOF
 from wsnode.jsonrpc.dispatcher import Session
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
-from wsnode.server.calls import SlowLane
 from wsnode.server.deflate import compress
 from wsnode.server.frames import CLOSE_WHOLE, PING, SHORT_HEADS, Framing, frame_head, text_frame
-from wsnode.server.limits import Limits
 from wsnode.server.outbox import LargeReply, Outbox
+from wsnode.server.shared import Shared
 from wsnode.server.transport import Transport, linger
 
 logger = logging.getLogger("wsnode.server")
@@ -39,6 +38,7 @@ class WebSocketConnection:
         "_deflate",
         "_ended",
         "_framing",
+        "_held",
         "_idle",
         "_lane",
         "_limits",
@@ -47,6 +47,7 @@ class WebSocketConnection:
         "_owing",
         "_said_goodbye",
         "_session",
+        "_shared",
         "_transport",
     )
 
@@ -54,21 +55,24 @@ class WebSocketConnection:
         self,
         transport: Transport,
         session: Session,
-        lane: SlowLane,
-        limits: Limits,
+        shared: Shared,
         deflate: PerMessageDeflate | None = None,
     ) -> None:
+        limits = shared.limits
         self._transport = transport
         self._session = session
-        self._lane = lane
+        self._shared = shared
+        self._lane = shared.lane
         self._limits = limits
         self._deflate = deflate
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
-        self._outbox = Outbox(transport, limits.outbox_bytes)
+        self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
         self._backlog: list[bytes] = []
         """Messages that wait for room in the outbox."""
         self._calls: set[trio.CancelScope] = set()
         self._nursery: trio.Nursery | None = None
+        self._held = 0
+        """What unfinished messages have been counted as in the process's budget."""
         self._idle: trio.Event | None = None
         self._owing = False
         """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
@@ -77,18 +81,16 @@ class WebSocketConnection:
 
     async def run(self, early: bytes) -> None:
         """Serve until either side closes; `early` came behind the handshake."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            try:
-                await self._read(early)
-            except Exception:
-                logger.exception("a connection of %s failed", self._session.caller)
-                self._framing.close(CloseCode.INTERNAL_ERROR)
-                self._post_control()
-                self._ended = True
-            for scope in self._calls:
-                scope.cancel()
-            self._end_within(self._limits.close_seconds if self._ended else 0)
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                await self._read_until_the_end(early)
+                for scope in self._calls:
+                    scope.cancel()
+                self._end_within(self._limits.close_seconds if self._ended else 0)
+        finally:
+            self._outbox.discard()
+            self._shared.received.used -= self._held
         if self._ended:
             await linger(self._transport, self._limits.close_seconds)
 
@@ -113,11 +115,22 @@ class WebSocketConnection:
         self._post_control()
         self._end_within(self._limits.close_seconds)
 
+    async def _read_until_the_end(self, early: bytes) -> None:
+        try:
+            await self._read(early)
+        except Exception:
+            logger.exception("a connection of %s failed", self._session.caller)
+            self._framing.fail(CloseCode.INTERNAL_ERROR, "")
+            self._post_control()
+            self._ended = True
+
     async def _read(self, data: bytes) -> None:
         framing, receive = self._framing, self._transport.receive
         while True:
             if data:
                 messages = framing.receive(data)
+                if self._held or framing.is_midway:
+                    self._count_unfinished()
                 if framing.writes and not framing.closed:
                     self._post_control()
                 if messages:
@@ -130,6 +143,14 @@ class WebSocketConnection:
             if not data:
                 framing.receive_eof()
                 return
+
+    def _count_unfinished(self) -> None:
+        received, framing = self._shared.received, self._framing
+        if not received.allows(framing.waiting_bytes):
+            framing.fail(CloseCode.TRY_AGAIN_LATER, "too many bytes of unfinished messages")
+        held = framing.waiting_bytes
+        received.used += held - self._held
+        self._held = held
 
     async def _answer(self, messages: list[bytes]) -> None:
         if self._backlog or self._outbox.is_full:
