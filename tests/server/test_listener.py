@@ -1,6 +1,9 @@
 """Listening, being full and stopping, on a Unix socket."""
 
+import shutil
 import socket
+import ssl
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from wsnode.server.limits import Limits
 from wsnode.server.listener import Server, serve
 from wsnode.server.network import Network
 from wsnode.server.sockets import open_tcp, open_unix
+from wsnode.server.transport import tls_context
 
 
 def make_server(gate: Gate, limits: Limits | None = None) -> Server:
@@ -79,6 +83,50 @@ async def test_large_replies_pass_a_real_socket(tmp_path: Path) -> None:
         assert [reply["id"] for reply in replies] == [*range(30), 99]
         assert all(len(reply["result"]) == 300_000 for reply in replies[:30])
         await peer.stream.aclose()
+        nursery.cancel_scope.cancel()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    files = folder / "certificate.pem", folder / "key.pem"
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make a certificate")
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=n"
+    arguments = [
+        *command.split(),
+        "-addext",
+        "subjectAltName=DNS:localhost",
+        "-out",
+        files[0],
+        "-keyout",
+        files[1],
+    ]
+    subprocess.run(arguments, check=True, capture_output=True)  # type: ignore[arg-type]
+    return files
+
+
+async def test_tls_end_to_end(certificate: tuple[Path, Path]) -> None:
+    listeners = open_tcp("127.0.0.1", 0)
+    context = ssl.create_default_context(cafile=certificate[0])
+    async with trio.open_nursery() as nursery:
+        server = make_server(Gate())
+
+        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+            await serve(server, listeners, tls=tls_context(*certificate), task_status=task_status)
+
+        await nursery.start(run)
+        plain = await trio.open_tcp_stream(*listeners[0].getsockname())
+        peer = Peer(trio.SSLStream(plain, context, server_hostname="localhost"))  # type: ignore[arg-type]
+        assert (await peer.open()).status_code == 101
+        for size in (10, 1_000_000):
+            await peer.call("zeros", size)
+            assert len((await peer.reply())["result"]) == size
+        not_tls = await trio.open_tcp_stream(*listeners[0].getsockname())
+        await not_tls.send_all(b"GET / HTTP/1.1\r\nHost: n\r\n\r\n")
+        assert b"HTTP" not in await not_tls.receive_some()
+        await not_tls.aclose()
+        await plain.aclose()
         nursery.cancel_scope.cancel()
 
 

@@ -3,6 +3,7 @@
 import errno
 import logging
 import socket
+import ssl
 from collections.abc import Sequence
 
 import trio
@@ -16,7 +17,7 @@ from wsnode.server.limits import Limits
 from wsnode.server.network import Directory, KeyRing, Network, RefusedError
 from wsnode.server.shared import Shared
 from wsnode.server.sockets import open_tcp as open_tcp
-from wsnode.server.transport import SocketTransport, StreamTransport, Transport, linger, send_all
+from wsnode.server.transport import SocketTransport, StreamTransport, Transport, encrypted, linger, send_all
 from wsnode.server.websocket import WebSocketConnection
 
 ACCEPTS_AT_ONCE = 64
@@ -138,9 +139,13 @@ async def serve(
     server: Server,
     listeners: Sequence[socket.socket],
     *,
+    tls: ssl.SSLContext | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning."""
+    """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning.
+
+    With `tls`, TCP connections are encrypted; those to a Unix socket never are.
+    """
     stopping = trio.Event()
     async with trio.open_nursery() as outer:
         connections = await outer.start(_hold_connections, stopping)
@@ -148,7 +153,8 @@ async def serve(
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(server.keep_alive)
                 for listener in listeners:
-                    accepting.start_soon(_accept, server, listener, connections)
+                    context = tls if listener.family in (socket.AF_INET, socket.AF_INET6) else None
+                    accepting.start_soon(_accept, server, listener, connections, context)
                 task_status.started()
         finally:
             for listener in listeners:
@@ -169,7 +175,9 @@ async def _hold_connections(
             await stopping.wait()
 
 
-async def _accept(server: Server, listener: socket.socket, connections: trio.Nursery) -> None:
+async def _accept(
+    server: Server, listener: socket.socket, connections: trio.Nursery, tls: ssl.SSLContext | None
+) -> None:
     while True:
         await trio.lowlevel.wait_readable(listener)
         for _ in range(ACCEPTS_AT_ONCE):
@@ -183,7 +191,7 @@ async def _accept(server: Server, listener: socket.socket, connections: trio.Nur
                 logger.warning("cannot accept: %s", error)
                 await trio.sleep(0.1)
                 break
-            transport = SocketTransport(connected)
+            transport = SocketTransport(connected) if tls is None else encrypted(connected, tls)
             if server.connections >= server.limits.connections:
                 connections.start_soon(_refuse, transport)
             else:

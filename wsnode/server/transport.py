@@ -6,6 +6,8 @@ burst, which saves two passes through the scheduler a request (measured: a third
 
 import contextlib
 import socket
+import ssl
+from pathlib import Path
 from typing import Protocol
 
 import trio
@@ -136,6 +138,26 @@ class StreamTransport:
     async def aclose(self) -> None:
         """Close the stream without waiting for the other side."""
         await trio.aclose_forcefully(self._stream)
+
+
+def encrypted(connected: socket.socket, tls: ssl.SSLContext) -> StreamTransport:
+    """Return the server's end of a TLS connection; its handshake is part of the first `receive`."""
+    connected.setblocking(False)
+    plain = trio.SocketStream(trio.socket.from_stdlib_socket(connected))
+    return StreamTransport(trio.SSLStream(plain, tls, server_side=True, https_compatible=True))
+
+
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return a context for serving with `certificate` (a PEM chain) and its `key`.
+
+    Raises:
+        OSError, ssl.SSLError: They cannot be read, or do not belong together.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(certificate, key)
+    return context
 
 
 async def send_all(transport: Transport, data: bytes, seconds: float) -> None:
