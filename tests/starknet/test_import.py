@@ -168,6 +168,17 @@ async def test_a_class_that_the_dump_lacks_is_reported_and_can_come_later(
     assert "program" in caller_of(fresh)("alt_getClassAt", ask)
 
 
+async def test_a_class_may_come_with_the_block_that_names_it(
+    fresh: Chain, mainnet: Path, classes: Path, tmp_path: Path
+) -> None:
+    class_hash = "0x10455c752b86932ce552f2b0fe81a880746649b9aee7e0d842bf3f52378f9f8"
+    definition = json.loads(gzip.decompress((classes / f"{class_hash}.json.gz").read_bytes()))
+    update = state_updates(mainnet)[0]
+    document = {"state_update": update, "classes": {class_hash: definition, "0x5": {}, "no hash": {}}}
+    (tmp_path / "0.jsonl").write_text(json.dumps(document))
+    assert (await import_folder(fresh, tmp_path / "0.jsonl")).missing_classes == 0
+
+
 @pytest.mark.parametrize("form", ["feeder", "node", "with block"])
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz"])
 async def test_one_file_in_any_form_is_as_good_as_a_folder(

@@ -103,7 +103,8 @@ class Intake:
         self._renew_snapshot()
 
     def close(self) -> None:
-        """Let go of the snapshot; what was not flushed is dropped."""
+        """Commit what was taken, and let go of the snapshot."""
+        self.flush()
         self._snapshot.__exit__(None, None, None)
 
     def _seek(self, class_hash: bytes) -> None:

@@ -20,7 +20,7 @@ ENTRIES_A_CALL = 50_000
 
 
 class StateRoots:
-    """The tries of one state, in memory: about 150 bytes a written slot."""
+    """The tries of one state, in memory: about 370 bytes a slot that is not zero."""
 
     def __init__(self) -> None:
         self._tries = StarknetTries()

@@ -5,6 +5,8 @@ A file whose name is a class hash is opened only for that class. The others are 
 
 from pathlib import Path
 
+import msgspec
+
 from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.classes.definition import ContractClass, Kind, NotAClassError
 from wsnode.starknet.dump.files import DocumentReader, Place, documents, dump_files, stem
@@ -22,6 +24,7 @@ class ClassFiles:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._places: dict[bytes, Place] = {}
+        self._carried: dict[bytes, msgspec.Raw] = {}
         self._reader = DocumentReader()
 
     def add_folder(self, folder: Path) -> None:
@@ -49,21 +52,27 @@ class ClassFiles:
         else:
             self._places[found.class_hash] = place
 
-    def find(self, class_hash: bytes) -> ContractClass | None:
-        """Return the class of that hash, nothing when the dump has none; a useless file is reported.
+    def carry(self, classes: dict[str, msgspec.Raw]) -> None:
+        """Look among `classes`, which came with a block, before the files; forget the last block's."""
+        self._carried = {class_hash: text for name, text in classes.items() if (class_hash := _hash_of(name))}
 
-        Raises:
-            WrongClassError: The file holds another Sierra class.
-        """
-        place = self._places.get(class_hash)
-        if place is None:
+    def find(self, class_hash: bytes) -> ContractClass | None:
+        """Return the class of that hash; nothing when there is none or it is refused, which is reported."""
+        where, text = self._look_up(class_hash)
+        if text is None:
             return None
         try:
-            found = decode_class(self._reader.read(place))
-        except NotAClassError as error:
-            self._report(f"{place.path}: passed over: {error}")
+            return checked(decode_class(text), class_hash, where, self._report)
+        except (NotAClassError, WrongClassError) as error:
+            self._report(f"{where}: class {felt_text(class_hash)} is refused: {error}")
             return None
-        return checked(found, class_hash, str(place.path), self._report)
+
+    def _look_up(self, class_hash: bytes) -> tuple[str, bytes | None]:
+        if (carried := self._carried.get(class_hash)) is not None:
+            return "the block's own classes", bytes(carried)
+        if (place := self._places.get(class_hash)) is not None:
+            return str(place.path), self._reader.read(place)
+        return "", None
 
 
 def checked(found: ContractClass, class_hash: bytes, where: str, report: Report) -> ContractClass:
@@ -77,17 +86,18 @@ def checked(found: ContractClass, class_hash: bytes, where: str, report: Report)
     """
     if found.class_hash == class_hash:
         return found
-    message = f"{where}: the class hashes to {felt_text(found.class_hash)}, not to {felt_text(class_hash)}"
+    message = f"it hashes to {felt_text(found.class_hash)}"
     if found.kind is Kind.SIERRA:
         raise WrongClassError(message)
-    report(f"{message}; taken all the same, since it is a Cairo 0 class")
+    report(f"{where}: class {felt_text(class_hash)} is taken, though {message}: it is a Cairo 0 class")
     return ContractClass(found.kind, class_hash, found.rendered)
 
 
 def _hash_in_name(path: Path) -> bytes | None:
-    name = stem(path)
-    if not name.startswith("0x"):
-        return None
+    return _hash_of(stem(path))
+
+
+def _hash_of(name: str) -> bytes | None:
     try:
         return felt_bytes(name)
     except ValueError:

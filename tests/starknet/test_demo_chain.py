@@ -1,0 +1,26 @@
+from pathlib import Path
+
+from tests.starknet.conftest import caller_of
+from wsnode.demo.starknet_chain import BLOCKS, CHAIN_ID, build_starknet
+from wsnode.starknet.chain import Chain
+from wsnode.starknet.roots import StateRoots
+
+
+def test_the_demos_alt_chain_is_built_once_and_holds_all_kinds_of_change(tmp_path: Path) -> None:
+    build_starknet(tmp_path)
+    build_starknet(tmp_path)
+    with Chain.open(tmp_path, writer=False) as chain:
+        call = caller_of(chain)
+        assert call("alt_blockNumber") == BLOCKS - 1
+        assert call("alt_chainId") == "0x" + CHAIN_ID.encode().hex()
+        before = call("starknet_getClassAt", [{"block_number": 2}, "0x7a17"])
+        after = call("starknet_getClassAt", [{"block_number": 3}, "0x7a17"])
+        assert "program" in before
+        assert "sierra_program" in after
+        assert call("starknet_getNonce", ["latest", "0x7a17"]) == "0x2"
+        assert call("starknet_getStorageAt", ["0xc0c0", "0x1", "latest"]) == hex(BLOCKS - 1)
+        update = call("starknet_getStateUpdate", ["latest"])
+        with chain.reader() as reader:
+            assert int.from_bytes(StateRoots.of_head(reader).root(always_joined=True), "big") == int(
+                update["new_root"], 16
+            )

@@ -1,0 +1,65 @@
+"""How far an import of a dump is: a bar on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+LINE_EVERY_SECONDS: Final = 5.0
+
+
+class Lines:
+    """Writes a line now and then."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._start = self._last = clock()
+
+    def __call__(self, number: int, done: int, total: int) -> None:
+        """Write a line unless the last one is recent."""
+        now = self._clock()
+        if now - self._last < LINE_EVERY_SECONDS:
+            return
+        self._last = now
+        rate = done / (now - self._start)
+        left = f"{(total - done) / rate:.0f} s left"
+        print(f"block {number}: {rate:,.0f} blocks/s, {left}", file=self._stream, flush=True)
+
+    def report(self, message: str) -> None:
+        """Write what the operator should know."""
+        print(message, file=self._stream, flush=True)
+
+
+class Bar:
+    """Draws a progress bar; a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("block {task.fields[number]}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("import", total=None, number=0)
+
+    def __call__(self, number: int, done: int, total: int) -> None:
+        """Redraw the bar."""
+        self._progress.update(self._task, total=total, completed=done, number=number)
+
+    def report(self, message: str) -> None:
+        """Write what the operator should know above the bar."""
+        self._progress.console.print(message, markup=False, highlight=False, soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
