@@ -27,11 +27,20 @@ def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str
 
 def run(pending: Pending) -> bytes | None:
     """Return the reply of a call in slices."""
-    ended = False
-    while not ended:
-        step = pending.step
-        ended = pending.resume(step.function(CancelToken()) if isinstance(step, InThread) else None)
+    while not advance(pending):
+        pass
     return pending.reply
+
+
+def advance(pending: Pending) -> bool:
+    """Do what the call waits for; True when it has ended."""
+    if not isinstance(pending.step, InThread):
+        return pending.resume()
+    try:
+        value = pending.step.function(CancelToken())
+    except Exception as error:
+        return pending.fail(error)
+    return pending.resume(value)
 
 
 class Client(msgspec.Struct, frozen=True):

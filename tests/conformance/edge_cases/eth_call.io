@@ -78,7 +78,7 @@
 << {"jsonrpc":"2.0","id":38,"error":{"code":-32000,"message":"invalid jump destination"}}
 >> {"jsonrpc":"2.0","id":39,"method":"eth_call","params":[{"data":"0x01"},"latest"]}
 << {"jsonrpc":"2.0","id":39,"error":{"code":-32000,"message":"stack underflow (0 <=> 2)"}}
->> {"jsonrpc":"2.0","id":40,"method":"eth_call","params":[{"data":"0x5b600056"},"latest"]}
+>> {"jsonrpc":"2.0","id":40,"method":"eth_call","params":[{"data":"0x5b600056","gas":"0x1000000"},"latest"]}
 << {"jsonrpc":"2.0","id":40,"error":{"code":-32000,"message":"out of gas"}}
 >> {"jsonrpc":"2.0","id":41,"method":"eth_call","params":[{"data":"0x60006000fd"},"latest"]}
 << {"jsonrpc":"2.0","id":41,"error":{"code":3,"message":"execution reverted","data":"0x"}}

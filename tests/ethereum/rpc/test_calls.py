@@ -18,8 +18,8 @@ def test_a_long_call_is_run_again_in_a_thread(execution_apis_chain: Chain, ask: 
 
 
 def test_a_long_estimate_is_run_again_in_a_thread(ask: Ask) -> None:
-    gas = int(ask("eth_estimateGas", {"to": TARGET}, "latest", LONG)["result"], 16)
-    assert 7_000_000 < gas < 8_000_000
+    # What geth says.
+    assert ask("eth_estimateGas", {"to": TARGET}, "latest", LONG) == {"result": "0x692a9e"}
 
 
 def test_a_short_call_is_answered_at_once(execution_apis_chain: Chain) -> None:
@@ -49,13 +49,13 @@ def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_c
 
 
 def test_pending_calls_see_the_block_to_come(ask: Ask) -> None:
-    number = {TARGET: {"code": "0x435f5260205ff3"}}
+    number = {TARGET: {"code": "0x4360005260206000f3"}}
     assert int(ask("eth_call", {"to": TARGET}, "latest", number)["result"], 16) == 54
     assert int(ask("eth_call", {"to": TARGET}, "pending", number)["result"], 16) == 55
 
 
 def test_a_call_reads_the_state_of_the_block_that_is_named(ask: Ask) -> None:
-    number = {TARGET: {"code": "0x435f5260205ff3"}}
+    number = {TARGET: {"code": "0x4360005260206000f3"}}
     for block, expected in (("0x1", 1), ("earliest", 0), ({"blockNumber": "0x24"}, 0x24)):
         assert int(ask("eth_call", {"to": TARGET}, block, number)["result"], 16) == expected
 
