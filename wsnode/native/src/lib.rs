@@ -19,3 +19,5 @@ pub mod state;
 pub mod trie;
 
 mod bindings;
+#[cfg(test)]
+mod engine_tests;

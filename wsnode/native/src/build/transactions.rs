@@ -16,7 +16,7 @@ use revm::database::{BundleState, State};
 use crate::block::{decode_transaction, recover_transaction};
 use crate::chain_spec::ChainSpec;
 use crate::error::Error;
-use crate::execute::{evm_environment, rules_of, surroundings};
+use crate::execute::{evm_environment, rules_of, surroundings, words};
 
 /// A transaction that was left out: its index, and why.
 pub type Refused = (usize, String);
@@ -101,7 +101,7 @@ where
     }
     match executor.execute_transaction(Recovered::new_unchecked(&transaction, sender)) {
         Ok(_) => Ok(Ok((transaction, sender))),
-        Err(BlockExecutionError::Validation(reason)) => Ok(Err(reason.to_string())),
+        Err(BlockExecutionError::Validation(reason)) => Ok(Err(words(&reason))),
         Err(BlockExecutionError::Internal(reason)) => Err(Error::internal(reason)),
     }
 }

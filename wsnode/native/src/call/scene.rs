@@ -79,13 +79,21 @@ impl<'a> Scene<'a> {
         let fees = self.fees(message);
         let environment = self.environment_for(message, &fees);
         refusal::check(message, &fees, &environment)?;
-        refusal::check_balance(message, &fees, gas, self.balance(message.sender)?)?;
+        self.check_balance(message, &fees, gas)?;
         let transaction = transaction(message, &fees, gas, environment.cfg_env.spec);
         let result = {
             let mut evm = evm::build(&mut self.state, environment, &self.moves, NoOpInspector)?;
             evm.transact(transaction)
         };
         self.outcome(result, message, gas)
+    }
+
+    /// Most calls cost nothing, and a balance is a read.
+    fn check_balance(&mut self, message: &Message, fees: &Fees, gas: u64) -> Result<(), Error> {
+        if fees.cap.is_zero() && message.value.is_zero() && message.blob_hashes.is_none() {
+            return Ok(());
+        }
+        refusal::check_balance(message, fees, gas, self.balance(message.sender)?)
     }
 
     /// Gas that costs nothing does not cost a base fee either.

@@ -84,7 +84,9 @@ fn advance(
     head: &ChainHead,
 ) -> Result<VerifiedBlock, Fault> {
     demand(Rule::ParentHash, store.head().hash, block.header.parent_hash)?;
-    head.verify(spec, block)?;
+    if let Err(broken) = head.verify(spec, block) {
+        return Err(more_telling(broken, || run(spec, &store.latest(), cache, block)));
+    }
     let (mut executed, entries) = run(spec, &store.latest(), cache, block)?;
     for (step, receipt) in std::mem::take(&mut executed.steps).iter().zip(&mut executed.receipts) {
         transactions::set_root(receipt, store.intermediate_root(step)?);
@@ -115,4 +117,15 @@ fn run(
     let mut state = builder.with_bundle_update().build();
     let executed = transactions::run(spec, block, &mut state)?;
     Ok((executed, state.cache))
+}
+
+/// Where the root of the transactions is wrong, one of them that cannot be executed is the better reason.
+fn more_telling<T>(broken: Broken, execute: impl FnOnce() -> Result<T, Fault>) -> Fault {
+    if broken.rule != Rule::TransactionsRoot {
+        return broken.into();
+    }
+    match execute() {
+        Err(Fault::Broken(cause)) => cause.into(),
+        _ => broken.into(),
+    }
 }

@@ -10,7 +10,7 @@ pub use cache::ReadCache;
 pub use chain::{execute, ChainHead, Execution};
 pub use environment::{evm_environment, rules_of};
 pub use outcome::{seal_receipts, Sealed};
-pub use transactions::{run, surroundings, Executed};
+pub use transactions::{run, surroundings, words, Executed};
 
 use crate::error::{Broken, Error};
 

@@ -4,7 +4,9 @@ use alloy_consensus::transaction::Recovered;
 use alloy_consensus::{Eip658Value, Header, ReceiptEnvelope};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::eip7685::Requests;
-use alloy_evm::block::{BlockExecutionError, BlockExecutor, InternalBlockExecutionError};
+use alloy_evm::block::{
+    BlockExecutionError, BlockExecutor, BlockValidationError, InternalBlockExecutionError,
+};
 use alloy_evm::eth::dao_fork::{DAO_HARDFORK_ACCOUNTS, DAO_HARDFORK_BENEFICIARY};
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
 use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
@@ -89,11 +91,21 @@ pub fn surroundings<'a>(
 /// What an error of the executor says about the block.
 pub fn refused(wanted: &str, reason: BlockExecutionError) -> Fault {
     match reason {
-        BlockExecutionError::Validation(reason) => Broken::new(Rule::Transaction, wanted, reason).into(),
+        BlockExecutionError::Validation(reason) => {
+            Broken::new(Rule::Transaction, wanted, words(&reason)).into()
+        }
         BlockExecutionError::Internal(InternalBlockExecutionError::EVM { error, .. }) => {
             Fault::Engine(Error::internal(error))
         }
         BlockExecutionError::Internal(reason) => Fault::Engine(Error::internal(reason)),
+    }
+}
+
+/// The reason without what is said around it.
+pub fn words(reason: &BlockValidationError) -> String {
+    match reason {
+        BlockValidationError::InvalidTx { error, .. } => error.to_string(),
+        other => other.to_string(),
     }
 }
 

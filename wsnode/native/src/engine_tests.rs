@@ -1,0 +1,137 @@
+//! The engine on a chain that passes every fork, and on blocks that break rules.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alloy_primitives::U256;
+
+use crate::block::{decode_blocks, genesis, UnverifiedBlock};
+use crate::chain_spec::ChainSpec;
+use crate::engine::Engine;
+use crate::error::Rule;
+use crate::rows::{block_rlp, BodyRow, HeaderRow};
+
+type OwnedRows = Vec<(Vec<u8>, Vec<u8>)>;
+
+struct Vectors {
+    spec: Arc<ChainSpec>,
+    blocks: Vec<Arc<UnverifiedBlock>>,
+}
+
+impl Vectors {
+    fn load() -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/execution-apis");
+        let text = std::fs::read(folder.join("genesis.json")).unwrap();
+        let spec = Arc::new(ChainSpec::from_json(&text).unwrap());
+        let chain = std::fs::read(folder.join("chain.rlp")).unwrap();
+        let (blocks, error) = decode_blocks(&spec, &split(&chain));
+        assert_eq!(error, None);
+        Self { spec, blocks: blocks.into_iter().map(Arc::new).collect() }
+    }
+
+    /// Header and body rows of the blocks before `number`, the nearest first.
+    fn ancestors(&self, number: usize) -> OwnedRows {
+        let start = genesis(&self.spec);
+        let mut rows = vec![(start.header_row.to_vec(), start.body_row.to_vec())];
+        rows.extend(self.blocks.iter().map(|block| (block.header_row.to_vec(), block.body_row.to_vec())));
+        rows.truncate(number);
+        rows.reverse();
+        rows
+    }
+
+    fn total_difficulty(&self, number: usize) -> U256 {
+        let start = self.spec.genesis().header.difficulty;
+        self.blocks[..number].iter().fold(start, |sum, block| sum + block.header.difficulty)
+    }
+}
+
+fn split(mut chain: &[u8]) -> Vec<&[u8]> {
+    let mut blocks = Vec::new();
+    while !chain.is_empty() {
+        let mut rest = chain;
+        let head = alloy_rlp::Header::decode(&mut rest).unwrap();
+        let length = chain.len() - rest.len() + head.payload_length;
+        let (block, after) = chain.split_at(length);
+        blocks.push(block);
+        chain = after;
+    }
+    blocks
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("wsnode-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn borrowed(rows: &OwnedRows) -> Vec<(&[u8], &[u8])> {
+    rows.iter().map(|(header, body)| (header.as_slice(), body.as_slice())).collect()
+}
+
+#[test]
+fn every_block_of_a_chain_through_all_forks_verifies_and_unwinds() {
+    let (vectors, folder) = (Vectors::load(), Folder::new("forks"));
+    let engine = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
+    for start in [0, 30, 3] {
+        if start > 0 {
+            assert_eq!(engine.unwind(start as u64).unwrap(), vectors.blocks[start - 1].hash);
+        }
+        let (rows, total) = (vectors.ancestors(start + 1), vectors.total_difficulty(start));
+        let execution = engine.execute(&vectors.blocks[start..], &borrowed(&rows), total).unwrap();
+        assert_eq!(execution.error, None);
+        engine.commit(false).unwrap();
+        assert_eq!(engine.committed_head().unwrap().hash, vectors.blocks.last().unwrap().hash);
+    }
+}
+
+#[test]
+fn a_second_writer_is_kept_out() {
+    let (vectors, folder) = (Vectors::load(), Folder::new("writers"));
+    let _first = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
+    let second = Engine::open(&folder.0, vectors.spec.clone(), true);
+    assert!(matches!(second, Err(crate::error::Error::Busy(_))));
+}
+
+#[test]
+fn a_block_of_proof_of_stake_comes_at_the_terminal_total_difficulty_and_not_before() {
+    let (vectors, folder) = (Vectors::load(), Folder::new("merge"));
+    let engine = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
+    let first = vectors.blocks.iter().position(|block| block.header.difficulty.is_zero()).unwrap();
+    let rows = vectors.ancestors(first + 1);
+    let total = vectors.total_difficulty(first);
+    let verify = |total| engine.verify_header(&vectors.blocks[first], &borrowed(&rows), total).unwrap();
+    assert_eq!(verify(total), None);
+    let early = verify(total - vectors.blocks[first - 1].header.difficulty).unwrap();
+    assert_eq!(early.broken.rule, Rule::Difficulty);
+}
+
+#[test]
+fn a_wrong_root_is_named_and_the_blocks_before_stay() {
+    let (vectors, folder) = (Vectors::load(), Folder::new("root"));
+    let engine = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
+    let mut blocks = vectors.blocks[..5].to_vec();
+    let mut wrong = decode_blocks(&vectors.spec, &[&encoded(&blocks[4])]).0.remove(0);
+    wrong.header.state_root = alloy_primitives::B256::repeat_byte(7);
+    blocks[4] = Arc::new(wrong);
+    let rows = vectors.ancestors(1);
+    let execution = engine.execute(&blocks, &borrowed(&rows), vectors.total_difficulty(0)).unwrap();
+    assert_eq!(execution.error.unwrap().broken.rule, Rule::StateRoot);
+    assert_eq!(execution.verified.len(), 4);
+    let rest = engine.execute(&vectors.blocks[4..], &borrowed(&vectors.ancestors(5)), vectors.total_difficulty(4));
+    assert_eq!(rest.unwrap().error, None);
+}
+
+fn encoded(block: &UnverifiedBlock) -> Vec<u8> {
+    let (header, body) = (HeaderRow::new(&block.header_row).unwrap(), BodyRow::new(&block.body_row).unwrap());
+    block_rlp(&header, &body).unwrap()
+}
