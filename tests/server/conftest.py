@@ -102,10 +102,12 @@ def registry() -> Registry:
 class Peer:
     """A client on the library's client protocol, which the server has no part in."""
 
-    def __init__(self, stream: trio.abc.HalfCloseableStream, *, deflate: bool = False) -> None:
+    def __init__(
+        self, stream: trio.abc.HalfCloseableStream, *, path: str = "/ws/v3/key", deflate: bool = False
+    ) -> None:
         self.stream = stream
         extensions = [ClientPerMessageDeflateFactory()] if deflate else None
-        self.protocol = ClientProtocol(parse_uri("ws://node/ws/v3/key"), extensions=extensions, max_size=None)
+        self.protocol = ClientProtocol(parse_uri("ws://node" + path), extensions=extensions, max_size=None)
         self.frames: list[Frame] = []
 
     async def open(self, **headers: str) -> Response:

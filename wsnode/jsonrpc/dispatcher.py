@@ -136,13 +136,18 @@ class Session:
             except UNREADABLE:
                 parameters = method.parameters.explain(bytes(raw))
             if not method.needs_view:
-                return method.function(parameters)
+                return self._run_without_view(method, parameters)
             return method.function(self._open() if self._scope is None else self._view, parameters)
         if bytes(raw) not in _NO_ARGUMENTS:
             method.parameters.explain(bytes(raw))
         if not method.needs_view:
-            return method.function()
+            return self._run_without_view(method)
         return method.function(self._open() if self._scope is None else self._view)
+
+    def _run_without_view(self, method: Method, *parameters: Any) -> Any:
+        if method.needs_caller:
+            return method.function(self.caller, *parameters)
+        return method.function(*parameters)
 
     def _open(self) -> Any:
         scope = self._dispatcher.open_view(self.caller)

@@ -20,6 +20,7 @@ class Method:
         "deadline",
         "function",
         "name",
+        "needs_caller",
         "needs_view",
         "parameters",
         "plain",
@@ -33,6 +34,7 @@ class Method:
         function: Callable[..., Any],
         *,
         needs_view: bool,
+        needs_caller: bool,
         takes_parameters: bool,
         parameters: ParameterDecoder,
         deadline: float | None,
@@ -41,6 +43,7 @@ class Method:
         self.name = name
         self.function = function
         self.needs_view = needs_view
+        self.needs_caller = needs_caller
         self.takes_parameters = takes_parameters
         self.parameters = parameters
         self.deadline = deadline
@@ -61,6 +64,7 @@ class Registry:
         name: str,
         *,
         view: bool = True,
+        caller: bool = False,
         by_name: bool = False,
         in_thread: bool = False,
         deadline: float | None = None,
@@ -68,18 +72,20 @@ class Registry:
     ) -> Callable[[Handler], Handler]:
         """Return the decorator that registers `handler(view, params)` as `name`.
 
-        Without `view` the handler is called without one. The parameters are the Struct annotated on the
-        last argument, by position if it is array-like; without such an argument the method takes none
-        (`by_name`: an empty object will do as well). A generator handler yields between slices;
-        `in_thread` runs a plain one in the worker pool. After `deadline` seconds it is `timeout_error`.
+        Without `view` the handler is called without one; with `caller` it gets the caller instead. The
+        parameters are the Struct annotated on the last argument, by position if it is array-like; without
+        such an argument the method takes none (`by_name`: an empty object will do as well). A generator
+        handler yields between slices; `in_thread` runs a plain one in the worker pool. After `deadline`
+        seconds it is `timeout_error`.
         """
 
         def register(handler: Handler) -> Handler:
-            struct = _parameters_of(handler, view=view)
+            struct = _parameters_of(handler, first=1 if view or caller else 0)
             self.methods[name] = Method(
                 name,
                 _threaded(handler) if in_thread else handler,
-                needs_view=view,
+                needs_view=view and not caller,
+                needs_caller=caller,
                 takes_parameters=struct is not None,
                 parameters=decoder_for(struct, by_name=by_name),
                 deadline=deadline,
@@ -107,8 +113,8 @@ def _threaded(handler: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _parameters_of(handler: Callable[..., Any], *, view: bool) -> type[msgspec.Struct] | None:
-    arguments = list(inspect.signature(handler).parameters.values())[1 if view else 0 :]
+def _parameters_of(handler: Callable[..., Any], *, first: int) -> type[msgspec.Struct] | None:
+    arguments = list(inspect.signature(handler).parameters.values())[first:]
     if not arguments:
         return None
     annotation = arguments[0].annotation

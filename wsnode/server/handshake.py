@@ -12,7 +12,7 @@ from websockets.server import ServerProtocol
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.server.deflate import factory
-from wsnode.server.network import Directory, Entrance, RefusedError
+from wsnode.server.network import Caller, Directory, Entrance, RefusedError, check_origin
 
 JSON = "application/json"
 
@@ -34,7 +34,8 @@ def shake_hands(head: bytes, directory: Directory, origins: Sequence[str] | None
         return Handshake(b"".join(protocol.data_to_send()) or refusal(_bad_request()))
     try:
         entrance = directory.enter(_host(request.headers), request.path, socket=True)
-        _check_origin(request.headers, origins)
+        check_origin(entrance.caller, _origin(request.headers), origins)
+        _check_connections(entrance.caller)
     except RefusedError as refused:
         return Handshake(refusal(refused))
     response = protocol.accept(request)
@@ -60,10 +61,19 @@ def _host(headers: Headers) -> str:
     return hosts[0]
 
 
-def _check_origin(headers: Headers, origins: Sequence[str] | None) -> None:
+def _origin(headers: Headers) -> str | None:
     sent = headers.get_all("Origin")
-    if origins is not None and sent and not set(sent) <= set(origins):
-        raise RefusedError(403, RpcError(INVALID_REQUEST, "origin not allowed"))
+    if len(sent) > 1:
+        raise _bad_request("more than one Origin header")
+    return sent[0] if sent else None
+
+
+def _check_connections(caller: Caller) -> None:
+    try:
+        if caller.grant is not None:
+            caller.grant.check_connections()
+    except RpcError as error:
+        raise RefusedError(429, error, {"Retry-After": "1"}) from None
 
 
 def _refused(response: Response) -> RefusedError:

@@ -14,7 +14,8 @@ from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
 from wsnode.server.content import BadContentError, decode_body, encode_body
-from wsnode.server.network import Directory, RefusedError
+from wsnode.server.grants import Admission
+from wsnode.server.network import Caller, Directory, RefusedError, check_origin
 from wsnode.server.shared import Shared
 from wsnode.server.transport import Transport, linger, send_all
 
@@ -97,21 +98,24 @@ class HttpConnection:
             return self._page(headers.only("host"), target)
         if method == "OPTIONS":
             await self._read_body(headers)
-            return Response(204, headers=_preflight(headers, self._service.origins))
+            entrance = self._service.directory.enter(headers.only("host"), target, socket=False)
+            return Response(204, headers=_preflight(headers, entrance.caller, self._service.origins))
         if method != "POST":
             raise RefusedError(405, _error("method not allowed"), {"Allow": METHODS})
         return await self._call(headers, target)
 
     async def _call(self, headers: "_Headers", target: str) -> Response:
         entrance = self._service.directory.enter(headers.only("host"), target, socket=False)
-        shared = _cross_origin(headers, self._service.origins)
+        shared = _cross_origin(headers, entrance.caller, self._service.origins)
         if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
             raise RefusedError(415, _error("invalid content type, only application/json is supported"))
         encoding = headers.first("content-encoding").strip().lower()
         text = decode_body(await self._read_body(headers), encoding, self._limits.body_bytes)
         if not text:
             return Response(200, headers=shared)
-        session = entrance.dispatcher.session(entrance.caller)
+        grant = entrance.caller.grant
+        admission = None if grant is None else Admission(grant)
+        session = entrance.dispatcher.session(entrance.caller, admission)
         answer = session.receive(text)
         session.end_turn()
         if isinstance(answer, Pending):
@@ -123,6 +127,8 @@ class HttpConnection:
             self._service.shared.lane.workers,
             self,
         )
+        if admission is not None and (seconds := admission.retry_after) is not None:
+            return Response(429, body, headers={**shared, **encoded, "Retry-After": str(seconds)})
         return Response(200, body, headers={**shared, **encoded})
 
     def _page(self, host: str, target: str) -> Response:
@@ -254,20 +260,18 @@ def _error(message: str) -> RpcError:
     return RpcError(INVALID_REQUEST, message)
 
 
-def _cross_origin(headers: _Headers, origins: Sequence[str] | None) -> dict[str, str]:
-    origin = headers.first("origin")
+def _cross_origin(headers: _Headers, caller: Caller, origins: Sequence[str] | None) -> dict[str, str]:
+    origin = headers.only("origin")
     if not origin:
         return {}
-    if origins is None:
+    if check_origin(caller, origin, origins):
         return {"Access-Control-Allow-Origin": "*"}
-    if origin not in origins:
-        raise RefusedError(403, _error("origin not allowed"))
     return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
-def _preflight(headers: _Headers, origins: Sequence[str] | None) -> dict[str, str]:
+def _preflight(headers: _Headers, caller: Caller, origins: Sequence[str] | None) -> dict[str, str]:
     return {
-        **_cross_origin(headers, origins),
+        **_cross_origin(headers, caller, origins),
         "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
         "Access-Control-Allow-Headers": "Content-Type, Content-Encoding",
         "Access-Control-Max-Age": "86400",

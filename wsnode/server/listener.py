@@ -5,6 +5,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Sequence
+from functools import partial
 
 import trio
 
@@ -13,6 +14,7 @@ from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.http import HttpConnection, Page, Service
+from wsnode.server.limit_report import register_limits
 from wsnode.server.limits import Limits
 from wsnode.server.network import Directory, KeyRing, Network, RefusedError
 from wsnode.server.shared import Shared
@@ -22,6 +24,7 @@ from wsnode.server.websocket import WebSocketConnection
 
 ACCEPTS_AT_ONCE = 64
 GOING_AWAY = 1001
+POLICY_VIOLATION = 1008
 SERVICE_RESTART = 1012
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -42,6 +45,8 @@ class Server:
     ) -> None:
         """Without `keys` any key will do, and none at all on the bare path."""
         self.limits = limits or Limits()
+        for network in networks:
+            register_limits(network, self.limits)
         dispatchers = {
             network.name: Dispatcher(
                 network.registry, network.open_view, bounds=self.limits.bounds(), clock=trio.current_time
@@ -116,12 +121,19 @@ class Server:
         said = await _say(transport, handshake.answer, seconds=seconds, last=entrance is None)
         if entrance is None or not said:
             return
-        session = entrance.dispatcher.session(entrance.caller)
+        grant = entrance.caller.grant
+        session = entrance.dispatcher.session(entrance.caller, None if grant is None else grant.admit)
         connection = WebSocketConnection(transport, session, self.shared, handshake.deflate)
         del head, handshake
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
         try:
-            await connection.run(rest)
+            if grant is None:
+                await connection.run(rest)
+            else:
+                with grant.connection(
+                    partial(connection.cut_off, POLICY_VIOLATION, "the API key was revoked")
+                ):
+                    await connection.run(rest)
         finally:
             del self._alive[connection]
 

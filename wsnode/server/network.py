@@ -10,6 +10,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.messages import View
 from wsnode.jsonrpc.registry import Registry
+from wsnode.server.grants import Grant
 
 _PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?")
 
@@ -18,10 +19,15 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Whom a call comes from, as the views and handlers of a network see it."""
 
     network: str
-    key_name: str | None
-    """The name of the key, never the key; nothing where no key is asked for."""
+    grant: Grant | None = None
+    """What the caller's key allows; nothing where no key is asked for."""
     open_path: bool = False
     """Whether the bare path was used."""
+
+    @property
+    def key_name(self) -> str | None:
+        """Return the name of the caller's key, never the key."""
+        return None if self.grant is None else self.grant.name
 
     @property
     def service_form(self) -> bool:
@@ -32,8 +38,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 class KeyRing(Protocol):
     """The keys that may be used."""
 
-    def lookup(self, key: str) -> str | None:
-        """Return the name of `key`, or nothing if it is unknown."""
+    def lookup(self, key: str) -> Grant | None:
+        """Return what `key` grants, or nothing if it is unknown."""
         ...
 
 
@@ -44,6 +50,8 @@ class Network(msgspec.Struct, frozen=True):
     registry: Registry
     open_view: Callable[[Any], View]
     hosts: Sequence[str] = ()
+    limits: Mapping[str, Any] = {}
+    """Limits of its methods' own, for `rpc_limits` to show."""
 
 
 class RefusedError(Exception):
@@ -83,11 +91,11 @@ class Directory:
         path = target.partition("?")[0]
         name = self._network_of(host)
         if path == "/" and self._keys is None:
-            return Entrance(self._networks[name], Caller(network=name, key_name=None, open_path=True))
+            return Entrance(self._networks[name], Caller(network=name, open_path=True))
         match = _PATH.fullmatch(path)
         if match is None:
             raise RefusedError(404, RpcError(INVALID_REQUEST, "not found"))
-        caller = Caller(network=name, key_name=self._name_of(match["key"] or ""))
+        caller = Caller(network=name, grant=self._grant_of(match["key"] or ""))
         if bool(match["socket"]) != socket:
             raise _wrong_way(socket=socket)
         return Entrance(self._networks[name], caller)
@@ -100,15 +108,27 @@ class Directory:
             raise RefusedError(404, RpcError(INVALID_REQUEST, "unknown host"))
         return name
 
-    def _name_of(self, key: str) -> str | None:
+    def _grant_of(self, key: str) -> Grant | None:
         if self._keys is None:
             return None
         if not key:
             raise RefusedError(401, RpcError(INVALID_REQUEST, "an API key is required in the URL"))
-        name = self._keys.lookup(key)
-        if name is None:
+        if (grant := self._keys.lookup(key)) is None:
             raise RefusedError(401, RpcError(INVALID_REQUEST, "invalid API key"))
-        return name
+        return grant
+
+
+def check_origin(caller: Caller, origin: str | None, allowed: Sequence[str] | None) -> bool:
+    """Return whether any origin will do.
+
+    Raises:
+        RefusedError: The web page `origin` may not use this node, or not with this key.
+    """
+    if caller.grant is not None and caller.grant.limits.origins is not None:
+        allowed = caller.grant.limits.origins
+    if origin is not None and allowed is not None and origin not in allowed:
+        raise RefusedError(403, RpcError(INVALID_REQUEST, "origin not allowed"))
+    return allowed is None
 
 
 def _wrong_way(*, socket: bool) -> RefusedError:

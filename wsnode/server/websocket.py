@@ -105,15 +105,19 @@ class WebSocketConnection:
         if not self._framing.closed:
             self._post_urgent(PING)
 
+    def cut_off(self, code: int, reason: str) -> None:
+        """Say goodbye now; calls in flight end unanswered."""
+        self._framing.close(code, reason)
+        self._post_control()
+        self._end_within(self._limits.close_seconds)
+
     async def close(self, code: int, reason: str) -> None:
         """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
         with trio.move_on_after(self._limits.grace_seconds):
             while self._calls:
                 self._idle = trio.Event()
                 await self._idle.wait()
-        self._framing.close(code, reason)
-        self._post_control()
-        self._end_within(self._limits.close_seconds)
+        self.cut_off(code, reason)
 
     async def _read_until_the_end(self, early: bytes) -> None:
         try:

@@ -1,0 +1,222 @@
+"""API keys: kept by their hashes, felt at once, and limited alike over WebSocket and HTTP."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from tests.server.conftest import NUMBER, OpenSite, Peer
+from tests.server.test_http import ONE, client
+from wsnode.jsonrpc.registry import Method, Registry
+from wsnode.server.grants import Grant, KeyLimits, RateError
+from wsnode.server.keys import KeyFile, KeyFileError, KeyFileRing
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def method(name: str = "number") -> Method:
+    registry = Registry()
+    registry.method(name, view=False)(lambda: None)
+    return registry.methods[name]
+
+
+def admitted(grant: Grant, name: str = "number") -> int:
+    count = 0
+    while count < 10_000:
+        try:
+            grant.admit(method(name))
+        except RateError:
+            return count
+        count += 1
+    return count
+
+
+def test_a_key_is_shown_once_and_kept_by_its_hash(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "data" / "keys.json")
+    assert file.read() == []
+    key = file.add("bot", KeyLimits(requests_per_second=5))
+    assert key not in file.path.read_text()
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    assert [(each.name, each.limits.requests_per_second) for each in file.read()] == [("bot", 5)]
+    with pytest.raises(KeyFileError, match="named bot already"):
+        file.add("bot")
+    file.revoke("bot")
+    with pytest.raises(KeyFileError, match="no key named bot"):
+        file.revoke("bot")
+
+
+def test_a_damaged_file_is_reported_and_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    key = file.add("bot")
+    ring = KeyFileRing(file)
+    file.path.write_text("[{")
+    assert ring.lookup(key) is not None
+    assert "stay in force" in caplog.text
+    with pytest.raises(KeyFileError):
+        KeyFileRing(file)
+
+
+def test_a_ring_follows_the_file(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    ring = KeyFileRing(file)
+    key = file.add("bot")
+    assert (grant := ring.lookup(key)) is not None
+    assert grant.name == "bot"
+    assert ring.lookup(key + "x") is None
+    assert ring.lookup("\udcff") is None
+    file.add("other")
+    assert ring.lookup(key) is grant
+    file.revoke("bot")
+    assert ring.lookup(key) is None
+    assert grant.is_revoked
+
+
+def test_calls_are_charged_against_a_rate_with_a_burst() -> None:
+    clock = Clock()
+    grant = Grant("bot", KeyLimits(requests_per_second=10, burst=25), clock)
+    assert admitted(grant) == 25
+    clock.now += 0.5
+    assert admitted(grant) == 5
+    with pytest.raises(RateError) as error:
+        grant.admit(method())
+    assert (
+        error.value.data == {"current_rps": 33, "allowed_rps": 10, "backoff_seconds": 0.1} or error.value.data
+    )
+    assert error.value.data["allowed_rps"] == 10
+    assert error.value.data["backoff_seconds"] == pytest.approx(0.1)
+    clock.now += 100
+    assert admitted(grant) == 25
+
+
+def test_methods_have_their_price() -> None:
+    clock = Clock()
+    grant = Grant("bot", KeyLimits(requests_per_second=10, credits={"logs": 4, "dear": 1000}), clock)
+    assert admitted(grant, "logs") == 2
+    assert admitted(grant, "number") == 2
+    assert admitted(grant, "dear") == 0
+    clock.now += 1
+    assert admitted(grant, "dear") == 1
+    clock.now += 1
+    assert admitted(grant, "number") == 0
+    clock.now += 100
+    assert admitted(grant, "number") == 10
+
+
+def test_only_the_methods_named_may_be_called() -> None:
+    grant = Grant("bot", KeyLimits(methods=("eth_get*", "number")))
+    grant.admit(method("eth_getLogs"))
+    grant.admit(method("number"))
+    with pytest.raises(Exception, match="not allowed") as error:
+        grant.admit(method("eth_call"))
+    assert error.value.code == -32601  # type: ignore[attr-defined]
+
+
+def test_other_limits_are_in_force_at_once() -> None:
+    clock = Clock()
+    grant = Grant("bot", KeyLimits(), clock)
+    assert admitted(grant) == 10_000
+    grant.change(KeyLimits(requests_per_second=3))
+    assert admitted(grant) == 3
+
+
+async def test_a_request_needs_a_known_key(open_site: OpenSite, tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    key = file.add("bot")
+    async with open_site(keys=KeyFileRing(file)) as site:
+        http = client(site)
+        assert (await http.ask(target=f"/v3/{key}")).json["result"] == "0x1"
+        for target, status in ((f"/v3/{key}x", 401), ("/v3/", 401), ("/v3", 401), ("/", 404)):
+            answer = await client(site).ask(target=target)
+            assert (answer.status, answer.json["id"]) == (status, None)
+            assert key not in answer.body.decode()
+        peer = Peer(site.connect())
+        assert (await peer.open()).status_code == 401
+
+
+async def test_the_rate_is_the_same_over_websocket_and_http(open_site: OpenSite, tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    key = file.add("bot", KeyLimits(requests_per_second=5))
+    clock = Clock()
+    async with open_site(keys=KeyFileRing(file, clock)) as site:
+        peer = Peer(site.connect(), path=f"/ws/v3/{key}")
+        assert (await peer.open()).status_code == 101
+        await peer.send(f"[{','.join([NUMBER % 1] * 4)}]")
+        assert len(await peer.reply()) == 4
+        http = client(site)
+        assert (await http.ask(target=f"/v3/{key}")).status == 200
+        answer = await http.ask(target=f"/v3/{key}")
+        assert answer.status == 429
+        assert answer.headers["retry-after"] == "1"
+        error = answer.json["error"]
+        assert error["code"] == -32005
+        assert error["data"].keys() == {"current_rps", "allowed_rps", "backoff_seconds"}
+        await peer.call("number")
+        assert (await peer.reply())["error"]["code"] == -32005
+        clock.now += 0.4
+        answer = await http.ask(b"[%b]" % b",".join([ONE] * 3), target=f"/v3/{key}")
+        assert answer.status == 200
+        assert [each.get("error", {}).get("code") for each in answer.json] == [None, None, -32005]
+        clock.now += 1
+        await peer.call("number")
+        assert (await peer.reply())["result"] == "0x1"
+
+
+async def test_a_key_may_have_few_connections_and_few_pages(open_site: OpenSite, tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    key = file.add("page", KeyLimits(connections=1, origins=("https://a.example",)))
+    async with open_site(keys=KeyFileRing(file)) as site:
+        first = Peer(site.connect(), path=f"/ws/v3/{key}")
+        assert (await first.open(Origin="https://a.example")).status_code == 101
+        await first.call("number")
+        await first.reply()
+        second = Peer(site.connect(), path=f"/ws/v3/{key}")
+        assert (await second.open()).status_code == 429
+        assert (await client(site).ask(target=f"/v3/{key}", Origin="https://b.example")).status == 403
+        await first.stream.aclose()
+        await trio.testing.wait_all_tasks_blocked()
+        third = Peer(site.connect(), path=f"/ws/v3/{key}")
+        assert (await third.open(Origin="https://b.example")).status_code == 403
+        fourth = Peer(site.connect(), path=f"/ws/v3/{key}")
+        assert (await fourth.open()).status_code == 101
+
+
+async def test_a_revoked_key_ends_its_connections(
+    open_site: OpenSite, tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    key, other = file.add("bot"), file.add("other")
+    ring = KeyFileRing(file)
+    async with open_site(keys=ring) as site:
+        site.nursery.start_soon(ring.watch)
+        peers = [Peer(site.connect(), path=f"/ws/v3/{each}") for each in (key, other)]
+        for peer in peers:
+            assert (await peer.open()).status_code == 101
+        file.revoke("bot")
+        assert await peers[0].close_code() == 1008
+        await peers[1].call("number")
+        assert (await peers[1].reply())["result"] == "0x1"
+
+
+async def test_every_limit_in_force_is_told(open_site: OpenSite, tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    key = file.add("bot", KeyLimits(requests_per_second=5))
+    ask = b'{"jsonrpc":"2.0","id":1,"method":"rpc_limits"}'
+    async with open_site(keys=KeyFileRing(file)) as site:
+        result = (await client(site).ask(ask, target=f"/v3/{key}")).json["result"]
+        assert result["server"]["batch_items"] == 1000
+        assert result["key"] == {"name": "bot", "requests_per_second": 5}
+        assert result["usage"] == {"current_rps": 1, "connections": 0}
+        assert key not in json.dumps(result)
+    async with open_site() as site:
+        assert "key" not in (await client(site).ask(ask)).json["result"]
