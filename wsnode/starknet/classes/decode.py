@@ -26,7 +26,7 @@ def decode_class(text: bytes) -> ContractClass:
     """
     try:
         members = _decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAClassError(f"no JSON object: {error}") from None
     if not isinstance(members.result, msgspec.UnsetType):
         return decode_class(bytes(members.result))
