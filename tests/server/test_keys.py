@@ -90,9 +90,6 @@ def test_calls_are_charged_against_a_rate_with_a_burst() -> None:
     assert admitted(grant) == 5
     with pytest.raises(RateError) as error:
         grant.admit(method())
-    assert (
-        error.value.data == {"current_rps": 33, "allowed_rps": 10, "backoff_seconds": 0.1} or error.value.data
-    )
     assert error.value.data["allowed_rps"] == 10
     assert error.value.data["backoff_seconds"] == pytest.approx(0.1)
     clock.now += 100
@@ -163,7 +160,7 @@ async def test_the_rate_is_the_same_over_websocket_and_http(open_site: OpenSite,
         assert error["data"].keys() == {"current_rps", "allowed_rps", "backoff_seconds"}
         await peer.call("number")
         assert (await peer.reply())["error"]["code"] == -32005
-        clock.now += 0.4
+        clock.now += 0.5
         answer = await http.ask(b"[%b]" % b",".join([ONE] * 3), target=f"/v3/{key}")
         assert answer.status == 200
         assert [each.get("error", {}).get("code") for each in answer.json] == [None, None, -32005]
