@@ -117,7 +117,7 @@ def chain_file(folder: Path) -> Path:
 
 
 def megabytes(folder: Path) -> float:
-    return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / 1e6
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
 
 
 def busy_seconds() -> float:
