@@ -18,40 +18,22 @@ BIG = "*hexutil.Big"
 class CallObject:
     """A call as its caller describes it; what was not given is None."""
 
-    __slots__ = (
-        "access_list",
-        "authorizations",
-        "blob_hashes",
-        "chain_id",
-        "data",
-        "gas",
-        "gas_price",
-        "input",
-        "max_blob_fee",
-        "max_fee",
-        "max_priority_fee",
-        "nonce",
-        "sender",
-        "to",
-        "value",
-    )
-
-    def __init__(self) -> None:
-        self.sender: Address | None = None
-        self.to: Address | None = None
-        self.gas: int | None = None
-        self.gas_price: int | None = None
-        self.max_fee: int | None = None
-        self.max_priority_fee: int | None = None
-        self.max_blob_fee: int | None = None
-        self.value: int | None = None
-        self.nonce: int | None = None
-        self.data: bytes | None = None
-        self.input: bytes | None = None
-        self.chain_id: int | None = None
-        self.access_list: bytes | None = None
-        self.blob_hashes: list[Hash32] | None = None
-        self.authorizations: bytes | None = None
+    # Defaults of the class: a call sets the few that it has.
+    sender: Address | None = None
+    to: Address | None = None
+    gas: int | None = None
+    gas_price: int | None = None
+    max_fee: int | None = None
+    max_priority_fee: int | None = None
+    max_blob_fee: int | None = None
+    value: int | None = None
+    nonce: int | None = None
+    data: bytes | None = None
+    input: bytes | None = None
+    chain_id: int | None = None
+    access_list: bytes | None = None
+    blob_hashes: list[Hash32] | None = None
+    authorizations: bytes | None = None
 
 
 def decode_call_object(value: Any) -> CallObject:

@@ -1,6 +1,6 @@
 """eth_call and eth_estimateGas: short ones at once, long ones in a thread until a time limit."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -48,6 +48,10 @@ class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
 
 
+Outcome: TypeAlias = Success | Revert | Halt | Interrupted
+Estimate: TypeAlias = int | Revert | Halt | Interrupted
+
+
 class Execution(msgspec.Struct, frozen=True, gc=False):
     """What the engine is asked to run, and where."""
 
@@ -59,7 +63,7 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
     state_overrides: bytes | None
     block_overrides: bytes | None
 
-    def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> "Outcome":
+    def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Outcome:
         """Return what the message leads to."""
         return self.view.state.call(
             self.header,
@@ -72,7 +76,7 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
             block_overrides=self.block_overrides,
         )
 
-    def estimate(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> "Outcome | int":
+    def estimate(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Estimate:
         """Return the gas that the message needs."""
         return self.view.state.estimate_gas(
             self.header,
@@ -85,9 +89,19 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
             block_overrides=self.block_overrides,
         )
 
+    def call_until_cancelled(self, token: CancelToken) -> Outcome:
+        """Return what the message leads to, unless `token` is set before."""
+        return self.call(cancel=_flag(token))
 
-Outcome: TypeAlias = Success | Revert | Halt | Interrupted
-Run: TypeAlias = Callable[..., Outcome | int]
+    def estimate_until_cancelled(self, token: CancelToken) -> Estimate:
+        """Return the gas that the message needs, unless `token` is set before."""
+        return self.estimate(cancel=_flag(token))
+
+
+def _flag(token: CancelToken) -> CancelFlag:
+    flag = CancelFlag()
+    token.link(flag.set)
+    return flag
 
 
 class Calls:
@@ -101,38 +115,36 @@ class Calls:
         """Return what the called contract returns."""
         execution = prepare(view, params, self._limits.call_gas_blocks)
         try:
-            outcome = yield from self._run(execution.call)
+            outcome = execution.call(budget=self._limits.call_inline_jumps)
+            if isinstance(outcome, Interrupted):
+                outcome = yield InThread(execution.call_until_cancelled)
         except InvalidTransactionError as error:
             raise _refused(error, supplied_gas(params.call, execution.gas_cap)) from None
-        assert isinstance(outcome, Success)
-        return data(outcome.output)
+        except HistoryError as error:
+            raise missing_history(error) from None
+        if isinstance(outcome, Success):
+            return data(outcome.output)
+        raise self._failed(outcome)
 
     def estimate_gas(self, view: Snapshot, params: CallParameters) -> Generator[Step, Any, bytes]:
         """Return the lowest gas limit, within 1.5 %, with which the call succeeds."""
         execution = prepare(view, params, self._limits.call_gas_blocks)
         try:
-            gas = yield from self._run(execution.estimate)
+            estimate = execution.estimate(budget=self._limits.call_inline_jumps)
+            if isinstance(estimate, Interrupted):
+                estimate = yield InThread(execution.estimate_until_cancelled)
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
-        assert isinstance(gas, int)
-        return quantity(gas)
-
-    def _run(self, execute: Run) -> Generator[Step, Any, Success | int]:
-        """Return the success of a run, tried at once and then, if it is long, again in a thread.
-
-        Raises:
-            RpcError: It reverts, halts or takes too long.
-            InvalidTransactionError: It cannot begin.
-        """
-        try:
-            outcome = execute(budget=self._limits.call_inline_jumps)
-            if isinstance(outcome, Interrupted):
-                outcome = yield InThread(lambda token: _run_until_cancelled(execute, token))
         except HistoryError as error:
             raise missing_history(error) from None
-        if isinstance(outcome, Interrupted):
-            raise self.timed_out
-        return succeeded(outcome)
+        if isinstance(estimate, int):
+            return quantity(estimate)
+        raise self._failed(estimate)
+
+    def _failed(self, outcome: Revert | Halt | Interrupted) -> RpcError:
+        if isinstance(outcome, Revert):
+            return reverted(outcome.output)
+        return server_error(outcome.reason) if isinstance(outcome, Halt) else self.timed_out
 
 
 def _refused(error: InvalidTransactionError, gas: int) -> RpcError:
@@ -140,19 +152,6 @@ def _refused(error: InvalidTransactionError, gas: int) -> RpcError:
     if error.kind == "overrides":
         return server_error(str(error))
     return server_error(f"err: {error} (supplied gas {gas})")
-
-
-def succeeded(outcome: Success | Revert | Halt | int) -> Success | int:
-    """Return an outcome that is a success.
-
-    Raises:
-        RpcError: It is none.
-    """
-    if isinstance(outcome, Revert):
-        raise reverted(outcome.output)
-    if isinstance(outcome, Halt):
-        raise server_error(outcome.reason)
-    return outcome
 
 
 def prepare(view: Snapshot, params: CallParameters, gas_blocks: int) -> Execution:
@@ -179,12 +178,6 @@ def prepare(view: Snapshot, params: CallParameters, gas_blocks: int) -> Executio
         params.state_overrides or None,
         params.block_overrides or None,
     )
-
-
-def _run_until_cancelled(execute: Run, token: CancelToken) -> Outcome | int:
-    cancel = CancelFlag()
-    token.link(cancel.set)
-    return execute(cancel=cancel)
 
 
 def reverted(output: bytes) -> RpcError:
