@@ -63,4 +63,8 @@ def add_methods(registry: Registry, chain_id: int) -> None:
 
 
 def _constant(answer: bytes) -> Callable[[], bytes]:
-    return lambda: answer
+    def constant() -> bytes:
+        """Return what does not change while the node runs."""
+        return answer
+
+    return constant
