@@ -5,7 +5,7 @@ use alloy_evm::{EvmEnv, MovePrecompileError};
 use alloy_primitives::map::AddressSet;
 use alloy_primitives::Address;
 use revm::bytecode::opcode;
-use revm::context::{BlockEnv, CfgEnv, Context, ContextError, Evm, TxEnv};
+use revm::context::{BlockEnv, CfgEnv, Context, ContextError, Evm, FrameStack, TxEnv};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, PrecompileProvider};
 use revm::inspector::Inspector;
@@ -16,7 +16,7 @@ use revm::interpreter::{
 };
 use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
-use revm::{MainBuilder, MainContext};
+use revm::MainContext;
 
 use super::database::CallState;
 use super::refusal::refuse;
@@ -42,10 +42,17 @@ where
 {
     let precompiles = precompiles(environment.cfg_env.spec, moves)
         .map_err(|reason| refuse("overrides", reason.to_string()))?;
+    let rules = environment.cfg_env.spec;
     let context =
         Context::mainnet().with_block(environment.block_env).with_cfg(environment.cfg_env).with_db(state);
-    let mut evm =
-        context.build_mainnet_with_inspector(inspector).with_precompiles(WatchedPrecompiles(precompiles));
+    let mut evm = Evm {
+        ctx: context,
+        inspector,
+        instruction: EthInstructions::new_mainnet_with_spec(rules),
+        precompiles: WatchedPrecompiles(precompiles),
+        // The usual eight frames made ahead, with a stack of 32 KB each, would cost more than a short call.
+        frame_stack: FrameStack::new(),
+    };
     watch(&mut evm.instruction);
     Ok(evm)
 }
