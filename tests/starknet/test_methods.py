@@ -110,7 +110,7 @@ def test_an_empty_chain_has_no_blocks(fresh: Chain) -> None:
     assert call("alt_chainId")["code"] == -32000
 
 
-def test_a_class_is_known_from_the_block_that_names_it(call: Call) -> None:
+def test_a_class_is_known_from_the_block_that_names_it(call: Call, classes: Path) -> None:
     assert "program" in call("alt_getClass", {"block_id": {"block_number": 0}, "class_hash": CLASS})
     unknown = call("alt_getClass", {"block_id": "latest", "class_hash": "0x1"})
     assert unknown == {"code": 28, "message": "Class hash not found"}
