@@ -1,6 +1,7 @@
 """Parameters, errors, names and the pending block."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 
 from tests.starknet.conftest import Call, caller_of
 from tests.starknet.models import ordered, rpc_diff, state_updates
+from tests.vector_files import CHECKOUT
 from wsnode.starknet.block import PendingUpdate
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.diff_source import decode_state_diff
 from wsnode.starknet.dump.files import read_file
 from wsnode.starknet.felt import felt_bytes
+from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 
 ADDRESS = "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6"
@@ -211,3 +214,9 @@ async def test_a_class_may_be_pending_with_its_definition(two_blocks: Chain, cla
     call = caller_of(two_blocks)
     assert call("starknet_getClass", ["pending", declared["class_hash"]])["contract_class_version"] == "0.1.0"
     assert call("starknet_getClass", ["latest", declared["class_hash"]])["code"] == 28
+
+
+def test_every_method_is_documented() -> None:
+    page = (CHECKOUT / "docs" / "alt.md").read_text()
+    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert {name.partition("_")[2] for name in build_registry().methods} <= documented
