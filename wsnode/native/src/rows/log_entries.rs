@@ -1,7 +1,8 @@
 //! Entries of the log index: where each address and each topic occurs.
 //!
 //! A key is a kind, a value and a chunk: the kind 0 stands for the log's address, 1 to 4 for the topic at that position
-//! counted from one; a chunk is 65,536 consecutive log numbers.
+//! counted from one, 5 for how many topics the log has (one byte: a filter's trailing wildcard asks for it); a chunk is
+//! 65,536 consecutive log numbers.
 
 use std::collections::hash_map::Entry;
 
@@ -10,6 +11,7 @@ use alloy_primitives::map::{DefaultHashBuilder, HashMap};
 use super::{LogRow, ReceiptsRow, RowError};
 
 const ADDRESS: u8 = 0;
+const TOPIC_COUNT: u8 = 5;
 const CHUNK_BITS: u32 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,7 +24,11 @@ struct Key {
 
 impl Key {
     fn encode(&self) -> Vec<u8> {
-        let length = if self.kind == ADDRESS { 20 } else { 32 };
+        let length = match self.kind {
+            ADDRESS => 20,
+            TOPIC_COUNT => 1,
+            _ => 32,
+        };
         [&[self.kind][..], &self.value[..length], &self.chunk.to_be_bytes()].concat()
     }
 }
@@ -62,5 +68,8 @@ fn add_log(
     for (topic, kind) in log.topics.as_chunks().0.iter().zip(1..) {
         add(kind, *topic);
     }
+    let mut count = [0; 32];
+    count[0] = (log.topics.len() / 32) as u8;
+    add(TOPIC_COUNT, count);
     Ok(())
 }
