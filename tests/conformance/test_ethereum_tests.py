@@ -72,7 +72,7 @@ def offer(appender: Appender, encoded: bytes) -> InvalidBlockError | UnknownPare
     if error is not None:
         return error
     extension = appender.extend(blocks)
-    appender.store(appender.take_pending(sync=False))
+    appender.store(appender.take_pending())
     if extension.taken or extension.error:
         return extension.error
     try:

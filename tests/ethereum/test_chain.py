@@ -62,7 +62,7 @@ def import_blocks_after(chain: Chain, number: int) -> None:
     assert error is None
     appender = Appender(chain)
     assert appender.extend(blocks).error is None
-    appender.store(appender.take_pending(sync=False))
+    appender.store(appender.take_pending())
     chain.mark_final(appender.head)
 
 

@@ -89,7 +89,7 @@ class Branch:
         blocks, error = decode_blocks(self.chain.spec, [encoded])
         assert error is None, str(error)
         extension = self._appender.extend(blocks)
-        self._appender.store(self._appender.take_pending(sync=False))
+        self._appender.store(self._appender.take_pending())
         return extension.error
 
 

@@ -42,8 +42,11 @@ class Chain:
         store: Environment,
         state: State,
         lock: IO[str] | None,
+        *,
+        durable: bool = True,
     ) -> None:
         self.folder = folder
+        self.durable = durable
         self.spec = spec
         self.store = store
         self.state = state
@@ -79,7 +82,8 @@ class Chain:
                 store.write(lambda transaction: _begin(transaction, spec))
             with store.read() as reader:
                 _require_known(reader, place.path, spec)
-            chain = cls(place, spec, store, State(str(place.state), spec, writer=writer), lock)
+            state = State(str(place.state), spec, writer=writer)
+            chain = cls(place, spec, store, state, lock, durable=durable)
             if writer:
                 chain._agree_on_head()
         except BaseException:

@@ -66,11 +66,11 @@ class Appender:
                 break
         return Extension(taken, None)
 
-    def take_pending(self, *, sync: bool) -> list[VerifiedBlock]:
+    def take_pending(self) -> list[VerifiedBlock]:
         """Commit the state of all executed blocks and return those that the chain store lacks."""
         blocks, self.pending = self.pending, []
         if blocks:
-            self.chain.state.commit(sync=sync)
+            self.chain.state.commit(sync=self.chain.durable)
             self.pending_bytes = 0
             self._storing = frozenset(self._hashes)
             self._hashes.clear()

@@ -39,7 +39,7 @@ class DevelopmentChain:
         extension = self._appender.extend([block])
         if extension.error is not None:
             raise extension.error
-        self._appender.store(self._appender.take_pending(sync=True))
+        self._appender.store(self._appender.take_pending())
         head = self._appender.head
         self._chain.mark_final(head)
         self._publish(HeadChange((), (head,)))

@@ -104,7 +104,7 @@ def _switch(appender: Appender, branch: _Branch, tip: UnverifiedBlock) -> Branch
 def _execute(appender: Appender, pieces: Iterator[Sequence[UnverifiedBlock]]) -> InvalidBlockError | None:
     for piece in pieces:
         extension = appender.extend(piece)
-        appender.store(appender.take_pending(sync=False))
+        appender.store(appender.take_pending())
         if extension.error is not None:
             return extension.error
     return None

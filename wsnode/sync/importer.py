@@ -175,7 +175,7 @@ class Importer:
         await self._stored.wait()
         if self._failure is not None:
             raise self._failure
-        blocks = await trio.to_thread.run_sync(partial(self._appender.take_pending, sync=False))
+        blocks = await trio.to_thread.run_sync(self._appender.take_pending)
         self._stored = trio.Event()
         nursery.start_soon(self._store, blocks)
         self._last_commit = trio.current_time()
@@ -203,8 +203,7 @@ class Importer:
         await self._stored.wait()
         try:
             if self._intact:
-                pending = partial(self._appender.take_pending, sync=False)
-                await self._store(await trio.to_thread.run_sync(pending))
+                await self._store(await trio.to_thread.run_sync(self._appender.take_pending))
             await trio.to_thread.run_sync(self._settle)
         except Exception as error:
             self._failure = self._failure or error
