@@ -1,25 +1,27 @@
-"""The command line: `wsnode demo`, `import`, `serve`."""
+"""The command line: `wsnode demo`, `import eth`, `import alt`, `serve`."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import trio
 import typer
-from rich.console import Console
 
 from wsnode import config, node
 from wsnode.demo.run import serve_demo
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.head import Head
-from wsnode.failures import FAILURES
 from wsnode.networks import ETHEREUM_FOLDER
-from wsnode.sync import progress
+from wsnode.starknet.chain import Chain as StarknetChain
+from wsnode.starknet.felt import felt_text
 from wsnode.sync.importer import import_files
-
-INTERRUPTED = 130
+from wsnode.sync.starknet_folder import import_folder
+from wsnode.terminal import (
+    announce_head,
+    announce_ready,
+    one_line_failures,
+    shown_alt_progress,
+    shown_progress,
+)
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 imports = typer.Typer(no_args_is_help=True, help="Import, verify and store a chain.")
@@ -50,6 +52,39 @@ def import_ethereum(
                 trio.run(import_files, chain, files, shown)
         finally:
             announce_head(chain.head)
+
+
+@imports.command("alt")
+def import_alt(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="State updates, headers and classes.")],
+    data: DataFolder,
+    classes: Annotated[Path | None, typer.Option(help="More classes, by hash.", metavar="DIR")] = None,
+    first_block: Annotated[
+        int | None, typer.Option(help="Begin an empty chain here.", metavar="N", min=0)
+    ] = None,
+    chain_id: Annotated[str | None, typer.Option(help="Such as SN_MAIN.", metavar="NAME")] = None,
+    trust_roots: Annotated[
+        bool, typer.Option("--trust-roots", help="Check links, and no state roots.")
+    ] = False,
+) -> None:
+    """Check and store a dump of Starknet's state updates and classes; importing again continues."""
+    with one_line_failures(), StarknetChain.open(data, writer=True) as chain:
+        try:
+            with shown_alt_progress() as shown:
+                work = partial(
+                    import_folder,
+                    chain,
+                    folder,
+                    classes,
+                    first_block=first_block,
+                    chain_id=chain_id,
+                    verify_roots=not trust_roots,
+                    progress=shown,
+                    report=shown.report,
+                )
+                trio.run(work)
+        finally:
+            announce_alt_head(chain)
 
 
 @app.command()
@@ -83,6 +118,14 @@ def demo(
         serve_demo(listen, data)
 
 
+def announce_alt_head(chain: StarknetChain) -> None:
+    """Say on standard output where the alt chain ends; nothing of an empty one."""
+    with chain.snapshot() as snapshot:
+        head = None if snapshot.head is None else snapshot.block(snapshot.head)
+        if head is not None:
+            announce_head(f"{snapshot.head} {felt_text(head.hash)}")
+
+
 def read_genesis(path: Path) -> bytes:
     """Return the bytes of a genesis file.
 
@@ -93,42 +136,3 @@ def read_genesis(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise config.ConfigurationError(f"{path}: {error.strerror}") from error
-
-
-def announce_ready(address: config.Address) -> None:
-    """Say on standard output where clients may connect."""
-    print(f"ready ws://{address}/ws/v3/<API_KEY> http://{address}/v3/<API_KEY>", flush=True)
-
-
-def announce_head(head: Head) -> None:
-    """Say on standard output where the chain ends."""
-    print(f"head {head}", flush=True)
-
-
-@contextmanager
-def one_line_failures() -> Iterator[None]:
-    """Turn what is wrong with an input, a folder or an address into one line and exit status 1."""
-    try:
-        yield
-    except* FAILURES as group:
-        print(f"error: {first_leaf(group)}", file=sys.stderr)
-        raise SystemExit(1) from None
-    except* KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
-
-
-def first_leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first exception in a group of groups."""
-    first = group.exceptions[0]
-    return first_leaf(first) if isinstance(first, BaseExceptionGroup) else first
-
-
-@contextmanager
-def shown_progress() -> Iterator[progress.ImportProgress]:
-    """Show progress as a bar on a terminal, as lines otherwise, on standard error."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield progress.Lines(sys.stderr)
-        return
-    with progress.Bar(console) as bar:
-        yield bar

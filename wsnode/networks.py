@@ -53,8 +53,8 @@ def network_of(
     if ethereum is None:
         assert starknet is not None
         only = starknet
-        unavailable = {"eth_": {"network": name, "family": ETHEREUM_FOLDER}}
-        return Network(name, build_registry(unavailable), lambda _caller: only.snapshot(), hosts)
+        registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}})
+        return Network(name, registry, lambda _caller: only.snapshot(), hosts)
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
     registry = ethereum_registry(ethereum, limits=limits, unavailable=unavailable)

@@ -11,6 +11,7 @@ import trio
 from wsnode.config import Address, Config, NetworkConfig
 from wsnode.demo import script, token
 from wsnode.demo.accounts import ACCOUNTS, MNEMONIC
+from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.networks import ETHEREUM_FOLDER
@@ -29,12 +30,13 @@ def serve_demo(listen: str, data: Path | None) -> None:
     """
     address = Address.parse(listen)
     with _folder(data) as folder:
-        build(folder)
+        build_ethereum(folder)
+        build_starknet(folder)
         config = Config(networks={NETWORK: NetworkConfig(str(folder))}, listen=str(address), open=True)
         trio.run(run, config, introduce)
 
 
-def build(folder: Path) -> None:
+def build_ethereum(folder: Path) -> None:
     """Bring the demo chain in `folder` to its last scripted block."""
     genesis = (files("wsnode.demo") / "genesis.json").read_bytes()
     with Chain.open(folder / ETHEREUM_FOLDER, genesis, writer=True, durable=False) as chain:
