@@ -22,5 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     messages::register(module)?;
     building::register(module)?;
     render::register(module)?;
-    starknet::register(module)
+    starknet::register(module)?;
+    // PyO3 lists every name in it; the stub file does so already.
+    module.delattr("__all__")
 }

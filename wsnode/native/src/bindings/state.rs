@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use alloy_primitives::U256;
+use alloy_primitives::{Bytes, U256};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -19,13 +19,15 @@ use crate::build::Refused;
 use crate::call::{self, Estimate, Overrides, Watch};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
-use crate::state::Head;
+use crate::state::{Head, SlotProof};
 
 /// The EVM state of one chain in a folder of its own; to be opened after a fork.
 #[pyclass(frozen, module = "wsnode._native")]
 pub struct State(pub Arc<Engine>);
 
 type HeadTuple<'py> = (u64, Bound<'py, PyBytes>);
+type Nodes<'py> = Vec<Bound<'py, PyBytes>>;
+type ProofTuple<'py> = (Nodes<'py>, Vec<(Bound<'py, PyBytes>, Nodes<'py>)>, Bound<'py, PyBytes>);
 type AccountTuple<'py> = (u64, Number, Bound<'py, PyBytes>);
 
 #[pymethods]
@@ -130,6 +132,23 @@ impl State {
         Ok(PyBytes::new(py, &value.to_be_bytes::<32>()))
     }
 
+    /// Nodes that prove an account after a block, value and nodes of each slot, and the account's storage root.
+    fn proof<'py>(
+        &self,
+        py: Python<'py>,
+        address: &[u8],
+        slots: Vec<Vec<u8>>,
+        number: u64,
+    ) -> PyResult<ProofTuple<'py>> {
+        let address = self::address("address", address)?;
+        let slots: Vec<_> = slots.iter().map(|slot| hash("slot", slot)).collect::<PyResult<_>>()?;
+        let proof = py.detach(|| guard(|| Ok(self.0.reader.proof(address, &slots, number)?)))?;
+        let proved =
+            |slot: &SlotProof| (PyBytes::new(py, &slot.value.to_be_bytes::<32>()), nodes(py, &slot.nodes));
+        let slots = proof.slots.iter().map(proved).collect();
+        Ok((nodes(py, &proof.nodes), slots, PyBytes::new(py, proof.storage_root.as_slice())))
+    }
+
     /// Run a message on the state after a block, in its surroundings; `pending` means those of the next block.
     ///
     /// With a budget, of jumps and calls, the run holds the interpreter's lock and is interrupted beyond it.
@@ -217,6 +236,10 @@ fn inline_or_detached<T: Send>(
     } else {
         py.detach(|| guard(work))
     }
+}
+
+fn nodes<'py>(py: Python<'py>, nodes: &[Bytes]) -> Nodes<'py> {
+    nodes.iter().map(|node| PyBytes::new(py, node)).collect()
 }
 
 fn head_tuple(py: Python<'_>, head: Head) -> HeadTuple<'_> {

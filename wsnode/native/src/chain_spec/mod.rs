@@ -34,7 +34,7 @@ impl ChainSpec {
     /// The chain that geth's genesis.json describes.
     pub fn from_json(text: &[u8]) -> Result<Self, Error> {
         let document = genesis::Document::parse(text)?;
-        let config = config::Config::parse(&document.config)?;
+        let config = config::Config::parse(document.config)?;
         let genesis = document.genesis(&config)?;
         Ok(Self {
             chain_id: config.chain_id,
