@@ -8,7 +8,9 @@ handler's bug is logged and becomes -32603 for that request alone.
 import itertools
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Generator
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -32,12 +34,16 @@ from wsnode.jsonrpc.errors import (
     response_too_large,
 )
 from wsnode.jsonrpc.messages import Answer, Pending, Replying, Request, Step, Steps, View
+from wsnode.jsonrpc.meter import BOUNDS
 from wsnode.jsonrpc.registry import Method, Registry
 
 _COMPOUND = (b"[", b"{")
 _NO_ARGUMENTS = (b"[]", b"")
 
+LOGGED_PARAMS_BYTES = 200
+
 logger = logging.getLogger("wsnode.jsonrpc")
+slow_logger = logging.getLogger("wsnode.slow")
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +54,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     batch_seconds: float = 60.0
     reply_bytes: int = 64 * 1024 * 1024
     slice_seconds: float = 0.002
+    slow_seconds: float = 1.0
 
 
 class Dispatcher:
@@ -81,12 +88,24 @@ class Dispatcher:
 class Session:
     """One connection's conversation. Calls between two `end_turn` share one view, so they see one head."""
 
-    __slots__ = ("_admit", "_dispatcher", "_methods", "_scope", "_view", "caller", "eager", "refusal")
+    __slots__ = (
+        "_admit",
+        "_dispatcher",
+        "_methods",
+        "_scope",
+        "_slow_seconds",
+        "_view",
+        "caller",
+        "eager",
+        "mark",
+        "refusal",
+    )
 
     def __init__(self, dispatcher: Dispatcher, caller: Any, admit: Callable[[Method], None] | None) -> None:
         self._dispatcher = dispatcher
         self._methods = dispatcher.registry.methods
         self._admit = admit
+        self._slow_seconds = dispatcher.bounds.slow_seconds
         self._scope: View | None = None
         self._view: Any = None
         self.caller = caller
@@ -94,6 +113,8 @@ class Session:
         """Whether a call in slices runs its first one at once."""
         self.refusal: RpcError | None = None
         """What such calls are told instead, while the connection can take no more of them."""
+        self.mark = 0.0
+        """When the call before ended, in this turn: one look at the clock a call is enough."""
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to the message `text`: a request or a batch."""
@@ -108,26 +129,46 @@ class Session:
 
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""
+        self.mark = 0.0
         if (scope := self._scope) is not None:
             self._scope = self._view = None
             scope.__exit__(None, None, None)
 
     def _call(self, request: Request) -> bytes | Replying | None:
+        began = self.mark or perf_counter()
         identity = bytes(request.id)
         method = self._methods.get(request.method)
+        if method is None or identity[:1] in _COMPOUND:
+            return self._refuse(request.method, identity)
         try:
-            if method is None or identity[:1] in _COMPOUND:
-                return self._refuse(request.method, identity)
             if self._admit is not None:
                 self._admit(method)
             if not method.plain:
-                return self._begin_slices(method, request.params, identity)
+                return self._begin_slices(method, request.params, identity, began)
             reply = self._reply(identity, self._run(method, request.params))
-        except RpcError as error:
-            reply = error_reply(identity, error)
-        except Exception:
-            reply = error_reply(identity, self._dispatcher.report_bug(request.method))
+            meter = method.succeeded
+        except Exception as error:
+            reply = self._fail(method, identity, error)
+            meter = method.failed
+        self.mark = now = perf_counter()
+        seconds = now - began
+        # Meter.observe, without the call.
+        meter.counts[bisect_left(BOUNDS, seconds)] += 1
+        meter.seconds += seconds
+        if seconds > self._slow_seconds:
+            self._report_slow(method, seconds, request.params)
         return reply if identity else None
+
+    def _fail(self, method: Method, identity: bytes, error: Exception) -> bytes:
+        if not isinstance(error, RpcError):
+            error = self._dispatcher.report_bug(method.name)
+        method.errors[error.code] = method.errors.get(error.code, 0) + 1
+        return error_reply(identity, error)
+
+    def _report_slow(self, method: Method, seconds: float, raw: msgspec.Raw) -> None:
+        params = bytes(raw)[:LOGGED_PARAMS_BYTES].decode(errors="replace")
+        details = {"method": method.name, "seconds": round(seconds, 3), "params": params}
+        slow_logger.warning("%s took %.3f s", method.name, seconds, extra={"details": details})
 
     def _run(self, method: Method, raw: msgspec.Raw) -> Any:
         if method.takes_parameters:
@@ -164,31 +205,39 @@ class Session:
     def _refuse(self, name: str, identity: bytes) -> bytes | None:
         if identity[:1] in _COMPOUND:
             return error_reply(NULL, invalid_request())
+        self._dispatcher.registry.unknown_calls += 1
         error = self._dispatcher.registry.missing(name) if name else invalid_request()
         return error_reply(identity, error) if identity else None
 
     def _begin(self, steps: Replying) -> Answer:
         pending = Pending(steps)
+        self.mark = 0.0
         if self.eager and pending.resume():
             return pending.reply
         # From here on the view is this call's own, which may read it while the next turn reads another.
         pending.view, self._scope, self._view = self._scope, None, None
         return pending
 
-    def _begin_slices(self, method: Method, raw: msgspec.Raw, identity: bytes) -> Replying:
+    def _begin_slices(self, method: Method, raw: msgspec.Raw, identity: bytes, began: float) -> Replying:
         if self.refusal is not None:
             raise self.refusal
-        return self._slices(method, self._run(method, raw), identity)
+        return self._slices(method, self._run(method, raw), raw, identity, began)
 
-    def _slices(self, method: Method, slices: Steps, identity: bytes) -> Replying:
+    def _slices(
+        self, method: Method, slices: Steps, raw: msgspec.Raw, identity: bytes, began: float
+    ) -> Replying:
         try:
             reply = self._reply(identity, (yield from self._timed(method, slices)))
-        except RpcError as error:
-            reply = error_reply(identity, error)
-        except Exception:
-            reply = error_reply(identity, self._dispatcher.report_bug(method.name))
+            meter = method.succeeded
+        except Exception as error:
+            reply = self._fail(method, identity, error)
+            meter = method.failed
         finally:
             slices.close()
+        seconds = perf_counter() - began
+        meter.observe(seconds)
+        if seconds > self._slow_seconds:
+            self._report_slow(method, seconds, raw)
         return reply if identity else None
 
     def _timed(self, method: Method, slices: Steps) -> Generator[Step, Any, Any]:
@@ -240,6 +289,7 @@ class Session:
             for item in items:
                 if (now := clock()) - slice_began > bounds.slice_seconds:
                     yield None
+                    self.mark = 0.0
                     slice_began = now = clock()
                 if now - began > bounds.batch_seconds:
                     error = error or request_timed_out()

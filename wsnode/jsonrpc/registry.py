@@ -8,6 +8,7 @@ import msgspec
 
 from wsnode.jsonrpc.errors import RpcError, method_not_found, request_timed_out
 from wsnode.jsonrpc.messages import CancelToken, InThread
+from wsnode.jsonrpc.meter import Meter
 from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -18,12 +19,15 @@ class Method:
 
     __slots__ = (
         "deadline",
+        "errors",
+        "failed",
         "function",
         "name",
         "needs_caller",
         "needs_view",
         "parameters",
         "plain",
+        "succeeded",
         "takes_parameters",
         "timeout_error",
     )
@@ -48,6 +52,10 @@ class Method:
         self.parameters = parameters
         self.deadline = deadline
         self.timeout_error = timeout_error
+        self.succeeded = Meter()
+        self.failed = Meter()
+        self.errors: dict[int, int] = {}
+        """How many calls failed with each code."""
         self.plain = not inspect.isgeneratorfunction(function)
 
 
@@ -57,6 +65,8 @@ class Registry:
     def __init__(self, unavailable: Mapping[str, Any] | None = None) -> None:
         """`unavailable` maps a prefix, such as `alt_`, to the data of the error that its methods get."""
         self.methods: dict[str, Method] = {}
+        self.unknown_calls = 0
+        """How many calls were for methods that nobody registered."""
         self._unavailable = dict(unavailable or {})
 
     def method(

@@ -69,6 +69,12 @@ class Framing:
         """Whether anything has arrived since somebody last set this to False."""
 
     @property
+    def close_code(self) -> int:
+        """Return the code of the end: what the client said, else what we did, else 1006."""
+        close = self._protocol and (self._protocol.close_rcvd or self._protocol.close_sent)
+        return int(close.code) if close else CloseCode.ABNORMAL_CLOSURE
+
+    @property
     def is_midway(self) -> bool:
         """Tell whether a frame or message has begun and not ended."""
         return self._partial is not None or self._protocol is not None

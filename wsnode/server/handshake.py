@@ -21,6 +21,7 @@ class Handshake(msgspec.Struct, frozen=True):
     """How a handshake ends: bytes to send, and for an accepted one where it leads."""
 
     answer: bytes
+    status: int = 101
     entrance: Entrance | None = None
     deflate: PerMessageDeflate | None = None
 
@@ -31,18 +32,22 @@ def shake_hands(head: bytes, directory: Directory, origins: Sequence[str] | None
     protocol.receive_data(head)
     request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
     if request is None:
-        return Handshake(b"".join(protocol.data_to_send()) or refusal(_bad_request()))
+        return _refuse(_bad_request())
     try:
         entrance = directory.enter(_host(request.headers), request.path, socket=True)
         check_origin(entrance.caller, _origin(request.headers), origins)
         _check_connections(entrance.caller)
     except RefusedError as refused:
-        return Handshake(refusal(refused))
+        return _refuse(refused)
     response = protocol.accept(request)
     if response.status_code != 101:
-        return Handshake(refusal(_refused(response)))
+        return _refuse(_refused(response))
     deflate = next((each for each in protocol.extensions if isinstance(each, PerMessageDeflate)), None)
-    return Handshake(response.serialize(), entrance, deflate)
+    return Handshake(response.serialize(), entrance=entrance, deflate=deflate)
+
+
+def _refuse(refused: RefusedError) -> Handshake:
+    return Handshake(refusal(refused), refused.status)
 
 
 def refusal(refused: RefusedError, *, close: bool = True) -> bytes:

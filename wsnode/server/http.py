@@ -84,6 +84,10 @@ class HttpConnection:
             response = refused(RefusedError(bad.status, _error(bad.message)))
         if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             raise _DisconnectedError
+        counters = self._service.shared.counters
+        counters.http_requests += 1
+        if response.status >= 400:
+            counters.refusals[response.status] += 1
         await self._send(response)
         # What is left of a refused body is not waited for.
         return self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}

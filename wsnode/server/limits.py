@@ -62,6 +62,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Worker threads for calls that would hold everybody else up."""
     slice_seconds: float = 0.002
     """The time that one connection's quick calls may take before others have a turn."""
+    slow_seconds: float = 1.0
+    """Calls that take longer are logged."""
 
     def bounds(self) -> Bounds:
         """Return those that the dispatcher keeps."""
@@ -71,4 +73,5 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             batch_seconds=self.batch_seconds,
             reply_bytes=self.reply_bytes,
             slice_seconds=self.slice_seconds,
+            slow_seconds=self.slow_seconds,
         )

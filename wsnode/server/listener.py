@@ -16,6 +16,7 @@ from wsnode.server.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.http import HttpConnection, Page, Service
 from wsnode.server.limit_report import register_limits
 from wsnode.server.limits import Limits
+from wsnode.server.metrics import Metrics
 from wsnode.server.network import Directory, KeyRing, Network, RefusedError
 from wsnode.server.shared import Shared
 from wsnode.server.sockets import open_tcp as open_tcp
@@ -59,10 +60,15 @@ class Server:
         self.ready = True
         """What /readyz says; false while draining."""
         self._origins = origins
-        every_page = {**self._health_pages(), **(pages or {})}
+        metrics = Metrics({network.name: network.registry for network in networks}, self.shared)
+        every_page = {**self._health_pages(), "/metrics": metrics.page, **(pages or {})}
         self._service = Service(self.directory, self.shared, every_page, origins)
         self._alive: dict[WebSocketConnection, float] = {}
-        self.connections = 0
+
+    @property
+    def connections(self) -> int:
+        """Return how many connections are open."""
+        return self.shared.counters.connections
 
     async def serve_stream(self, stream: trio.abc.Stream) -> None:
         """Serve one connection on any trio stream, until it ends."""
@@ -70,13 +76,15 @@ class Server:
 
     async def serve_transport(self, transport: Transport) -> None:
         """Serve one connection; no exception leaves it."""
-        self.connections += 1
+        counters = self.shared.counters
+        counters.accepted += 1
+        counters.connections += 1
         try:
             await self._serve(transport)
         except Exception:
             logger.exception("a connection failed")
         finally:
-            self.connections -= 1
+            counters.connections -= 1
             await transport.aclose()
 
     async def keep_alive(self) -> None:
@@ -107,6 +115,7 @@ class Server:
         except NoHeadError as error:
             if error.status is not None:
                 text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
+                self.shared.counters.refusals[error.status] += 1
                 answer = refusal(RefusedError(error.status, RpcError(INVALID_REQUEST, text)))
                 await _say(transport, answer, seconds=self.limits.close_seconds)
             return
@@ -119,6 +128,8 @@ class Server:
         handshake = shake_hands(head, self.directory, self._origins)
         entrance, seconds = handshake.entrance, self.limits.close_seconds
         said = await _say(transport, handshake.answer, seconds=seconds, last=entrance is None)
+        if entrance is None:
+            self.shared.counters.refusals[handshake.status] += 1
         if entrance is None or not said:
             return
         grant = entrance.caller.grant
@@ -126,6 +137,7 @@ class Server:
         connection = WebSocketConnection(transport, session, self.shared, handshake.deflate)
         del head, handshake
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
+        self.shared.counters.websockets += 1
         try:
             if grant is None:
                 await connection.run(rest)
@@ -135,6 +147,7 @@ class Server:
                 ):
                     await connection.run(rest)
         finally:
+            self.shared.counters.websockets -= 1
             del self._alive[connection]
 
     def _health_pages(self) -> dict[str, Page]:

@@ -1,18 +1,31 @@
 """What every connection of a server draws on."""
 
+from collections import Counter
+
 from wsnode.server.budget import Budget
 from wsnode.server.calls import SlowLane
 from wsnode.server.limits import Limits
 
 
+class Counters:
+    """What has happened since the server began."""
+
+    def __init__(self) -> None:
+        self.connections = self.websockets = self.accepted = 0
+        self.received_bytes = self.messages = self.http_requests = 0
+        self.refusals = Counter[int]()
+        """HTTP answers that refused, by status."""
+        self.closes = Counter[int]()
+        """WebSocket connections that ended, by the close code that was heard or said; 1006 without one."""
+
+
 class Shared:
     """The limits, and what is left of them for all connections together."""
-
-    __slots__ = ("lane", "limits", "received", "waiting")
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.lane = SlowLane(limits)
+        self.counters = Counters()
         self.waiting = Budget(limits.waiting_bytes)
         """Replies that wait for their clients to read."""
         self.received = Budget(limits.received_bytes)

@@ -90,6 +90,7 @@ class WebSocketConnection:
                 self._end_within(self._limits.close_seconds if self._ended else 0)
         finally:
             self._outbox.discard()
+            self._shared.counters.closes[self._framing.close_code] += 1
             self._shared.received.used -= self._held
         if self._ended:
             await linger(self._transport, self._limits.close_seconds)
@@ -129,10 +130,12 @@ class WebSocketConnection:
             self._ended = True
 
     async def _read(self, data: bytes) -> None:
-        framing, receive = self._framing, self._transport.receive
+        framing, receive, counters = self._framing, self._transport.receive, self._shared.counters
         while True:
             if data:
                 messages = framing.receive(data)
+                counters.received_bytes += len(data)
+                counters.messages += len(messages)
                 if self._held or framing.is_midway:
                     self._count_unfinished()
                 if framing.writes and not framing.closed:

@@ -1,0 +1,56 @@
+"""Log lines: for people, or one JSON object each for machines."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+import msgspec
+
+FORMATS = ("human", "json")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a record, with the record's `details` as members."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as a line of JSON."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "details", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+class HumanFormatter(logging.Formatter):
+    """A line to read, with the record's `details` behind the message."""
+
+    def __init__(self) -> None:
+        super().__init__("{asctime} {levelname:<7} {message}", "%H:%M:%S", style="{")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
+        """Return the line before any traceback."""
+        details = getattr(record, "details", {})
+        shown = "".join(f" {name}={value}" for name, value in details.items())
+        return super().formatMessage(record) + shown
+
+
+def configure(level: str = "info", form: str = "human", stream: TextIO | None = None) -> None:
+    """Send everything that wsnode logs at `level` or above to `stream`, stderr if None.
+
+    May be called again, for another level. What the libraries log is shown from warnings on.
+
+    Raises:
+        ValueError: There is no such level or form.
+    """
+    if form not in FORMATS:
+        raise ValueError(f"log format {form}: not one of {', '.join(FORMATS)}")
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("wsnode").setLevel(level.upper())

@@ -1,0 +1,104 @@
+"""What a server counts, in Prometheus' form, collected only when somebody asks."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+from wsnode.jsonrpc.meter import BOUNDS, Meter
+from wsnode.jsonrpc.registry import Method, Registry
+from wsnode.server.shared import Shared
+
+
+class Metrics(Collector):
+    """Reads the counters that the methods and connections keep anyway."""
+
+    def __init__(self, registries: Mapping[str, Registry], shared: Shared) -> None:
+        self._registries = registries
+        self._shared = shared
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def page(self) -> tuple[int, str, bytes]:
+        """Return the page of all metrics."""
+        return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield every metric as it stands."""
+        yield self._durations()
+        yield self._errors()
+        unknown = CounterMetricFamily(
+            "wsnode_unknown_methods", "Calls of unknown methods", labels=["network"]
+        )
+        for network, registry in self._registries.items():
+            unknown.add_metric([network], registry.unknown_calls)
+        yield unknown
+        yield from self._server()
+
+    def _methods(self) -> Iterator[tuple[str, Method]]:
+        for network, registry in self._registries.items():
+            for method in registry.methods.values():
+                yield network, method
+
+    def _durations(self) -> Metric:
+        labels = ["network", "method", "outcome"]
+        family = HistogramMetricFamily("wsnode_request_seconds", "Time to the reply of a call", labels=labels)
+        for network, method in self._methods():
+            for outcome, meter in (("result", method.succeeded), ("error", method.failed)):
+                if any(meter.counts):
+                    family.add_metric(
+                        [network, method.name, outcome], buckets(meter), sum_value=meter.seconds
+                    )
+        return family
+
+    def _errors(self) -> Metric:
+        labels = ["network", "method", "code"]
+        family = CounterMetricFamily("wsnode_errors", "Calls that were answered with an error", labels=labels)
+        for network, method in self._methods():
+            for code, count in method.errors.items():
+                family.add_metric([network, method.name, str(code)], count)
+        return family
+
+    def _server(self) -> Iterator[Metric]:
+        shared, counters = self._shared, self._shared.counters
+        yield GaugeMetricFamily("wsnode_connections", "Open connections", value=counters.connections)
+        yield GaugeMetricFamily("wsnode_websockets", "Of these, WebSockets", value=counters.websockets)
+        yield GaugeMetricFamily("wsnode_calls_in_flight", "Slow calls that run", value=shared.lane.in_flight)
+        threads = shared.lane.workers.waiting
+        yield GaugeMetricFamily("wsnode_calls_queued", "Calls that wait for a thread", value=threads)
+        waiting = shared.waiting.used
+        yield GaugeMetricFamily("wsnode_outbox_bytes", "Replies that wait to be read", value=waiting)
+        received = shared.received.used
+        yield GaugeMetricFamily("wsnode_unfinished_bytes", "Messages that came in part", value=received)
+        yield CounterMetricFamily(
+            "wsnode_received_bytes", "Bytes of WebSocket", value=counters.received_bytes
+        )
+        yield CounterMetricFamily("wsnode_messages", "WebSocket messages received", value=counters.messages)
+        yield CounterMetricFamily("wsnode_http_requests", "HTTP requests", value=counters.http_requests)
+        yield CounterMetricFamily("wsnode_accepted", "Connections accepted", value=counters.accepted)
+        refusals = CounterMetricFamily(
+            "wsnode_refusals", "Requests refused by HTTP status", labels=["status"]
+        )
+        for status, count in counters.refusals.items():
+            refusals.add_metric([str(status)], count)
+        yield refusals
+        closes = CounterMetricFamily("wsnode_closes", "WebSockets closed by the code said", labels=["code"])
+        for code, count in counters.closes.items():
+            closes.add_metric([str(code)], count)
+        yield closes
+
+
+def buckets(meter: Meter) -> list[tuple[str, float]]:
+    """Return the cumulative buckets of a histogram."""
+    found, total = list[tuple[str, float]](), 0
+    for bound, count in zip((*map(str, BOUNDS), "+Inf"), meter.counts, strict=True):
+        total += count
+        found.append((bound, total))
+    return found
