@@ -132,12 +132,22 @@ def test_removing_the_last_block_restores_the_index(
     store.write(lambda writer: fill(writer, chain, before))
     entries = entries_of(more, before + sum(map(len, chain)))
     with store.read() as reader:
-        rows = list(scan(reader, LOG_INDEX, b""))
+        before_it = positions_by_key(reader)
     store.write(lambda writer: log_entries.add(writer, entries))
     store.write(lambda writer: log_entries.remove(writer, entries))
     with store.read() as reader:
-        assert list(scan(reader, LOG_INDEX, b"")) == rows
+        assert positions_by_key(reader) == before_it
     store.close()
+
+
+def positions_by_key(reader: Reader) -> dict[bytes, BitMap]:
+    return {key: log_entries.decode_positions(row) for key, row in scan(reader, LOG_INDEX, b"")}
+
+
+@pytest.mark.parametrize("count", range(1, 40))
+def test_positions_in_a_run_survive_their_encoding(count: int) -> None:
+    positions = BitMap(range(7, 7 + count))
+    assert log_entries.decode_positions(log_entries.encode_positions(positions)) == positions
 
 
 @given(st.sets(st.integers(0, 65_535), min_size=1, max_size=3000))

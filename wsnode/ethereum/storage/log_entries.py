@@ -2,8 +2,8 @@
 
 Logs of the canonical chain are numbered from 0. A row covers 65,536 numbers (a chunk); its key is the kind
 and value that the logs have in common, then the chunk, so all chunks of a value lie side by side. Its value
-is the low halves of the numbers: up to eight of them as a plain list, more as a roaring bitmap, which is
-always longer than such a list.
+is the low halves of the numbers: up to eight of them as a plain list, more as a roaring bitmap. A bitmap
+of a single run takes 15 bytes, any other more than a list's 16, and lists are even: so a row's length tells.
 """
 
 from array import array
@@ -23,7 +23,7 @@ _LIST_BYTES: Final = 2 * _LIST_LENGTH
 
 def decode_positions(row: bytes) -> BitMap:
     """Return the low halves of the log numbers that a row lists."""
-    if len(row) <= _LIST_BYTES:
+    if len(row) <= _LIST_BYTES and len(row) % 2 == 0:
         return BitMap(array("I", array("H", row)))
     return BitMap.deserialize(row)
 
