@@ -77,7 +77,7 @@ class HttpConnection:
                 raise _DisconnectedError
             response = await self._respond(request)
         except h11.RemoteProtocolError as error:
-            response = refused(RefusedError(error.error_status_hint, _error(str(error))))
+            response = refused(RefusedError(error.error_status_hint, _error(_reason(error))))
         except RefusedError as refusal:
             response = refused(refusal)
         except BadContentError as bad:
@@ -258,6 +258,11 @@ class _Headers:
 def refused(refusal: RefusedError) -> Response:
     """Return the response that refuses, with a JSON-RPC error."""
     return Response(refusal.status, error_reply(NULL, refusal.error), headers=refusal.headers)
+
+
+def _reason(error: h11.RemoteProtocolError) -> str:
+    # What follows the colon repeats the client's bytes, among them perhaps its key.
+    return str(error).partition(":")[0]
 
 
 def _error(message: str) -> RpcError:
