@@ -152,8 +152,7 @@ def capabilities(view: Snapshot) -> dict[str, Any]:
     stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": None}
     return {
         "head": {"number": hex(view.head), "hash": f"0x{view.head_hash.hex()}"},
-        **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks"), stored),
-        "stateproofs": {"disabled": True, "oldestBlock": None},
+        **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks", "stateproofs"), stored),
     }
 
 

@@ -12,6 +12,7 @@ from wsnode.ethereum.rpc import (
     fork_configuration,
     logs,
     node,
+    proofs,
     raw,
     state,
     storage_values,
@@ -38,6 +39,7 @@ def build_registry(
     fees.add_methods(registry)
     fee_history.add_methods(registry, pending)
     storage_values.add_methods(registry)
+    proofs.add_methods(registry)
     raw.add_methods(registry, block_methods)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     return registry

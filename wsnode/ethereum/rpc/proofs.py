@@ -1,0 +1,95 @@
+"""eth_getProof: an account and its slots with the trie nodes that prove them."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.answers import refused_argument
+from wsnode.ethereum.rpc.lookup import state_number
+from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, slot_of
+from wsnode.ethereum.rpc.state import missing_history
+from wsnode.ethereum.rpc.words import kind, mismatch
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import HistoryError
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import invalid_params
+from wsnode.jsonrpc.messages import InThread, Step
+from wsnode.jsonrpc.registry import Registry
+
+MAX_KEYS: Final = 1024
+WHOLE_KEY: Final = 64
+"""Digits of a key that is given as 32 bytes, and so returned as 32 bytes."""
+_ABSENT: Final = bytes(32)
+
+
+class StorageKeys(list[str]):
+    """Slots as the caller wrote them."""
+
+
+class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, keys, block]`; without `block`, the latest."""
+
+    address: Address
+    keys: StorageKeys
+    block: BlockParameter = LATEST_BLOCK
+
+
+def get_proof(view: Snapshot, params: ProofParameters) -> Generator[Step, Any, dict[str, Any]]:
+    """Return an account, some of its slots, and the nodes from the state root to each."""
+    if len(params.keys) > MAX_KEYS:
+        raise invalid_params(f"too many storage keys requested (max {MAX_KEYS}, got {len(params.keys)})")
+    try:
+        slots = [slot_of(key) for key in params.keys]
+    except ValueError as error:
+        raise refused_argument(error) from None
+    number = state_number(view, params.block)
+    try:
+        account = view.state.account(params.address, number)
+        # An old block's trie has to be made up again, which takes time.
+        proof = yield InThread(lambda _token: view.state.proof(params.address, slots, number))
+    except HistoryError as error:
+        raise missing_history(error) from None
+    nodes, proofs, storage_root = proof
+    nonce, balance, code_hash = account or (0, 0, _ABSENT)
+    return {
+        "address": _hex(params.address),
+        "accountProof": list(map(_hex, nodes)),
+        "balance": hex(balance),
+        "codeHash": _hex(code_hash),
+        "nonce": hex(nonce),
+        "storageHash": _hex(storage_root if account else _ABSENT),
+        "storageProof": [
+            {"key": shown(key), "value": hex(int.from_bytes(value, "big")), "proof": list(map(_hex, path))}
+            for key, (value, path) in zip(params.keys, proofs, strict=True)
+        ],
+    }
+
+
+def shown(key: str) -> str:
+    """Return a key as it is returned: 32 bytes as they are, anything shorter as a quantity."""
+    digits = key[2:] if key[:2] in {"0x", "0X"} else key
+    slot = slot_of(key)
+    return _hex(slot) if len(digits) >= WHOLE_KEY - 1 else hex(int.from_bytes(slot, "big"))
+
+
+def _hex(content: bytes) -> str:
+    return f"0x{content.hex()}"
+
+
+def _decode_keys(value: Any) -> StorageKeys:
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]string")
+    for item in value:
+        if type(item) is not str:
+            raise mismatch(kind(item), "string")
+    return StorageKeys(value)
+
+
+def add_methods(registry: Registry) -> None:
+    """Register this module's method."""
+    registry.method("eth_getProof")(get_proof)
+
+
+register_type(StorageKeys, _decode_keys)
