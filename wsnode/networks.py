@@ -5,10 +5,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from wsnode.config import ConfigurationError, NetworkConfig
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
+from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.server.network import Network
 from wsnode.starknet.chain import Chain as StarknetChain
@@ -59,10 +62,14 @@ def network_of(
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
     registry = ethereum_registry(ethereum, limits=limits, unavailable=unavailable)
     if starknet is None:
-        return Network(name, registry, ethereum.snapshot, hosts)
+        return Network(name, registry, ethereum.snapshot, hosts, msgspec.to_builtins(limits))
     add_methods(registry, lambda view: view.starknet)
     first, second = ethereum, starknet
-    return Network(name, registry, lambda caller: BothFamilies(first.snapshot(caller), second), hosts)
+
+    def open_both(caller: Caller) -> BothFamilies:
+        return BothFamilies(first.snapshot(caller), second)
+
+    return Network(name, registry, open_both, hosts, msgspec.to_builtins(limits))
 
 
 @contextmanager

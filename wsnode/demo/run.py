@@ -17,6 +17,7 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.networks import ETHEREUM_FOLDER
 from wsnode.node import run
 from wsnode.sync.development import DevelopmentChain
+from wsnode.terminal import announce_ready
 
 NETWORK = "demo"
 FEE_RECIPIENT = bytes.fromhex("00000000000000000000000000000000000077ff")
@@ -53,7 +54,7 @@ def build_ethereum(folder: Path) -> None:
 
 def introduce(address: Address) -> None:
     """Print what a user needs to try the node: addresses to paste, accounts, and a first request."""
-    print(f"ready ws://{address}/ws/v3/<API_KEY> http://{address}/v3/<API_KEY>")
+    announce_ready(address)
     print(
         INTRODUCTION.format(
             address=address, token=token.ADDRESS.hex(), last=script.BLOCKS, chain=script.CHAIN_ID
@@ -70,6 +71,7 @@ A development chain (id {{chain}}) with {{last}} blocks; any API key will do, an
   WebSocket  ws://{{address}}
   HTTP       http://{{address}}
   token      0x{{token}}  (DEMO, 18 decimals)
+  alt chain  8 blocks; contracts 0x7a17 (Cairo 0) and 0xc0c0 (Sierra)
 
 Try: curl http://{{address}} -H 'content-type: application/json' \\
        -d '{{{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",true]}}}}'
