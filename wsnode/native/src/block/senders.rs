@@ -1,6 +1,7 @@
 //! Senders, recovered from signatures on all cores.
 
 use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -42,7 +43,10 @@ fn recover_in_parallel(spec: &ChainSpec, blocks: &[Decoded]) -> Vec<Senders> {
     let mut found: Vec<(usize, Senders)> = thread::scope(|scope| {
         let threads: Vec<_> =
             (0..workers).map(|_| scope.spawn(|| std::iter::from_fn(take).collect::<Vec<_>>())).collect();
-        threads.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+        threads
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
     });
     found.sort_unstable_by_key(|(index, _)| *index);
     found.into_iter().map(|(_, senders)| senders).collect()
