@@ -1,6 +1,7 @@
 """HTTP/1.1 requests on one connection, one after another: JSON-RPC by POST, and the health pages by GET.
 
-A thin shim: h11 parses, and the dispatcher that WebSocket messages go to answers.
+A thin shim in front of the dispatcher that WebSocket messages go to. Plain requests that have arrived whole
+are read by `quick_post`, all others by h11; the two take turns between requests only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,8 @@ from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
 from wsnode.server.content import BadContentError, decode_body, encode_body
 from wsnode.server.grants import Admission
-from wsnode.server.network import Caller, Directory, RefusedError, check_origin
+from wsnode.server.network import Caller, Directory, Entrance, RefusedError, check_origin
+from wsnode.server.quick_post import QuickPost, quick_post
 from wsnode.server.shared import Shared
 from wsnode.server.transport import Transport, linger, send_all
 
@@ -23,6 +25,8 @@ JSON = "application/json"
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"
 READ_AHEAD_BYTES = 64 * 1024
+NO_PARSER = h11.Connection(h11.SERVER)
+"""Stands where no request is being parsed, so that idle connections keep no parser."""
 Page = Callable[[], tuple[int, str, bytes]]
 """A page for GET: returns its status, content type and body."""
 
@@ -58,21 +62,45 @@ class HttpConnection:
         self._transport = transport
         self._service = service
         self._limits = service.shared.limits
-        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=service.shared.limits.head_bytes)
+        self._ahead = b""
+        """What has arrived and was not looked at."""
+        self._parser = NO_PARSER
 
     async def run(self, data: bytes) -> None:
         """Serve requests, the first of which begins with `data`, until either side has had enough."""
-        self._parser.receive_data(data)
+        self._ahead = data
         try:
-            while await self._serve_one():
-                self._parser.start_next_cycle()
+            while await self._serve_next():
+                pass
         except _DisconnectedError:
             return
         await linger(self._transport, self._limits.close_seconds)
 
-    async def _serve_one(self) -> bool:
+    async def _serve_next(self) -> bool:
+        """Serve one request; True if another may follow."""
+        if not self._ahead:
+            await self._wait_request()
+        if (quick := quick_post(self._ahead, self._limits.body_bytes)) is None:
+            return await self._serve_with_parser()
+        self._ahead = self._ahead[quick.size :]
+        response = await self._answer_quick(quick)
+        self._count(response)
+        await self._send_all(serialize(response))
+        return True
+
+    async def _answer_quick(self, quick: QuickPost) -> Response:
+        headers = _Headers(list(quick.headers.items()))
         try:
-            request = await self._next_request()
+            return await self._answer(self._enter(headers, quick.target), headers, quick.body)
+        except RefusedError as refusal:
+            return refused(refusal)
+        except BadContentError as bad:
+            return refused(RefusedError(bad.status, _error(bad.message)))
+
+    async def _serve_with_parser(self) -> bool:
+        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
+        try:
+            request = await self._next_event(self._limits.idle_seconds)
             if not isinstance(request, h11.Request):
                 raise _DisconnectedError
             response = await self._respond(request)
@@ -84,16 +112,22 @@ class HttpConnection:
             response = refused(RefusedError(bad.status, _error(bad.message)))
         if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             raise _DisconnectedError
+        self._count(response)
+        await self._send(response)
+        self._ahead = bytes(self._parser.trailing_data[0]) + self._ahead
+        # What is left of a refused body is not waited for.
+        may_follow = self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}
+        self._parser = NO_PARSER
+        return may_follow
+
+    def _count(self, response: Response) -> None:
         counters = self._service.shared.counters
         counters.http_requests += 1
         if response.status >= 400:
             counters.refusals[response.status] += 1
-        await self._send(response)
-        # What is left of a refused body is not waited for.
-        return self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}
 
     async def _respond(self, request: h11.Request) -> Response:
-        headers, method = _Headers(request), request.method.decode()
+        headers, method = _headers_of(request), request.method.decode()
         target = request.target.decode("ascii", errors="replace")
         if headers.count("transfer-encoding") and headers.count("content-length"):
             raise RefusedError(400, _error("a body has one length"))
@@ -109,12 +143,20 @@ class HttpConnection:
         return await self._call(headers, target)
 
     async def _call(self, headers: "_Headers", target: str) -> Response:
+        entrance = self._enter(headers, target)
+        return await self._answer(entrance, headers, await self._read_body(headers))
+
+    def _enter(self, headers: "_Headers", target: str) -> Entrance:
+        """Return where a POST leads, if its head admits it there."""
         entrance = self._service.directory.enter(headers.only("host"), target, socket=False)
-        shared = _cross_origin(headers, entrance.caller, self._service.origins)
         if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
             raise RefusedError(415, _error("invalid content type, only application/json is supported"))
+        return entrance
+
+    async def _answer(self, entrance: Entrance, headers: "_Headers", body: bytes) -> Response:
+        shared = _cross_origin(headers, entrance.caller, self._service.origins)
         encoding = headers.first("content-encoding").strip().lower()
-        text = decode_body(await self._read_body(headers), encoding, self._limits.body_bytes)
+        text = decode_body(body, encoding, self._limits.body_bytes)
         if not text:
             return Response(200, headers=shared)
         grant = entrance.caller.grant
@@ -124,7 +166,7 @@ class HttpConnection:
         session.end_turn()
         if isinstance(answer, Pending):
             answer = await self._finish(answer)
-        body, encoded = await encode_body(
+        reply, encoded = await encode_body(
             answer or b"",
             headers.first("accept-encoding"),
             self._limits,
@@ -132,8 +174,8 @@ class HttpConnection:
             self,
         )
         if admission is not None and (seconds := admission.retry_after) is not None:
-            return Response(429, body, headers={**shared, **encoded, "Retry-After": str(seconds)})
-        return Response(200, body, headers={**shared, **encoded})
+            return Response(429, reply, headers={**shared, **encoded, "Retry-After": str(seconds)})
+        return Response(200, reply, headers={**shared, **encoded})
 
     def _page(self, host: str, target: str) -> Response:
         path = target.partition("?")[0]
@@ -148,12 +190,10 @@ class HttpConnection:
         reply, gone = None, True
 
         async def watch(scope: trio.CancelScope) -> None:
-            ahead = 0
-            while ahead < READ_AHEAD_BYTES and (data := await self._transport.receive()):
-                self._parser.receive_data(data)
-                ahead += len(data)
-            if ahead < READ_AHEAD_BYTES:
-                scope.cancel()
+            while len(self._ahead) < READ_AHEAD_BYTES:
+                if not (data := await self._transport.receive()):
+                    scope.cancel()
+                self._ahead += data
 
         async def no_wait() -> None:
             return
@@ -193,14 +233,15 @@ class HttpConnection:
             raise _DisconnectedError
         return b"".join(parts)
 
-    async def _next_request(self) -> object:
-        with trio.CancelScope() as scope:
+    async def _wait_request(self) -> None:
+        with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
             self._service.idle.add(scope)
             try:
-                return await self._next_event(self._limits.idle_seconds)
+                self._ahead = await self._transport.receive()
             finally:
                 self._service.idle.discard(scope)
-        raise _DisconnectedError
+        if not self._ahead:
+            raise _DisconnectedError
 
     async def _next_event(self, seconds: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         with trio.move_on_after(seconds):
@@ -211,7 +252,8 @@ class HttpConnection:
                 if self._parser.they_are_waiting_for_100_continue:
                     go_ahead = h11.InformationalResponse(status_code=100, headers=[])
                     await self._send_all(self._parser.send(go_ahead) or b"")
-                self._parser.receive_data(await self._transport.receive())
+                data, self._ahead = self._ahead or await self._transport.receive(), b""
+                self._parser.receive_data(data)
         raise _DisconnectedError
 
     async def _send(self, response: Response) -> None:
@@ -238,10 +280,8 @@ class HttpConnection:
 class _Headers:
     """A request's headers by lower-case name."""
 
-    def __init__(self, request: h11.Request) -> None:
-        self._pairs = [
-            (bytes(name).decode(), bytes(value).decode("latin-1")) for name, value in request.headers
-        ]
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
 
     def count(self, name: str) -> int:
         return sum(each == name for each, _ in self._pairs)
@@ -253,6 +293,22 @@ class _Headers:
         if self.count(name) > 1:
             raise RefusedError(400, _error(f"more than one {name} header"))
         return self.first(name)
+
+
+def _headers_of(request: h11.Request) -> _Headers:
+    return _Headers(
+        [(bytes(name).decode(), bytes(value).decode("latin-1")) for name, value in request.headers]
+    )
+
+
+def serialize(response: Response) -> bytes:
+    """Return the response as bytes, for a connection that stays open."""
+    lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
+    lines.append(f"Content-Length: {len(response.body)}")
+    if response.body:
+        lines.append(f"Content-Type: {response.content_type}")
+    lines += [f"{name}: {value}" for name, value in response.headers.items()]
+    return "\r\n".join((*lines, "", "")).encode("latin-1") + response.body
 
 
 def refused(refusal: RefusedError) -> Response:
