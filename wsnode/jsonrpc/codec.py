@@ -75,7 +75,7 @@ def result_reply(identity: bytes, result: Any) -> bytes:
     kind = type(result)
     if kind is not bytes and kind is not Rendered and kind is not msgspec.Raw:
         result = encode(result)
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (identity, result)
+    return b"".join((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"))
 
 
 def error_reply(identity: bytes, error: RpcError) -> bytes:

@@ -7,6 +7,7 @@ BOUNDS = (
     *(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
 """The upper bounds of the buckets in seconds; one more bucket takes what is longer."""
+FIRST_BOUND = BOUNDS[0]
 
 
 class Meter:

@@ -22,6 +22,7 @@ class Method:
         "errors",
         "failed",
         "function",
+        "is_bare",
         "name",
         "needs_caller",
         "needs_view",
@@ -57,6 +58,8 @@ class Method:
         self.errors: dict[int, int] = {}
         """How many calls failed with each code."""
         self.plain = not inspect.isgeneratorfunction(function)
+        self.is_bare = self.plain and needs_view and not takes_parameters
+        """Whether it is called with a view and nothing else, as the most frequent methods are."""
 
 
 class Registry:
