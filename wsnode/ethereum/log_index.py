@@ -7,6 +7,7 @@ in, all groups leap until they stand at the same chunk, and only then bitmaps ar
 
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -84,6 +85,28 @@ def search_logs(
         reader, [base + position for base, positions in chunks for position in positions], blocks
     )
     return LogMatches(count, exceeded=False, blocks=blocks)
+
+
+def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most: int) -> Search:
+    """Search the logs numbered `begin` to before `end`, and return at most `most`, the first ones.
+
+    `exceeded` tells that there are more; the generator yields between slices and returns.
+    """
+    found: list[int] = []
+    if groups := _groups(criteria):
+        for match in _matches(reader, groups, begin, end):
+            if match is None:
+                yield
+                continue
+            base, positions = match
+            found.extend(base + position for position in islice(positions, most + 1 - len(found)))
+            if len(found) > most:
+                break
+    else:
+        found.extend(range(begin, min(end, begin + most + 1)))
+    blocks: list[BlockLogs] = []
+    yield from _locate(reader, found[:most], blocks)
+    return LogMatches(min(len(found), most), exceeded=len(found) > most, blocks=blocks)
 
 
 def _groups(criteria: LogCriteria) -> list[list[bytes]]:

@@ -13,6 +13,9 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     logs_slice: int = 500
     """Logs rendered between two looks at the time and at other callers: well under a millisecond of work."""
 
+    logs_page_bytes: int = (1 << 20) - 4096
+    """Many clients take messages of 1 MiB by default; the rest is for the envelope and a long id."""
+
     call_seconds: float = 5.0
 
     call_gas_blocks: int = 10

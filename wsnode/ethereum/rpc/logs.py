@@ -37,13 +37,10 @@ class Logs:
 
     def get_logs(self, view: Snapshot, params: LogParameters) -> Slices:
         """Return the logs that match, in chain order."""
-        wanted, limit = params.filter, self._limits.logs_parameters
-        if (count := wanted.parameter_count()) > limit:
-            message = f"query contains {count} filters. The current limit is {limit}"
-            raise invalid_params(message, {"count": count, "limit": limit})
-        criteria = LogCriteria(wanted.addresses, wanted.topics)
+        wanted = params.filter
+        criteria = criteria_of(wanted, self._limits)
         if wanted.block_hash is None:
-            return (yield from self._search(view, criteria, *_range(view, wanted)))
+            return (yield from self._search(view, criteria, *block_range(view, wanted)))
         number = view.number_of(wanted.block_hash)
         if number is not None:
             return (yield from self._search(view, criteria, number, number))
@@ -59,7 +56,19 @@ class Logs:
         return (yield from _render(view, matches, self._limits.logs_slice))
 
 
-def _range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNumber]:
+def criteria_of(wanted: LogFilter, limits: CallLimits) -> LogCriteria:
+    """Return what a filter asks of each log.
+
+    Raises:
+        RpcError: It names more addresses and topics than are allowed.
+    """
+    if (count := wanted.parameter_count()) > (limit := limits.logs_parameters):
+        message = f"query contains {count} filters. The current limit is {limit}"
+        raise invalid_params(message, {"count": count, "limit": limit})
+    return LogCriteria(wanted.addresses, wanted.topics)
+
+
+def block_range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNumber]:
     """Return the first and the last block to search.
 
     Raises:
@@ -94,7 +103,7 @@ def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
     waiting: list[LogRows] = []
     count = 0
     for block in matches.blocks:
-        for rows in _rows(view, block, slice_size):
+        for rows in rows_of_logs(view, block, slice_size):
             waiting.append(rows)
             count += len(rows[3])
             if count >= slice_size:
@@ -106,7 +115,7 @@ def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
     return b"[%b]" % b",".join(pieces)
 
 
-def _rows(view: Snapshot, block: BlockLogs, most: int) -> Iterator[LogRows]:
+def rows_of_logs(view: Snapshot, block: BlockLogs, most: int) -> Iterator[LogRows]:
     """Yield a block's rows with the logs that are wanted, at most so many at once."""
     header, body, receipts = view.header(block.number), view.body(block.number), view.receipts(block.number)
     assert header is not None

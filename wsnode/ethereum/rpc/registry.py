@@ -10,6 +10,7 @@ from wsnode.ethereum.rpc import (
     fee_history,
     fees,
     fork_configuration,
+    log_pages,
     logs,
     node,
     proofs,
@@ -36,6 +37,7 @@ def build_registry(
     state.add_methods(registry)
     calls.add_methods(registry, limits)
     logs.add_methods(registry, limits)
+    log_pages.add_methods(registry, limits)
     fees.add_methods(registry)
     fee_history.add_methods(registry, pending)
     storage_values.add_methods(registry)
