@@ -155,6 +155,25 @@ def test_a_wrong_configuration_names_the_setting(tmp_path: Path) -> None:
     assert only_line(ended.stderr) == f"error: {file}: limits.calls: Expected `int`, got `str`"
 
 
+def test_keys_open_a_served_chain_and_stop_opening_it(chain: Path, genesis: Path, tmp_path: Path) -> None:
+    assert import_chain(tmp_path, genesis, [chain]).returncode == 0
+    at = ("--data", str(tmp_path))
+    with started("serve", *at, "--listen", "127.0.0.1:0") as node:
+        key = only_line(run("keys", "add", "bot", *at, "--method", "eth_*").stdout)
+        assert key not in (tmp_path / "keys.json").read_text()
+        url = node.http_url.replace("<API_KEY>", key)
+        assert call(url, "eth_blockNumber")["result"] == "0x36"
+        assert call(url, "net_version")["error"]["code"] == -32601
+        assert call(node.http_url, "eth_blockNumber")["error"]["message"] == "invalid API key"
+        assert only_line(run("keys", "list", *at).stdout).startswith("bot\t")
+        with connect(node.socket_url.replace("<API_KEY>", key)) as connection:
+            assert run("keys", "revoke", "bot", *at).returncode == 0
+            with pytest.raises(ConnectionClosed):
+                connection.recv(timeout=30)
+        assert call(url, "eth_blockNumber")["error"]["message"] == "invalid API key"
+    assert only_line(run("keys", "revoke", "bot", *at).stderr) == "error: there is no key named bot"
+
+
 def test_the_demo_answers_over_both_transports(demo: Node) -> None:
     request = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "eth_blockNumber"})
     expected = {"jsonrpc": "2.0", "id": 7, "result": "0x28"}

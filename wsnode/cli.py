@@ -1,4 +1,4 @@
-"""The command line: `wsnode demo`, `import eth`, `import alt`, `serve`."""
+"""The command line: `wsnode demo`, `import eth`, `import alt`, `serve`, `keys`."""
 
 from functools import partial
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import trio
 import typer
 
-from wsnode import config, node
+from wsnode import cli_keys, config, node
 from wsnode.demo.run import serve_demo
 from wsnode.ethereum.chain import Chain
 from wsnode.networks import ETHEREUM_FOLDER
@@ -26,6 +26,7 @@ from wsnode.terminal import (
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 imports = typer.Typer(no_args_is_help=True, help="Import, verify and store a chain.")
 app.add_typer(imports, name="import")
+app.add_typer(cli_keys.app, name="keys")
 
 DataFolder = Annotated[Path, typer.Option("--data", help="The folder of one network.", metavar="DIR")]
 Listen = Annotated[str, typer.Option(help="Where to accept connections.", metavar="HOST:PORT")]
@@ -93,17 +94,26 @@ def serve(
     listen: Annotated[
         str | None, typer.Option(help="Where to accept connections.", metavar="HOST:PORT")
     ] = None,
-    open_to_all: Annotated[
-        bool, typer.Option("--open", help="Accept any API key, and the bare path / too.")
-    ] = False,
+    unix_socket: Annotated[str | None, typer.Option(help="Listen there as well.", metavar="PATH")] = None,
+    open_to_all: Annotated[bool, typer.Option("--open", help="Accept any key, and the bare path /.")] = False,
+    tls_cert: Annotated[str | None, typer.Option(help="Encrypt; a PEM chain.", metavar="FILE")] = None,
+    tls_key: Annotated[str | None, typer.Option(help="Its private key.", metavar="FILE")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="human or json.")] = None,
     file: Annotated[Path | None, typer.Option("--config", help="A wsnode.toml.", metavar="FILE")] = None,
 ) -> None:
     """Serve what was imported, over WebSocket and HTTP on one port."""
     if (data is None) == (file is None):
         raise typer.BadParameter("give either --data or --config")
-    with one_line_failures():
+    settings = {"listen": listen, "unix_socket": unix_socket, "open": open_to_all, "tls_cert": tls_cert}
+    settings |= {"tls_key": tls_key, "log_level": log_level, "log_format": log_format}
+
+    def read_config() -> config.Config:
         told = config.read(file) if file is not None else config.of_folder(data or Path())
-        trio.run(node.run, config.overridden(told, listen=listen, open_to_all=open_to_all), announce_ready)
+        return config.overridden(told, **settings)
+
+    with one_line_failures():
+        trio.run(node.run, read_config(), announce_ready, read_config)
 
 
 @app.command()

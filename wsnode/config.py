@@ -1,7 +1,7 @@
 """What a node is told: one frozen Struct a component, from TOML or from the command line."""
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 
@@ -50,7 +50,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     networks: dict[str, NetworkConfig]
     listen: str = DEFAULT_LISTEN
+    unix_socket: str | None = None
+    """The path of a Unix socket to listen on as well."""
     open: bool = False
+    """Whether any key will do, and the bare path."""
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    origins: tuple[str, ...] | None = None
+    """The web pages that may connect; all of them if absent."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["human", "json"] = "human"
     limits: Limits = Limits()
     call_limits: CallLimits = CallLimits()
 
@@ -86,11 +95,24 @@ def checked(content: dict[str, Any], folder: Path, source: str) -> Config:
         raise ConfigurationError(f"{source}: {_place(error)}") from error
     _require_hosts(config, source)
     _ = config.address
+    return _relative_to(folder, config)
+
+
+def _relative_to(folder: Path, config: Config) -> Config:
+    def resolved(path: str | None) -> str | None:
+        return None if path is None else str(folder / path)
+
     networks = {
         name: NetworkConfig(str(folder / network.data), network.hosts)
         for name, network in config.networks.items()
     }
-    return msgspec.structs.replace(config, networks=networks)
+    return msgspec.structs.replace(
+        config,
+        networks=networks,
+        unix_socket=resolved(config.unix_socket),
+        tls_cert=resolved(config.tls_cert),
+        tls_key=resolved(config.tls_key),
+    )
 
 
 def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
@@ -111,13 +133,19 @@ def of_folder(data: Path) -> Config:
     return Config(networks={data.absolute().name: NetworkConfig(str(data))})
 
 
-def overridden(config: Config, *, listen: str | None, open_to_all: bool) -> Config:
-    """Return `config` with what the command line says otherwise.
+def overridden(config: Config, **settings: Any) -> Config:
+    """Return `config` with the settings of the command line that are neither None nor False.
 
     Raises:
-        ConfigurationError: `listen` is no address.
+        ConfigurationError: `listen` is no address, or a setting is none of its kind.
     """
-    config = msgspec.structs.replace(config, listen=listen or config.listen, open=open_to_all or config.open)
+    given = {name: value for name, value in settings.items() if value not in (None, False)}
+    try:
+        config = msgspec.convert(msgspec.structs.asdict(config) | given, Config, from_attributes=True)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(_place(error)) from error
+    if (config.tls_cert is None) != (config.tls_key is None):
+        raise ConfigurationError("tls_cert and tls_key: one needs the other")
     _ = config.address
     return config
 

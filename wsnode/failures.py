@@ -3,6 +3,7 @@
 from wsnode.config import ConfigurationError
 from wsnode.ethereum.state import EngineError
 from wsnode.ethereum.storage.errors import ChainError
+from wsnode.server.keys import KeyFileError
 from wsnode.starknet.errors import StarknetError
 from wsnode.store.errors import StoreError
 from wsnode.sync.errors import SourceError, UnknownParentError
@@ -11,6 +12,7 @@ FAILURES = (
     ChainError,
     ConfigurationError,
     EngineError,
+    KeyFileError,
     OSError,
     SourceError,
     StarknetError,

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from wsnode.config import ConfigurationError, NetworkConfig
+from wsnode.config import Config, ConfigurationError, NetworkConfig
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
-from wsnode.server.network import Network
+from wsnode.server.keys import FILE_NAME, KeyFile, KeyFileRing
+from wsnode.server.network import KeyRing, Network
 from wsnode.starknet.chain import Chain as StarknetChain
 from wsnode.starknet.rpc.methods import add_methods, build_registry
 from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
@@ -51,36 +52,37 @@ def network_of(
     ethereum: EthereumChain | None,
     starknet: StarknetChain | None,
     limits: CallLimits,
+    keys: KeyRing | None,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     if ethereum is None:
         assert starknet is not None
         only = starknet
         registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}})
-        return Network(name, registry, lambda _caller: only.snapshot(), hosts)
+        return Network(name, registry, lambda _caller: only.snapshot(), hosts, keys=keys)
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
     registry = ethereum_registry(ethereum, limits=limits, unavailable=unavailable)
     if starknet is None:
-        return Network(name, registry, ethereum.snapshot, hosts, msgspec.to_builtins(limits))
+        return Network(name, registry, ethereum.snapshot, hosts, msgspec.to_builtins(limits), keys)
     add_methods(registry, lambda view: view.starknet)
     first, second = ethereum, starknet
 
     def open_both(caller: Caller) -> BothFamilies:
         return BothFamilies(first.snapshot(caller), second)
 
-    return Network(name, registry, open_both, hosts, msgspec.to_builtins(limits))
+    return Network(name, registry, open_both, hosts, msgspec.to_builtins(limits), keys)
 
 
 @contextmanager
-def open_network(name: str, config: NetworkConfig, limits: CallLimits) -> Iterator[Network]:
+def open_network(name: str, network: NetworkConfig, config: Config) -> Iterator[Network]:
     """Open the chains of a network for reading.
 
     Raises:
         ConfigurationError: Its folder holds no chain.
         ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
     """
-    folder = Path(config.data)
+    folder = Path(network.data)
     with ExitStack() as stack:
         ethereum = starknet = None
         if (folder / ETHEREUM_FOLDER).is_dir():
@@ -90,4 +92,5 @@ def open_network(name: str, config: NetworkConfig, limits: CallLimits) -> Iterat
             stack.callback(starknet.close)
         if ethereum is None and starknet is None:
             raise ConfigurationError(f"{folder} holds no chain: `wsnode import` makes one")
-        yield network_of(name, config.hosts, ethereum, starknet, limits)
+        keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
+        yield network_of(name, network.hosts, ethereum, starknet, config.call_limits, keys)

@@ -1,54 +1,97 @@
 """The composition root: opens every network's chains, builds the server, and runs them in one nursery."""
 
+import logging
 import signal
 import socket
-from collections.abc import Callable
+import ssl
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 
 import trio
 
-from wsnode.config import Address, Config
+from wsnode.config import Address, Config, ConfigurationError
 from wsnode.networks import open_network
-from wsnode.server.listener import Server, open_tcp, serve
+from wsnode.server.keys import KeyFileRing
+from wsnode.server.listener import Server, serve
+from wsnode.server.logs import configure
 from wsnode.server.network import Network
+from wsnode.server.sockets import open_tcp, open_unix
+
+logger = logging.getLogger("wsnode.node")
+
+Announce = Callable[[Address], None]
 
 
-async def run(config: Config, announce: Callable[[Address], None]) -> None:
+async def run(config: Config, announce: Announce, reread: Callable[[], Config] | None = None) -> None:
     """Serve until SIGINT or SIGTERM; `announce` is told the address once connections are accepted.
 
+    On SIGHUP what `reread` returns replaces the log level; keys follow their files by themselves.
+
     Raises:
-        ConfigurationError, OSError: The node cannot start.
+        ConfigurationError, OSError, KeyFileError: The node cannot start.
     """
+    configure(config.log_level, config.log_format)
     with ExitStack() as stack:
         networks = [
-            stack.enter_context(open_network(name, network, config.call_limits))
+            stack.enter_context(open_network(name, network, config))
             for name, network in config.networks.items()
         ]
-        await serve_networks(config, networks, announce)
+        await _serve(config, networks, announce, reread)
 
 
-async def serve_networks(
-    config: Config, networks: list[Network], announce: Callable[[Address], None]
+async def _serve(
+    config: Config,
+    networks: Sequence[Network],
+    announce: Announce,
+    reread: Callable[[], Config] | None,
 ) -> None:
-    """Serve networks that are open already, until SIGINT or SIGTERM."""
-    listeners = open_tcp(config.address.host, config.address.port)
-    server = Server(networks, config.limits, keys=None if config.open else NoKeys())
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    server = Server(networks, config.limits, origins=config.origins)
+    tls = _tls(config)
+    listeners = _listeners(config)
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
-            await nursery.start(serve, server, listeners)
-            announce(_bound(config.address, listeners[0]))
-            async for _signal in signals:
-                nursery.cancel_scope.cancel()
+            for network in networks:
+                if isinstance(network.keys, KeyFileRing):
+                    nursery.start_soon(network.keys.watch)
+            await nursery.start(partial(serve, server, listeners, tls=tls))
+            announce(Address(config.address.host, listeners[0].getsockname()[1]))
+            await _obey(signals, reread)
+            nursery.cancel_scope.cancel()
 
 
-def _bound(asked: Address, listener: socket.socket) -> Address:
-    port: int = listener.getsockname()[1]
-    return Address(asked.host, port)
+async def _obey(signals: AsyncIterator[int], reread: Callable[[], Config] | None) -> None:
+    """Return at the signal that ends the node."""
+    async for number in signals:
+        if number != signal.SIGHUP:
+            return
+        if reread is not None:
+            _reload(reread)
 
 
-class NoKeys:
-    """A key ring without a key."""
+def _reload(reread: Callable[[], Config]) -> None:
+    try:
+        config = reread()
+    except ConfigurationError:
+        logger.exception("the configuration stays as it was")
+    else:
+        configure(config.log_level, config.log_format)
 
-    def lookup(self, key: str) -> str | None:
-        """Return nothing."""
+
+def _listeners(config: Config) -> list[socket.socket]:
+    listeners = open_tcp(config.address.host, config.address.port)
+    if config.unix_socket is not None:
+        listeners.append(open_unix(Path(config.unix_socket)))
+    return listeners
+
+
+def _tls(config: Config) -> ssl.SSLContext | None:
+    if config.tls_cert is None:
         return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(config.tls_cert, config.tls_key)
+    except OSError as error:
+        raise ConfigurationError(f"tls_cert {config.tls_cert}, tls_key {config.tls_key}: {error}") from error
+    return context

@@ -20,7 +20,7 @@ from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
 from wsnode.server.limits import Limits
 from wsnode.server.listener import Server
-from wsnode.server.network import Network
+from wsnode.server.network import KeyRing, Network
 
 NUMBER = '{"jsonrpc":"2.0","id":%s,"method":"number","params":[]}'
 
@@ -183,12 +183,13 @@ class Peer:
 class Site:
     """A server on memory streams."""
 
-    def __init__(self, nursery: trio.Nursery, gate: Gate, limits: Limits, **options: Any) -> None:
+    def __init__(
+        self, nursery: trio.Nursery, gate: Gate, limits: Limits, keys: KeyRing | None = None, **options: Any
+    ) -> None:
         self.nursery = nursery
         self.gate = gate
-        self.server = Server(
-            [Network("test", registry(), lambda _caller: View(gate))], limits, **{"keys": None, **options}
-        )
+        network = Network("test", registry(), lambda _caller: View(gate), keys=keys)
+        self.server = Server([network], limits, **options)
 
     def connect(self) -> trio.abc.HalfCloseableStream:
         client, server = trio.testing.memory_stream_pair()

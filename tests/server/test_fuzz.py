@@ -183,7 +183,7 @@ async def test_mutated_conversations_end_well_and_leave_nothing(
     limits = Limits(
         message_bytes=5000, body_bytes=5000, outbox_bytes=2000, inbox_bytes=500, fragment_bytes=1000
     )
-    server = Server([Network("test", registry(), lambda _caller: View(gate))], limits, keys=None)
+    server = Server([Network("test", registry(), lambda _caller: View(gate))], limits)
     for number in range(count):
         chance = random.Random(seed + number)
         said = conversation(chance)

@@ -18,7 +18,7 @@ from wsnode.server.transport import tls_context
 
 
 def make_server(gate: Gate, limits: Limits | None = None) -> Server:
-    return Server([Network("test", registry(), lambda _caller: View(gate))], limits, keys=None)
+    return Server([Network("test", registry(), lambda _caller: View(gate))], limits)
 
 
 async def start(nursery: trio.Nursery, server: Server, path: Path) -> None:

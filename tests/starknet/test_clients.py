@@ -29,7 +29,7 @@ ASKED = (ADDRESS, "0x5", CLASS)
 @pytest.fixture
 async def port(chain: Chain, classes: Path) -> AsyncIterator[int]:
     """Serve the main network's first blocks, classes included, and return where."""
-    server = Server([Network("main", build_registry(), lambda _caller: chain.snapshot())], keys=None)
+    server = Server([Network("main", build_registry(), lambda _caller: chain.snapshot())])
     listeners = open_tcp("127.0.0.1", 0)
     async with trio.open_nursery() as nursery:
         await nursery.start(serve, server, listeners)

@@ -35,7 +35,7 @@ BLOCK_NUMBER = '{"jsonrpc":"2.0","id":2,"method":"alt_blockNumber"}'
 async def url(fresh: Chain) -> AsyncIterator[str]:
     single, rpc = require_vectors("starknet/single/mainnet_550000.json.gz"), require_vectors("starknet/rpc")
     await import_folder(fresh, single, rpc, first_block=550000)
-    server = Server([Network("main", build_registry(), lambda _caller: fresh.snapshot())], keys=None)
+    server = Server([Network("main", build_registry(), lambda _caller: fresh.snapshot())])
     listeners = open_tcp("127.0.0.1", 0)
     async with trio.open_nursery() as nursery:
         await nursery.start(serve, server, listeners)

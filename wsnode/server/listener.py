@@ -17,7 +17,7 @@ from wsnode.server.http import HttpConnection, Page, Service
 from wsnode.server.limit_report import register_limits
 from wsnode.server.limits import Limits
 from wsnode.server.metrics import Metrics
-from wsnode.server.network import Directory, KeyRing, Network, RefusedError
+from wsnode.server.network import Directory, Network, RefusedError
 from wsnode.server.shared import Shared
 from wsnode.server.sockets import open_tcp as open_tcp
 from wsnode.server.transport import SocketTransport, StreamTransport, Transport, encrypted, linger, send_all
@@ -40,11 +40,10 @@ class Server:
         networks: Sequence[Network],
         limits: Limits | None = None,
         *,
-        keys: KeyRing | None,
         origins: Sequence[str] | None = None,
         pages: dict[str, Page] | None = None,
     ) -> None:
-        """Without `keys` any key will do, and none at all on the bare path."""
+        """`origins` are the web pages that may connect, all of them if None; `pages` are served besides."""
         self.limits = limits or Limits()
         for network in networks:
             register_limits(network, self.limits)
@@ -55,6 +54,7 @@ class Server:
             for network in networks
         }
         hosts = {host: network.name for network in networks for host in network.hosts}
+        keys = {network.name: network.keys for network in networks if network.keys is not None}
         self.directory = Directory(dispatchers, hosts, keys)
         self.shared = Shared(self.limits)
         self.ready = True

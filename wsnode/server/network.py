@@ -52,6 +52,8 @@ class Network(msgspec.Struct, frozen=True):
     hosts: Sequence[str] = ()
     limits: Mapping[str, Any] = {}
     """Limits of its methods' own, for `rpc_limits` to show."""
+    keys: KeyRing | None = None
+    """Without keys any key will do, and none at all on the bare path."""
 
 
 class RefusedError(Exception):
@@ -75,9 +77,9 @@ class Directory:
     """Resolves host and path to a network and a caller."""
 
     def __init__(
-        self, networks: Mapping[str, Dispatcher], hosts: Mapping[str, str], keys: KeyRing | None
+        self, networks: Mapping[str, Dispatcher], hosts: Mapping[str, str], keys: Mapping[str, KeyRing]
     ) -> None:
-        """`networks` by name, `hosts` to names; without `keys` any key and the bare path will do."""
+        """`networks` by name, `hosts` to names, `keys` by the names of the networks that have some."""
         self._networks = networks
         self._hosts = {host.lower(): name for host, name in hosts.items()}
         self._keys = keys
@@ -90,12 +92,12 @@ class Directory:
         """
         path = target.partition("?")[0]
         name = self._network_of(host)
-        if path == "/" and self._keys is None:
+        if path == "/" and name not in self._keys:
             return Entrance(self._networks[name], Caller(network=name, open_path=True))
         match = _PATH.fullmatch(path)
         if match is None:
             raise RefusedError(404, RpcError(INVALID_REQUEST, "not found"))
-        caller = Caller(network=name, grant=self._grant_of(match["key"] or ""))
+        caller = Caller(network=name, grant=self._grant_of(name, match["key"] or ""))
         if bool(match["socket"]) != socket:
             raise _wrong_way(socket=socket)
         return Entrance(self._networks[name], caller)
@@ -108,12 +110,13 @@ class Directory:
             raise RefusedError(404, RpcError(INVALID_REQUEST, "unknown host"))
         return name
 
-    def _grant_of(self, key: str) -> Grant | None:
-        if self._keys is None:
+    def _grant_of(self, network: str, key: str) -> Grant | None:
+        ring = self._keys.get(network)
+        if ring is None:
             return None
         if not key:
             raise RefusedError(401, RpcError(INVALID_REQUEST, "an API key is required in the URL"))
-        if (grant := self._keys.lookup(key)) is None:
+        if (grant := ring.lookup(key)) is None:
             raise RefusedError(401, RpcError(INVALID_REQUEST, "invalid API key"))
         return grant
 

@@ -1,0 +1,67 @@
+"""`wsnode keys`: make, list and revoke the API keys of a data folder; a running server follows at once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from wsnode.server.grants import KeyLimits
+from wsnode.server.keys import FILE_NAME, KeyFile
+from wsnode.terminal import one_line_failures
+
+app = typer.Typer(no_args_is_help=True, help=__doc__)
+
+DataFolder = Annotated[Path, typer.Option("--data", help="The folder of one network.", metavar="DIR")]
+Name = Annotated[str, typer.Argument(metavar="NAME")]
+
+
+@app.command()
+def add(
+    name: Name,
+    data: DataFolder,
+    requests_per_second: Annotated[float | None, typer.Option(min=0, help="Credits a second.")] = None,
+    burst: Annotated[float | None, typer.Option(min=0, help="Credits that can be saved up.")] = None,
+    cost: Annotated[list[str] | None, typer.Option(metavar="METHOD=CREDITS", help="1 if not given.")] = None,
+    connections: Annotated[int | None, typer.Option(min=0, help="WebSocket connections at once.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="An allowed method; may end in *.")] = None,
+    origin: Annotated[list[str] | None, typer.Option(help="A web page that may use the key.")] = None,
+) -> None:
+    """Print a new key, once: only its hash is kept."""
+    limits = KeyLimits(
+        requests_per_second=requests_per_second,
+        burst=burst,
+        credits=dict(map(parse_cost, cost or ())),
+        connections=connections,
+        methods=tuple(method) if method else None,
+        origins=tuple(origin) if origin else None,
+    )
+    with one_line_failures():
+        print(KeyFile(data / FILE_NAME).add(name, limits))
+
+
+@app.command("list")
+def list_keys(data: DataFolder) -> None:
+    """Print each key's name, its day, and its limits."""
+    with one_line_failures():
+        for key in KeyFile(data / FILE_NAME).read():
+            print(f"{key.name}\t{key.created}\t{msgspec.json.encode(key.limits).decode()}")
+
+
+@app.command()
+def revoke(name: Name, data: DataFolder) -> None:
+    """Make a key worthless; its connections end."""
+    with one_line_failures():
+        KeyFile(data / FILE_NAME).revoke(name)
+
+
+def parse_cost(text: str) -> tuple[str, float]:
+    """Return the method and the credits in `METHOD=CREDITS`."""
+    method, equals, credits_text = text.partition("=")
+    try:
+        credits = float(credits_text)
+    except ValueError:
+        credits = -1
+    if not (method and equals and credits >= 0):
+        raise typer.BadParameter(f"{text!r} is not METHOD=CREDITS")
+    return method, credits
