@@ -1,0 +1,45 @@
+"""ethers, viem and a wallet's plain requests; what each of them expects is in its script."""
+
+import pytest
+
+from tests.clients.conftest import RunScript
+from tests.clients.nodes import HTTP_ADDRESSES, SOCKET_ADDRESSES, AddressOf, keyed
+from tests.node_process import Node
+
+LAST_BLOCK = "54"
+
+every_address = pytest.mark.parametrize(
+    "address_of", [pytest.param(of, id=name) for name, of in (HTTP_ADDRESSES | SOCKET_ADDRESSES).items()]
+)
+every_http_address = pytest.mark.parametrize(
+    "address_of", [pytest.param(of, id=name) for name, of in HTTP_ADDRESSES.items()]
+)
+
+
+@every_address
+def test_ethers_reads_calls_and_prepares_transactions(
+    run_script: RunScript, demo: Node, address_of: AddressOf
+) -> None:
+    run_script("ethers.mjs", address_of(demo))
+
+
+@every_address
+def test_viem_reads_calls_and_prepares_transactions(
+    run_script: RunScript, demo: Node, address_of: AddressOf
+) -> None:
+    run_script("viem.mjs", address_of(demo))
+
+
+def test_viem_works_in_batches(run_script: RunScript, demo: Node) -> None:
+    run_script("viem.mjs", keyed(demo.http_url), "batch")
+
+
+@every_http_address
+def test_a_wallet_in_a_page_adds_the_network(
+    run_script: RunScript, demo: Node, address_of: AddressOf
+) -> None:
+    run_script("wallet.mjs", address_of(demo))
+
+
+def test_ethers_and_viem_encode_every_kind_of_transaction_again(run_script: RunScript, history: Node) -> None:
+    run_script("history.mjs", keyed(history.http_url), keyed(history.socket_url), LAST_BLOCK)
