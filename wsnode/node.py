@@ -18,6 +18,7 @@ from wsnode.server.listener import Server, serve
 from wsnode.server.logs import configure
 from wsnode.server.network import Network
 from wsnode.server.sockets import open_tcp, open_unix
+from wsnode.server.transport import tls_context
 
 logger = logging.getLogger("wsnode.node")
 
@@ -87,11 +88,9 @@ def _listeners(config: Config) -> list[socket.socket]:
 
 
 def _tls(config: Config) -> ssl.SSLContext | None:
-    if config.tls_cert is None:
+    if config.tls_cert is None or config.tls_key is None:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        context.load_cert_chain(config.tls_cert, config.tls_key)
+        return tls_context(Path(config.tls_cert), Path(config.tls_key))
     except OSError as error:
         raise ConfigurationError(f"tls_cert {config.tls_cert}, tls_key {config.tls_key}: {error}") from error
-    return context

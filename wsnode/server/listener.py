@@ -19,7 +19,6 @@ from wsnode.server.limits import Limits
 from wsnode.server.metrics import Metrics
 from wsnode.server.network import Directory, Network, RefusedError
 from wsnode.server.shared import Shared
-from wsnode.server.sockets import open_tcp as open_tcp
 from wsnode.server.transport import SocketTransport, StreamTransport, Transport, encrypted, linger, send_all
 from wsnode.server.websocket import WebSocketConnection
 
