@@ -231,6 +231,17 @@ class State:
         transactions: Sequence[bytes],
     ) -> tuple[VerifiedBlock, list[tuple[int, str]]]: ...
 
+def create_access_list(
+    state: State,
+    header: bytes,
+    message: Message,
+    *,
+    gas_cap: int,
+    nonce: int | None = None,
+    pending: bool = False,
+    cancel: CancelFlag | None = None,
+    state_overrides: bytes | None = None,
+) -> tuple[bytes, int, str | None] | Interrupted: ...
 def revert_reason(output: bytes) -> str | None: ...
 def sign_transaction(
     secret: bytes,

@@ -19,6 +19,7 @@ from wsnode._native import (
     StateError,
     Success,
     address_of,
+    create_access_list,
     revert_reason,
     sign_transaction,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "StateError",
     "Success",
     "address_of",
+    "create_access_list",
     "revert_reason",
     "sign_transaction",
 ]

@@ -82,9 +82,9 @@ def _decode_keys(value: Any) -> StorageKeys:
     if type(value) is not list:
         raise mismatch(kind(value), "[]string")
     for item in value:
-        if type(item) is not str:
+        if type(item) is not str and item is not None:
             raise mismatch(kind(item), "string")
-    return StorageKeys(value)
+    return StorageKeys(item or "" for item in value)
 
 
 def add_methods(registry: Registry) -> None:

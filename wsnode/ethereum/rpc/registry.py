@@ -5,6 +5,7 @@ from typing import Any
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc import (
+    access_lists,
     blocks,
     calls,
     fee_history,
@@ -42,6 +43,7 @@ def build_registry(
     fee_history.add_methods(registry, pending)
     storage_values.add_methods(registry)
     proofs.add_methods(registry)
+    access_lists.add_methods(registry, limits)
     raw.add_methods(registry, block_methods)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     return registry

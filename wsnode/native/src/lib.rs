@@ -3,6 +3,7 @@
 //! Plain Rust modules know nothing of Python; `bindings` is the thin layer on top of them.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+pub mod access_list;
 pub mod block;
 pub mod build;
 pub mod call;
@@ -16,6 +17,7 @@ pub mod rows;
 pub mod sign;
 pub mod starknet;
 pub mod state;
+pub mod trace;
 pub mod trie;
 
 mod bindings;

@@ -9,6 +9,7 @@ mod render;
 mod spec;
 mod starknet;
 mod state;
+mod tracing;
 
 use pyo3::prelude::*;
 
@@ -19,6 +20,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spec::register(module)?;
     blocks::register(module)?;
     state::register(module)?;
+    tracing::register(module)?;
     messages::register(module)?;
     building::register(module)?;
     render::register(module)?;

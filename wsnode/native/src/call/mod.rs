@@ -18,7 +18,7 @@ pub use estimate::{estimate, Estimate};
 pub use message::Message;
 pub use overrides::Overrides;
 pub use revert_reason::revert_reason;
-pub use scene::{Place, Scene};
+pub use scene::{EvmResult, Place, Scene};
 pub use watch::Watch;
 
 use alloy_primitives::Bytes;

@@ -7,20 +7,23 @@ use alloy_primitives::{Address, U256};
 use revm::context::either::Either;
 use revm::context::result::{EVMError, ExecutionResult, ResultAndState};
 use revm::context::TxEnv;
-use revm::inspector::{InspectEvm, NoOpInspector};
+use revm::inspector::{InspectEvm, Inspector, NoOpInspector};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::TxKind;
 use revm::{Database, ExecuteEvm};
 
 use super::database::{CallState, Layer};
 use super::diagnosis::LastStep;
-use super::evm::Moves;
+use super::evm::{CallContext, Moves};
 use super::fees::Fees;
 use super::{evm, halt, refusal, Message, Outcome, Overrides, Watch};
 use crate::chain_spec::ChainSpec;
 use crate::error::Error;
 use crate::execute::evm_environment;
 use crate::state::StateError;
+
+/// What the EVM says of a run.
+pub type EvmResult = Result<ResultAndState, EVMError<StateError>>;
 
 /// A block's state, the header whose surroundings a message sees, and what the caller wants to be different.
 #[derive(Debug)]
@@ -74,6 +77,10 @@ impl<'a> Scene<'a> {
         Ok(account.is_some_and(|account| !account.is_empty_code_hash()))
     }
 
+    pub fn nonce(&mut self, address: Address) -> Result<u64, Error> {
+        Ok(self.state.basic(address)?.map(|account| account.nonce).unwrap_or_default())
+    }
+
     /// Run `message` with `gas`; the state stays as it is.
     pub fn run(&mut self, message: &Message, gas: u64) -> Result<Outcome, Error> {
         let fees = self.fees(message);
@@ -86,6 +93,34 @@ impl<'a> Scene<'a> {
             evm.transact(transaction)
         };
         self.outcome(result, message, gas)
+    }
+
+    /// The same under the eyes of `inspector`.
+    pub fn run_inspected<I>(&mut self, message: &Message, gas: u64, inspector: I) -> Result<Outcome, Error>
+    where
+        I: for<'s> Inspector<CallContext<'s, 'a>>,
+    {
+        let result = self.inspect(message, gas, inspector)?.0;
+        self.outcome(result, message, gas)
+    }
+
+    /// What the EVM itself says of a run under the eyes of `inspector`, and what was run where.
+    pub fn inspect<I>(
+        &mut self,
+        message: &Message,
+        gas: u64,
+        inspector: I,
+    ) -> Result<(EvmResult, TxEnv, EvmEnv), Error>
+    where
+        I: for<'s> Inspector<CallContext<'s, 'a>>,
+    {
+        let fees = self.fees(message);
+        let environment = self.environment_for(message, &fees);
+        refusal::check(message, &fees, &environment)?;
+        self.check_balance(message, &fees, gas)?;
+        let transaction = transaction(message, &fees, gas, environment.cfg_env.spec);
+        let mut evm = evm::build(&mut self.state, environment.clone(), &self.moves, inspector)?;
+        Ok((evm.inspect_tx(transaction.clone()), transaction, environment))
     }
 
     /// Most calls cost nothing, and a balance is a read.
@@ -111,12 +146,7 @@ impl<'a> Scene<'a> {
         environment
     }
 
-    fn outcome(
-        &mut self,
-        result: Result<ResultAndState, EVMError<StateError>>,
-        message: &Message,
-        gas: u64,
-    ) -> Result<Outcome, Error> {
+    fn outcome(&mut self, result: EvmResult, message: &Message, gas: u64) -> Result<Outcome, Error> {
         if self.state.watch.is_stopped() {
             return Ok(Outcome::Interrupted { cancelled: self.state.watch.is_cancelled() });
         }
