@@ -10,9 +10,11 @@ import msgspec
 from wsnode.config import Config, ConfigurationError, NetworkConfig
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.node import release
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
+from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.server.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.server.network import KeyRing, Network
 from wsnode.starknet.chain import Chain as StarknetChain
@@ -59,6 +61,7 @@ def network_of(
         assert starknet is not None
         only = starknet
         registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}})
+        add_discovery(registry, Descriptions(), title="wsnode", version=release())
         return Network(name, registry, lambda _caller: only.snapshot(), hosts, keys=keys)
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None

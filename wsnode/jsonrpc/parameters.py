@@ -18,6 +18,9 @@ _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 class ParameterDecoder(Protocol):
     """Makes the object that a handler is given from `params` as sent (empty when absent)."""
 
+    struct: type[msgspec.Struct] | None
+    """Its type, none if the method takes nothing."""
+
     def decode(self, params: bytes | msgspec.Raw) -> Any:
         """Return the decoded parameters.
 
@@ -60,6 +63,7 @@ class PositionalParameters:
     """Parameters by position, as all of Ethereum's are."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
+        self.struct: type[msgspec.Struct] | None = struct
         self._fields = _Fields(struct)
         # Without it an argument too many is passed over in silence.
         strict = msgspec.defstruct(struct.__name__, [], bases=(struct,), forbid_unknown_fields=True)
@@ -90,6 +94,7 @@ class NamedParameters:
     """Parameters by name, as the alt family's are; an array gives them in their order."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
+        self.struct: type[msgspec.Struct] | None = struct
         self._fields = _Fields(struct)
         self._decode = msgspec.json.Decoder(struct, dec_hook=decode_hook).decode
 
@@ -121,6 +126,7 @@ class NoParameters:
     """No parameters: absent, null or empty."""
 
     def __init__(self, *, by_name: bool) -> None:
+        self.struct: type[msgspec.Struct] | None = None
         self._by_name = by_name
 
     def decode(self, params: bytes | msgspec.Raw) -> None:

@@ -30,14 +30,18 @@ def sha3(params: PayloadParameters) -> bytes:
     return data(keccak256(params.content))
 
 
+def release() -> str:
+    """Return the program's version."""
+    try:
+        return version("wsnode")
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
 def client_version() -> str:
     """Return name, version, system and language, as other nodes report theirs."""
-    try:
-        release = version("wsnode")
-    except PackageNotFoundError:
-        release = "0.0.0"
     python = ".".join(map(str, sys.version_info[:3]))
-    return f"wsnode/v{release}/{platform.system().lower()}-{platform.machine()}/python{python}"
+    return f"wsnode/v{release()}/{platform.system().lower()}-{platform.machine()}/python{python}"
 
 
 def add_methods(registry: Registry, chain_id: int) -> None:

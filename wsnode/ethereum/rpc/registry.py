@@ -14,14 +14,17 @@ from wsnode.ethereum.rpc import (
     log_pages,
     logs,
     node,
+    pool,
     proofs,
     raw,
     state,
     storage_values,
     transactions,
 )
+from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.jsonrpc.discovery import add_discovery
 from wsnode.jsonrpc.registry import Registry
 
 
@@ -46,4 +49,6 @@ def build_registry(
     access_lists.add_methods(registry, limits)
     raw.add_methods(registry, block_methods)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
+    pool.add_methods(registry)
+    add_discovery(registry, DESCRIPTIONS, title="wsnode", version=node.release())
     return registry

@@ -80,11 +80,13 @@ def _parameters_of(handler: Handler) -> type[msgspec.Struct] | None:
 
 def _reading(handler: Handler, struct: type[msgspec.Struct] | None, snapshot_of: SnapshotOf) -> Handler:
     """Return `handler` for views; the registry reads the parameters' Struct from its annotations."""
-    if struct is None:
-        return lambda view: handler(snapshot_of(view))
 
     def read(view: Any, params: Any) -> Any:
         return handler(snapshot_of(view), params)
 
+    def read_without(view: Any) -> Any:
+        return handler(snapshot_of(view))
+
     read.__annotations__["params"] = struct
-    return read
+    read.__doc__ = read_without.__doc__ = handler.__doc__
+    return read_without if struct is None else read

@@ -1,0 +1,89 @@
+"""The OpenRPC document tells the truth: every reply over the chain fits its schema."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.memory_transport import Ask
+from wsnode.ethereum.rpc.descriptions import ERRORS, RESULTS
+from wsnode.jsonrpc.dispatcher import Dispatcher
+
+HEAD = 54
+ACCOUNT = "0x" + "13" * 20
+
+
+@pytest.fixture(scope="module")
+def document(ask: Ask) -> dict[str, Any]:
+    written: dict[str, Any] = ask("rpc.discover")["result"]
+    return written
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if name == "$ref":
+                yield member
+            else:
+                yield from references(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def test_every_method_is_in_it(document: dict[str, Any], dispatcher: Dispatcher) -> None:
+    assert [method["name"] for method in document["methods"]] == sorted(dispatcher.registry.methods)
+    assert all(method["summary"] for method in document["methods"])
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    local = {text.rpartition("/")[2] for text in references(document) if text.startswith("#")}
+    assert local <= document["components"]["schemas"].keys()
+
+
+def test_nothing_is_told_of_methods_that_are_not_there(dispatcher: Dispatcher) -> None:
+    assert (RESULTS.keys() | ERRORS.keys()) - dispatcher.registry.methods.keys() <= {"rpc_limits"}
+
+
+def test_every_type_of_a_parameter_has_a_schema(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert [name for name, schema in schemas.items() if schema.keys() <= {"description"}] == []
+
+
+def calls(ask: Ask) -> Iterator[tuple[str, list[Any]]]:
+    for number in map(hex, range(HEAD + 2)):
+        yield from (("eth_getBlockByNumber", [number, full]) for full in (True, False))
+        yield "eth_getBlockReceipts", [number]
+        yield "eth_getUncleByBlockNumberAndIndex", [number, "0x0"]
+        yield "eth_getUncleCountByBlockNumber", [number]
+        yield "eth_getBlockTransactionCountByNumber", [number]
+        yield "eth_getTransactionByBlockNumberAndIndex", [number, "0x1"]
+        yield "debug_getRawReceipts", [number]
+    yield "eth_getBlockByNumber", ["pending", True]
+    yield "eth_getLogs", [{"fromBlock": "0x0", "toBlock": "latest"}]
+    yield "wsnode_getLogsPage", [{"fromBlock": "0x0", "limit": 3}]
+    yield "eth_getProof", [ACCOUNT, ["0x0", "0x" + "12" * 32], "latest"]
+    yield "eth_getStorageValues", [{ACCOUNT: ["0x" + "12" * 32]}, "latest"]
+    yield "eth_getStorageAt", [ACCOUNT, "0x0", "latest"]
+    yield "eth_feeHistory", ["0x40", "latest", [10, 50]]
+    yield "eth_call", [{"to": ACCOUNT}]
+    yield "web3_sha3", ["0x12"]
+    yield "debug_getRawBlock", ["latest"]
+    yield from (("eth_" + name, [ACCOUNT, "latest"]) for name in ("getBalance", "getCode"))
+    taken = ("eth_blockNumber", "eth_chainId", "eth_gasPrice", "eth_baseFee", "eth_blobBaseFee")
+    node = ("net_version", "net_listening", "net_peerCount", "web3_clientVersion", "eth_accounts")
+    yield from ((name, []) for name in (*taken, *node, "eth_syncing", "txpool_status", "rpc_modules"))
+
+
+@pytest.mark.parametrize("service_form", [False, True])
+def test_every_reply_fits_its_schema(document: dict[str, Any], ask: Ask, service_form: bool) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="replies are validated with jsonschema")
+    schemas = {method["name"]: method["result"]["schema"] for method in document["methods"]}
+    validators: dict[str, Any] = {}
+    for name, params in calls(ask):
+        if name not in validators:
+            schema = {**schemas[name], "components": document["components"]}
+            validators[name] = jsonschema.Draft202012Validator(schema)
+        reply = ask(name, *params, service_form=service_form)
+        assert "error" not in reply, (name, params, reply)
+        validators[name].validate(reply["result"])
