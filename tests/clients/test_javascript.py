@@ -8,22 +8,20 @@ from tests.node_process import Node
 
 LAST_BLOCK = "54"
 
-every_address = pytest.mark.parametrize(
-    "address_of", [pytest.param(of, id=name) for name, of in (HTTP_ADDRESSES | SOCKET_ADDRESSES).items()]
-)
-every_http_address = pytest.mark.parametrize(
-    "address_of", [pytest.param(of, id=name) for name, of in HTTP_ADDRESSES.items()]
-)
+
+def addresses(*names: str) -> pytest.MarkDecorator:
+    every = HTTP_ADDRESSES | SOCKET_ADDRESSES
+    return pytest.mark.parametrize("address_of", [pytest.param(every[name], id=name) for name in names])
 
 
-@every_address
+@addresses("http", "bare websocket")
 def test_ethers_reads_calls_and_prepares_transactions(
     run_script: RunScript, demo: Node, address_of: AddressOf
 ) -> None:
     run_script("ethers.mjs", address_of(demo))
 
 
-@every_address
+@addresses("bare http", "websocket")
 def test_viem_reads_calls_and_prepares_transactions(
     run_script: RunScript, demo: Node, address_of: AddressOf
 ) -> None:
@@ -34,7 +32,7 @@ def test_viem_works_in_batches(run_script: RunScript, demo: Node) -> None:
     run_script("viem.mjs", keyed(demo.http_url), "batch")
 
 
-@every_http_address
+@addresses("http", "bare http")
 def test_a_wallet_in_a_page_adds_the_network(
     run_script: RunScript, demo: Node, address_of: AddressOf
 ) -> None:
