@@ -14,8 +14,9 @@ import trio
 
 from tests.starknet.conftest import Call
 from tests.starknet.models import state_updates
-from wsnode.server.listener import Server, open_tcp, serve
+from wsnode.server.listener import Server, serve
 from wsnode.server.network import Network
+from wsnode.server.sockets import open_tcp
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.rpc.methods import build_registry
 
