@@ -237,6 +237,13 @@ async def test_browsers_of_any_origin_may_ask_unless_some_are_named(open_site: O
         assert answer.status == 204
         assert answer.headers["access-control-allow-origin"] == "*"
         assert "POST" in answer.headers["access-control-allow-methods"]
+        wanted = "content-type,sentry-trace"
+        answer = await http.ask(
+            b"", method="OPTIONS", Origin="https://a.example", Access_Control_Request_Headers=wanted
+        )
+        assert answer.headers["access-control-allow-headers"] == wanted
+        refused = await http.ask(target="/elsewhere", Origin="https://a.example")
+        assert (refused.status, refused.headers["access-control-allow-origin"]) == (404, "*")
         assert (await http.ask(Origin="https://wallet.example")).headers["access-control-allow-origin"] == "*"
     async with open_site(origins=["https://wallet.example"]) as site:
         http = client(site)

@@ -312,8 +312,9 @@ def serialize(response: Response) -> bytes:
 
 
 def refused(refusal: RefusedError) -> Response:
-    """Return the response that refuses, with a JSON-RPC error."""
-    return Response(refusal.status, error_reply(NULL, refusal.error), headers=refusal.headers)
+    """Return the response that refuses, with a JSON-RPC error that any web page may read."""
+    headers = {"Access-Control-Allow-Origin": "*", **refusal.headers}
+    return Response(refusal.status, error_reply(NULL, refusal.error), headers=headers)
 
 
 def _reason(error: h11.RemoteProtocolError) -> str:
@@ -338,6 +339,7 @@ def _preflight(headers: _Headers, caller: Caller, origins: Sequence[str] | None)
     return {
         **_cross_origin(headers, caller, origins),
         "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
-        "Access-Control-Allow-Headers": "Content-Type, Content-Encoding",
+        # Libraries add headers of their own (tracing, say), and none of them means anything here.
+        "Access-Control-Allow-Headers": headers.first("access-control-request-headers") or "Content-Type",
         "Access-Control-Max-Age": "86400",
     }
