@@ -242,7 +242,7 @@ async def test_browsers_of_any_origin_may_ask_unless_some_are_named(open_site: O
             b"", method="OPTIONS", Origin="https://a.example", Access_Control_Request_Headers=wanted
         )
         assert answer.headers["access-control-allow-headers"] == wanted
-        refused = await http.ask(target="/elsewhere", Origin="https://a.example")
+        refused = await client(site).ask(target="/elsewhere", Origin="https://a.example")
         assert (refused.status, refused.headers["access-control-allow-origin"]) == (404, "*")
         assert (await http.ask(Origin="https://wallet.example")).headers["access-control-allow-origin"] == "*"
     async with open_site(origins=["https://wallet.example"]) as site:
