@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
+import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.messages import CancelToken, InThread, Pending
@@ -34,10 +35,11 @@ def run(pending: Pending) -> bytes | None:
 
 def advance(pending: Pending) -> bool:
     """Do what the call waits for; True when it has ended."""
-    if not isinstance(pending.step, InThread):
+    step = pending.step
+    if step is None:
         return pending.resume()
     try:
-        value = pending.step.function(CancelToken())
+        value = step.function(CancelToken()) if isinstance(step, InThread) else trio.run(step.function)
     except Exception as error:
         return pending.fail(error)
     return pending.resume(value)

@@ -18,7 +18,18 @@ MAY_IMPORT = {
     "server": {"jsonrpc", "pubsub"},
     "sync": {"pubsub", "ethereum", "starknet"},
 }
-COMPOSITION = {"__main__", "cli", "cli_keys", "config", "demo", "failures", "networks", "node", "terminal"}
+COMPOSITION = {
+    "__main__",
+    "cli",
+    "cli_keys",
+    "cli_outage",
+    "config",
+    "demo",
+    "failures",
+    "networks",
+    "node",
+    "terminal",
+}
 USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "demo"}
 USES_NATIVE = ("ethereum/state.py", "ethereum/codec/", "starknet/native.py")
 USES_LMDB = ("store/environment.py",)

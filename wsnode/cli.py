@@ -1,4 +1,4 @@
-"""The command line: `wsnode demo`, `import eth`, `import alt`, `serve`, `keys`."""
+"""The command line: `wsnode demo`, `import eth`, `import alt`, `serve`, `keys`, `outage`."""
 
 from functools import partial
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import trio
 import typer
 
-from wsnode import cli_keys, config, node
+from wsnode import cli_keys, cli_outage, config, node
 from wsnode.demo.run import serve_demo
 from wsnode.ethereum.chain import Chain
 from wsnode.networks import ETHEREUM_FOLDER
@@ -27,6 +27,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 imports = typer.Typer(no_args_is_help=True, help="Import, verify and store a chain.")
 app.add_typer(imports, name="import")
 app.add_typer(cli_keys.app, name="keys")
+app.command("outage")(cli_outage.outage)
 
 DataFolder = Annotated[Path, typer.Option("--data", help="The folder of one network.", metavar="DIR")]
 Listen = Annotated[str, typer.Option(help="Where to accept connections.", metavar="HOST:PORT")]

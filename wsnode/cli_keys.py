@@ -25,6 +25,7 @@ def add(
     cost: Annotated[list[str] | None, typer.Option(metavar="METHOD=CREDITS", help="1 if not given.")] = None,
     connections: Annotated[int | None, typer.Option(min=0, help="WebSocket connections at once.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="An allowed method; may end in *.")] = None,
+    forwarding: Annotated[bool, typer.Option("--forwarding", help="Ask the partner in an outage.")] = False,
     origin: Annotated[list[str] | None, typer.Option(help="A web page that may use the key.")] = None,
 ) -> None:
     """Print a new key, once: only its hash is kept."""
@@ -35,6 +36,7 @@ def add(
         connections=connections,
         methods=tuple(method) if method else None,
         origins=tuple(origin) if origin else None,
+        forwarding=forwarding,
     )
     with one_line_failures():
         print(KeyFile(data / FILE_NAME).add(name, limits))

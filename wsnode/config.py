@@ -1,7 +1,7 @@
 """What a node is told: one frozen Struct a component, from TOML or from the command line."""
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
@@ -38,11 +38,19 @@ class Address(msgspec.Struct, frozen=True):
         return f"{host}:{self.port}"
 
 
+class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The provider that is asked for missing transactions, once the head is `stale_after` seconds old."""
+
+    url: Annotated[str, msgspec.Meta(pattern=r"^wss?://[^/]+")]
+    stale_after: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+
+
 class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One network: its folder, and the hosts that choose it (none: every host)."""
 
     data: str
     hosts: tuple[str, ...] = ()
+    partner: PartnerConfig | None = None
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,7 +111,7 @@ def _relative_to(folder: Path, config: Config) -> Config:
         return None if path is None else str(folder / path)
 
     networks = {
-        name: NetworkConfig(str(folder / network.data), network.hosts)
+        name: msgspec.structs.replace(network, data=str(folder / network.data))
         for name, network in config.networks.items()
     }
     return msgspec.structs.replace(

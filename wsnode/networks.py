@@ -7,22 +7,27 @@ from typing import Any
 
 import msgspec
 
-from wsnode.config import Config, ConfigurationError, NetworkConfig
+from wsnode.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
 from wsnode.ethereum.chain import Chain as EthereumChain
+from wsnode.ethereum.rpc.forwarding import StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.node import release
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
+from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.server.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.server.network import KeyRing, Network
 from wsnode.starknet.chain import Chain as StarknetChain
 from wsnode.starknet.rpc.methods import add_methods, build_registry
 from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
+from wsnode.sync.partner import Partner
 
 ETHEREUM_FOLDER = "eth"
 STARKNET_FOLDER = "alt"
+OUTAGE_FILE = "outage"
+"""Is in a network's folder as long as an operator says that there is an outage."""
 
 
 class BothFamilies(EthereumSnapshot):
@@ -96,4 +101,15 @@ def open_network(name: str, network: NetworkConfig, config: Config) -> Iterator[
         if ethereum is None and starknet is None:
             raise ConfigurationError(f"{folder} holds no chain: `wsnode import` makes one")
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
-        yield network_of(name, network.hosts, ethereum, starknet, config.call_limits, keys)
+        opened = network_of(name, network.hosts, ethereum, starknet, config.call_limits, keys)
+        if network.partner is not None and ethereum is not None:
+            opened = with_partner(opened, network.partner, ethereum.spec, folder)
+        yield opened
+
+
+def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:
+    """Return `network` with a partner that is asked for missing transactions in an outage."""
+    partner = Partner(told.url)
+    outage = StaleHead(told.stale_after, (folder / OUTAGE_FILE).exists)
+    add_forwarding(network.registry, spec, partner.ask, outage, lambda caller: caller.forwarding)
+    return msgspec.structs.replace(network, open_view=surviving(network.open_view), background=[partner.run])

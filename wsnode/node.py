@@ -54,6 +54,8 @@ async def _serve(
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
             for network in networks:
+                for work in network.background:
+                    nursery.start_soon(work)
                 if isinstance(network.keys, KeyFileRing):
                     nursery.start_soon(network.keys.watch)
             await nursery.start(partial(serve, server, listeners, tls=tls))

@@ -37,6 +37,13 @@ class Snapshot:
         self.head_hash = Hash32(head[8:])
 
     @property
+    def head_timestamp(self) -> int:
+        """Return when the head was made, in Unix time."""
+        row = self.header(self.head)
+        assert row is not None
+        return header_fields(row).timestamp
+
+    @property
     def safe(self) -> BlockNumber | None:
         """Return the safe block's number, None before there is one."""
         return self._marked(meta.SAFE)

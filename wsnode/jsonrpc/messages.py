@@ -1,6 +1,6 @@
 """What passes between a connection, the dispatcher and a handler."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -56,8 +56,18 @@ class InThread:
         self.seconds: float | None = None
 
 
-Step: TypeAlias = InThread | None
-"""Where a call stands: work for a thread, or the boundary between two slices."""
+class AsyncCall:
+    """What a handler yields to have the server await `function()`; `seconds` bound it."""
+
+    __slots__ = ("function", "seconds")
+
+    def __init__(self, function: Callable[[], Awaitable[Any]]) -> None:
+        self.function = function
+        self.seconds: float | None = None
+
+
+Step: TypeAlias = InThread | AsyncCall | None
+"""Where a call stands: work for a thread, something to wait for, or the boundary between two slices."""
 Steps: TypeAlias = Generator[Step, Any, Any]
 """A handler that yields; it returns the result."""
 Replying: TypeAlias = Generator[Step, Any, bytes | None]

@@ -1,6 +1,7 @@
 """The methods of one network, each with its parameters, its time and its way to run."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -70,6 +71,8 @@ class Registry:
         self.methods: dict[str, Method] = {}
         self.unknown_calls = 0
         """How many calls were for methods that nobody registered."""
+        self.forwarded = Counter[str]()
+        """How many calls were handed on to another node, by how that ended."""
         self._unavailable = dict(unavailable or {})
 
     def method(

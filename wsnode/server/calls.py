@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Hashable
 import trio
 
 from wsnode.jsonrpc.errors import TimeLimitError
-from wsnode.jsonrpc.messages import InThread, Pending
+from wsnode.jsonrpc.messages import AsyncCall, InThread, Pending
 from wsnode.server.fair import FairLimiter
 from wsnode.server.limits import Limits
 from wsnode.server.workers import WorkerPool
@@ -52,10 +52,13 @@ class SlowLane:
         finally:
             self._slices.release()
 
-    async def _work(self, pending: Pending, work: InThread, key: Hashable) -> bool:
+    async def _work(self, pending: Pending, work: InThread | AsyncCall, key: Hashable) -> bool:
         with trio.move_on_after(float("inf") if work.seconds is None else work.seconds) as scope:
             try:
-                value = await self.workers.run(key, work.function)
+                if isinstance(work, AsyncCall):
+                    value = await work.function()
+                else:
+                    value = await self.workers.run(key, work.function)
             except Exception as error:
                 return pending.fail(error)
         if scope.cancelled_caught:

@@ -34,6 +34,8 @@ class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The methods that may be called, with `*` for any ending."""
     origins: tuple[str, ...] | None = None
     """The web pages that may use the key."""
+    forwarding: bool = False
+    """Whether a partner is asked, in an outage, for a transaction that is missing."""
 
 
 class RateError(RpcError):

@@ -40,6 +40,7 @@ class Metrics(Collector):
         for network, registry in self._registries.items():
             unknown.add_metric([network], registry.unknown_calls)
         yield unknown
+        yield self._forwarded()
         yield from self._server()
 
     def _methods(self) -> Iterator[tuple[str, Method]]:
@@ -64,6 +65,15 @@ class Metrics(Collector):
         for network, method in self._methods():
             for code, count in method.errors.items():
                 family.add_metric([network, method.name, str(code)], count)
+        return family
+
+    def _forwarded(self) -> Metric:
+        family = CounterMetricFamily(
+            "wsnode_forwarded", "Calls that a partner was asked about", labels=["network", "outcome"]
+        )
+        for network, registry in self._registries.items():
+            for outcome, count in registry.forwarded.items():
+                family.add_metric([network, outcome], count)
         return family
 
     def _server(self) -> Iterator[Metric]:

@@ -1,7 +1,7 @@
 """Who may ask for what: the networks by host, the keys, and the paths."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -30,6 +30,11 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.grant is None else self.grant.name
 
     @property
+    def forwarding(self) -> bool:
+        """Tell whether a partner may be asked on the caller's behalf: only a key can include that."""
+        return self.grant is not None and self.grant.limits.forwarding
+
+    @property
     def service_form(self) -> bool:
         """Tell whether replies take the service specification's form, or the node's plain one."""
         return not self.open_path
@@ -54,6 +59,8 @@ class Network(msgspec.Struct, frozen=True):
     """Limits of its methods' own, for `rpc_limits` to show."""
     keys: KeyRing | None = None
     """Without keys any key will do, and none at all on the bare path."""
+    background: Sequence[Callable[[], Awaitable[None]]] = ()
+    """What runs as long as the network is served."""
 
 
 class RefusedError(Exception):

@@ -1,0 +1,199 @@
+"""A node with a partner, both of them real processes: what is asked of whom, and what a caller is told."""
+
+import json
+import re
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.server import ServerConnection
+from websockets.sync.server import serve as serve_websocket
+
+from tests.conftest import encoded_blocks
+from tests.node_process import Node, import_chain, post, run, started
+from tests.vector_files import require_vectors
+
+METHOD = "eth_getTransactionByHash"
+KNOWN_BLOCKS = 40
+
+
+class Folders:
+    """A partner's folder with the whole chain, and one where its end is missing."""
+
+    def __init__(self, root: Path) -> None:
+        vectors = require_vectors("execution-apis")
+        self.whole, self.part = root / "whole", root / "part"
+        beginning = root / "beginning.rlp"
+        blocks = list(encoded_blocks((vectors / "chain.rlp").read_bytes()))
+        beginning.write_bytes(b"".join(blocks[:KNOWN_BLOCKS]))
+        for folder, file in ((self.whole, vectors / "chain.rlp"), (self.part, beginning)):
+            assert import_chain(folder, vectors / "genesis.json", [file]).returncode == 0
+        self.forwarding = self.key("forwarding", "--forwarding")
+        self.plain = self.key("plain")
+        self.root = root
+
+    def key(self, name: str, *options: str) -> str:
+        added = run("keys", "add", name, "--data", str(self.part), *options)
+        assert added.returncode == 0, added.stderr
+        return added.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    return Folders(tmp_path_factory.mktemp("outage"))
+
+
+@pytest.fixture(scope="module")
+def partner(folders: Folders) -> Iterator[Node]:
+    with started("serve", "--data", str(folders.whole), "--listen", "127.0.0.1:0", "--open") as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def late(partner: Node) -> list[dict[str, Any]]:
+    """Return the transactions of the blocks that only the partner has."""
+    blocks = [
+        result(partner, "any", "eth_getBlockByNumber", hex(number), True)
+        for number in range(KNOWN_BLOCKS + 1, 55)
+    ]
+    return [transaction for block in blocks for transaction in block["transactions"]]
+
+
+@contextmanager
+def node_with(folders: Folders, url: str, stale_after: float = 60) -> Iterator[Node]:
+    file = folders.root / "wsnode.toml"
+    file.write_text(
+        f'[networks.test]\ndata = "part"\n'
+        f'[networks.test.partner]\nurl = "{url}"\nstale_after = {stale_after}\n'
+    )
+    with started("serve", "--config", str(file), "--listen", "127.0.0.1:0") as node:
+        yield node
+
+
+def ask(node: Node, key: str, method: str, *params: Any) -> dict[str, Any]:
+    url = re.sub(r"/v3/.*", f"/v3/{key}", node.http_url)
+    text = post(url, json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+    reply: dict[str, Any] = json.loads(text)
+    return reply
+
+
+def result(node: Node, key: str, method: str, *params: Any) -> Any:
+    return ask(node, key, method, *params)["result"]
+
+
+def counted(node: Node, outcome: str) -> float:
+    with urllib.request.urlopen(re.sub(r"/v3/.*", "/metrics", node.http_url)) as page:
+        found = re.search(rf'wsnode_forwarded_total{{.*outcome="{outcome}".*}} (\S+)', page.read().decode())
+    return float(found[1]) if found else 0
+
+
+def test_a_stale_node_asks_its_partner_for_the_keys_that_include_it(
+    folders: Folders, partner: Node, late: list[dict[str, Any]]
+) -> None:
+    with node_with(folders, partner.socket_url.replace("<API_KEY>", "any")) as node:
+        for transaction in late:
+            assert result(node, folders.forwarding, METHOD, transaction["hash"]) == transaction
+            assert result(node, folders.plain, METHOD, transaction["hash"]) is None
+        assert result(node, folders.forwarding, METHOD, "0x" + "13" * 32) is None
+        assert counted(node, "found") == len(late)
+        assert counted(node, "unknown") == 1
+
+
+def test_an_operator_turns_it_on_and_off(folders: Folders, partner: Node, late: list[dict[str, Any]]) -> None:
+    wanted = late[0]["hash"]
+    with node_with(folders, partner.socket_url.replace("<API_KEY>", "any"), stale_after=1e12) as node:
+        assert result(node, folders.forwarding, METHOD, wanted) is None
+        turned = run("outage", "on", "--data", str(folders.part))
+        assert (turned.returncode, turned.stdout) == (0, "outage on\n")
+        assert result(node, folders.forwarding, METHOD, wanted) == late[0]
+        assert run("outage", "off", "--data", str(folders.part)).returncode == 0
+        assert result(node, folders.forwarding, METHOD, wanted) is None
+    assert run("outage", "maybe", "--data", str(folders.part)).returncode == 2
+    assert run("outage", "on", "--data", str(folders.part / "nowhere")).returncode == 1
+
+
+def failure(node: Node, folders: Folders, wanted: str) -> tuple[int, str]:
+    error = ask(node, folders.forwarding, METHOD, wanted)["error"]
+    return error["code"], error["data"]["reason"]
+
+
+def test_a_partner_that_is_gone_is_an_error_and_one_that_is_back_is_asked(
+    folders: Folders, late: list[dict[str, Any]]
+) -> None:
+    wanted = late[0]["hash"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+    with node_with(folders, f"ws://{address}/ws/v3/any") as node:
+        assert failure(node, folders, wanted) == (-32002, "unreachable")
+        for _ in range(2):
+            with started("serve", "--data", str(folders.whole), "--listen", address, "--open"):
+                assert result(node, folders.forwarding, METHOD, wanted) == late[0]
+            assert failure(node, folders, wanted) == (-32002, "unreachable")
+        assert counted(node, "failed") == 3
+
+
+@contextmanager
+def pretender(answer: Callable[[str], Any]) -> Iterator[str]:
+    """Serve a partner that says what `answer` makes of a hash."""
+
+    def converse(connection: ServerConnection) -> None:
+        for message in connection:
+            call = json.loads(message)
+            told = answer(call["params"][0])
+            connection.send(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": told}))
+
+    with serve_websocket(converse, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_partner_that_lies_is_not_believed(folders: Folders, late: list[dict[str, Any]]) -> None:
+    lies: list[Any] = [
+        late[1],
+        late[0] | {"value": "0xffff"},
+        late[0] | {"from": late[0]["to"] or "0x" + "12" * 20},
+        {"hash": late[0]["hash"]},
+        "0x",
+        [],
+    ]
+    told = iter(lies)
+    with pretender(lambda _hash: next(told)) as url, node_with(folders, url) as node:
+        for _ in lies:
+            assert failure(node, folders, late[0]["hash"]) == (-32002, "invalid")
+
+
+def test_a_partner_that_is_slow_is_given_five_seconds_and_holds_nobody_up(
+    folders: Folders, late: list[dict[str, Any]]
+) -> None:
+    over = threading.Event()
+    with pretender(lambda _hash: over.wait(20) and None) as url, node_with(folders, url) as node:
+        began = time.monotonic()
+        slow = threading.Thread(target=lambda: failures.append(failure(node, folders, late[0]["hash"])))
+        failures: list[tuple[int, str]] = []
+        slow.start()
+        assert result(node, folders.forwarding, "eth_blockNumber") == hex(KNOWN_BLOCKS)
+        assert time.monotonic() - began < 4
+        slow.join()
+        over.set()
+        assert failures == [(-32002, "timeout")]
+        assert 4 < time.monotonic() - began < 10
+
+
+def test_a_setting_that_cannot_be_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "wsnode.toml"
+    file.write_text('[networks.test]\ndata = "part"\n[networks.test.partner]\nurl = "http://partner"\n')
+    ended = run("serve", "--config", str(file))
+    assert ended.returncode == 1
+    assert "networks" in ended.stderr
+    assert "partner.url" in ended.stderr
