@@ -1,5 +1,7 @@
 """Threads: as many as there are, fairly shared, and never left behind."""
 
+import os
+import sys
 import threading
 import time
 
@@ -8,7 +10,7 @@ import trio
 
 from tests.server.conftest import until
 from wsnode.jsonrpc.messages import CancelToken
-from wsnode.server.workers import WorkerPool
+from wsnode.server.workers import NICENESS, WorkerPool
 
 
 async def test_a_result_and_an_error_come_back() -> None:
@@ -53,3 +55,14 @@ async def test_no_more_threads_than_there_are() -> None:
             nursery.start_soon(pool.run, number, work)
         await until(lambda: len(most) == 10)
     assert max(most) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority a thread")
+async def test_a_worker_steps_back_behind_the_loop() -> None:
+    def priority(_cancel: CancelToken) -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    ours = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    pool = WorkerPool(1)
+    for _ in range(2):
+        assert await pool.run("key", priority) == min(ours + NICENESS, 19)

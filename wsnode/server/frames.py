@@ -128,6 +128,12 @@ class Framing:
             protocol.fail(code, reason)
             self._collect(protocol, [])
 
+    def release(self) -> None:
+        """Let go of the parser when all is over; its last exception would keep it in a cycle."""
+        if self._protocol is not None:
+            self._protocol.parser_exc = None
+            self._protocol = None
+
     def _hand_over(self) -> None:
         """Let the library begin the frame whose beginning is kept."""
         rest, self._partial = bytes(self._partial or b""), None

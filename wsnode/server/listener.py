@@ -11,6 +11,7 @@ import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
+from wsnode.server.garbage import Shelter
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.http import HttpConnection, Page, Service
@@ -63,6 +64,7 @@ class Server:
         every_page = {**self._health_pages(), "/metrics": metrics.page, **(pages or {})}
         self._service = Service(self.directory, self.shared, every_page, origins)
         self._alive: dict[WebSocketConnection, float] = {}
+        self.shelter = Shelter()
 
     @property
     def connections(self) -> int:
@@ -78,12 +80,14 @@ class Server:
         counters = self.shared.counters
         counters.accepted += 1
         counters.connections += 1
+        self.shelter.adapt(counters.connections)
         try:
             await self._serve(transport)
         except Exception:
             logger.exception("a connection failed")
         finally:
             counters.connections -= 1
+            self.shelter.adapt(counters.connections)
             await transport.aclose()
 
     async def keep_alive(self) -> None:
@@ -171,6 +175,7 @@ async def serve(
     With `tls`, TCP connections are encrypted; those to a Unix socket never are.
     """
     stopping = trio.Event()
+    server.shelter.begin()
     async with trio.open_nursery() as outer:
         connections = await outer.start(_hold_connections, stopping)
         try:

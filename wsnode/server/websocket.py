@@ -92,6 +92,7 @@ class WebSocketConnection:
             self._outbox.discard()
             self._shared.counters.closes[self._framing.close_code] += 1
             self._shared.received.used -= self._held
+            self._framing.release()
         if self._ended:
             await linger(self._transport, self._limits.close_seconds)
 

@@ -1,5 +1,8 @@
 """A bounded pool of threads for work that holds nobody up: it releases the GIL or must not stop the loop."""
 
+import os
+import sys
+import threading
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
@@ -10,6 +13,11 @@ from wsnode.jsonrpc.messages import CancelToken
 from wsnode.server.fair import FairLimiter
 
 T = TypeVar("T")
+
+NICENESS = 10
+"""By how much threads step back behind the loop, which is then not kept waiting for a core."""
+
+_thread = threading.local()
 
 
 class WorkerPool:
@@ -47,7 +55,19 @@ async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
         token.set()
         return trio.lowlevel.Abort.FAILED
 
-    trio.lowlevel.start_thread_soon(lambda: function(token), deliver, "wsnode worker")
+    def work() -> T:
+        step_back()
+        return function(token)
+
+    trio.lowlevel.start_thread_soon(work, deliver, "wsnode worker")
     result: T = await trio.lowlevel.wait_task_rescheduled(abort)
     await trio.lowlevel.checkpoint_if_cancelled()
     return result
+
+
+def step_back() -> None:
+    """Give the loop's thread precedence over this one for good, where threads have priorities."""
+    if sys.platform == "linux" and not hasattr(_thread, "stepped_back"):
+        _thread.stepped_back = True
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICENESS)

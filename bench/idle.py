@@ -1,0 +1,131 @@
+"""What do connections cost that do nothing, and does anybody notice while they open?
+
+    python -m bench.idle ws://127.0.0.1:8545/ws/v3/key --pid PID
+    python -m bench.idle ws://127.0.0.1:8545/ ws://127.0.0.1:8546/ --pid PID PID --counts 1000
+
+Opens connections up to each count, as fast as the node takes them or spread over `--over` seconds, beside a
+client that asks for the block number a hundred times a second. Memory is the growth of the node's resident
+size since before the first connection, divided by their number. The limit of open files must allow for them.
+"""
+
+import argparse
+import base64
+import os
+import socket
+import sys
+import time
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from bench.peer import (
+    Peer,
+    cpu_seconds,
+    nodes_of,
+    one_round_trip,
+    parser_of,
+    print_ratios,
+    resident_bytes,
+    steady_client,
+)
+
+SETTLE_SECONDS = 2.0
+AT_ONCE = 32
+
+
+class Result(NamedTuple):
+    """One count: KiB a connection, seconds to open, an existing client's p99 in milliseconds."""
+
+    kib: float
+    seconds: float
+    p99: float
+
+
+def open_more(url: str, count: int, opened: list[socket.socket], over: float) -> None:
+    """Open connections until there are `count`, some at once.
+
+    Raises:
+        ConnectionError: One was refused.
+    """
+    began, first = time.perf_counter(), len(opened)
+    while (missing := count - len(opened)) > 0:
+        time.sleep(max(0.0, began + over * (len(opened) - first) / (count - first) - time.perf_counter()))
+        fresh = [begin(url) for _ in range(min(AT_ONCE, missing))]
+        for connected in fresh:
+            answer = connected.recv(4096)
+            while b"\r\n\r\n" not in answer and (more := connected.recv(4096)):
+                answer += more
+            if b" 101 " not in answer.partition(b"\r\n")[0]:
+                raise ConnectionError(f"refused after {len(opened)}: {answer[:200].decode(errors='replace')}")
+        opened += fresh
+
+
+def begin(url: str) -> socket.socket:
+    """Return a connection whose handshake has been sent."""
+    place = urlsplit(url)
+    connected = socket.create_connection((place.hostname or "localhost", place.port or 80))
+    key = base64.b64encode(os.urandom(16)).decode()
+    connected.sendall(
+        f"GET {place.path or '/'} HTTP/1.1\r\nHost: {place.netloc}\r\n"
+        "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+    )
+    return connected
+
+
+def measure(url: str, pid: int | None, options: argparse.Namespace) -> list[Result]:
+    """Print a line for each count, and return the figures."""
+    peer = Peer(url)
+    one_round_trip(peer)
+    peer.close()
+    time.sleep(0.5)
+    before = resident_bytes(pid) if pid else 0
+    opened: list[socket.socket] = []
+    results = [at_count(url, pid, count, opened, before, options.over) for count in options.counts]
+    for connected in opened:
+        connected.close()
+    if pid:
+        time.sleep(SETTLE_SECONDS)
+        print(f"  after all have left: {(resident_bytes(pid) - before) / 2**20:+.1f} MiB", flush=True)
+    return results
+
+
+def at_count(
+    url: str, pid: int | None, count: int, opened: list[socket.socket], before: int, over: float
+) -> Result:
+    """Open connections up to `count` and print what that took."""
+    with steady_client(url) as client:
+        began = time.perf_counter()
+        open_more(url, count, opened, over)
+        seconds = time.perf_counter() - began
+    time.sleep(SETTLE_SECONDS)
+    kib, idle_cpu = float("nan"), float("nan")
+    if pid:
+        kib = (resident_bytes(pid) - before) / count / 1024
+        cpu = cpu_seconds(pid)
+        time.sleep(SETTLE_SECONDS)
+        idle_cpu = (cpu_seconds(pid) - cpu) / SETTLE_SECONDS
+    print(f"  {count:,} idle: {kib:.1f} KiB each, {idle_cpu:.1%} of a core; opened in {seconds:.1f} s")
+    print(f"    a client meanwhile: {client}", flush=True)
+    return Result(kib, seconds, client.percentile(0.99))
+
+
+def main() -> int:
+    """Measure each node."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--counts", type=lambda text: list(map(int, text.split(","))), default=[1000, 10_000])
+    parser.add_argument("--over", type=float, default=0.0, help="seconds that the opening takes at least")
+    options = parser.parse_args()
+    figures = []
+    for url, pid in nodes_of(options):
+        print(url)
+        figures.append(measure(url, pid, options)[-1])
+    print_ratios(("memory", "seconds to open", "p99 meanwhile"), figures)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ConnectionError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
