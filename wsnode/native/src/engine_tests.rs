@@ -127,7 +127,8 @@ fn a_wrong_root_is_named_and_the_blocks_before_stay() {
     let execution = engine.execute(&blocks, &borrowed(&rows), vectors.total_difficulty(0)).unwrap();
     assert_eq!(execution.error.unwrap().broken.rule, Rule::StateRoot);
     assert_eq!(execution.verified.len(), 4);
-    let rest = engine.execute(&vectors.blocks[4..], &borrowed(&vectors.ancestors(5)), vectors.total_difficulty(4));
+    let rest =
+        engine.execute(&vectors.blocks[4..], &borrowed(&vectors.ancestors(5)), vectors.total_difficulty(4));
     assert_eq!(rest.unwrap().error, None);
 }
 
