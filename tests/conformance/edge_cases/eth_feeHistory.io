@@ -54,3 +54,7 @@
 << {"jsonrpc":"2.0","id":26,"result":{"oldestBlock":"0x36","reward":[["0x1"],["0x0"]],"baseFeePerGas":["0x1a21397","0x16dfe9b","0x1403ec8"],"gasUsedRatio":[0.001699125,0],"baseFeePerBlobGas":["0x1","0x1","0x1"],"blobGasUsedRatio":[0,0]}}
 >> {"jsonrpc":"2.0","id":27,"method":"eth_feeHistory","params":["0x1","pending",[]]}
 << {"jsonrpc":"2.0","id":27,"result":{"oldestBlock":"0x37","baseFeePerGas":["0x16dfe9b","0x1403ec8"],"gasUsedRatio":[0],"baseFeePerBlobGas":["0x1","0x1"],"blobGasUsedRatio":[0]}}
+>> {"jsonrpc":"2.0","id":1,"method":"eth_feeHistory","params":["0x0","0x2b",[43,43]]}
+<< {"jsonrpc":"2.0","id":1,"result":{"oldestBlock":"0x0","gasUsedRatio":null}}
+>> {"jsonrpc":"2.0","id":1,"method":"eth_feeHistory","params":["0x0","0xffff",[]]}
+<< {"jsonrpc":"2.0","id":1,"result":{"oldestBlock":"0x0","gasUsedRatio":null}}

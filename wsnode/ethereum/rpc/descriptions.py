@@ -64,7 +64,7 @@ RESULTS: Final[dict[str, Schema]] = {
         }
     ),
     "eth_feeHistory": record(
-        {"oldestBlock": QUANTITY, "gasUsedRatio": _RATIOS},
+        {"oldestBlock": QUANTITY, "gasUsedRatio": or_null(_RATIOS)},
         {
             **dict.fromkeys(("baseFeePerGas", "baseFeePerBlobGas"), list_of(QUANTITY)),
             "blobGasUsedRatio": _RATIOS,

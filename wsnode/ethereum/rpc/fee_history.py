@@ -43,6 +43,9 @@ class FeeHistoryParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
     percentiles: Percentiles
 
 
+NO_BLOCKS: Final = {"oldestBlock": "0x0", "gasUsedRatio": None}
+
+
 class FeeHistory:
     """The method, and the block to come, which its range may end with."""
 
@@ -54,11 +57,11 @@ class FeeHistory:
         self, view: Snapshot, params: FeeHistoryParameters
     ) -> Generator[None, Any, dict[str, Any]]:
         """Return fees and fullness of up to 1024 blocks, and the fees of the block after them."""
+        if params.count == 0:
+            return NO_BLOCKS
         _check_percentiles(params.percentiles)
         newest = _newest(view, params.newest)
         count = min(params.count, MAX_BLOCKS, newest + 1)
-        if count == 0:
-            return {"oldestBlock": "0x0", "gasUsedRatio": None}
         headers, rewards = [], []
         for number in range(newest + 1 - count, newest + 1):
             headers.append(header_fields(self._header(view, number)))

@@ -16,6 +16,8 @@ from wsnode.jsonrpc.registry import Registry
 
 Item: TypeAlias = "bytes | list[Item]"
 
+_NOTHING = data(b"")
+
 LIST = 0xC0
 STRING = 0x80
 SHORT = 55
@@ -28,14 +30,14 @@ class Raw:
         self._blocks = blocks
 
     def get_raw_block(self, view: Snapshot, params: BlockParameters) -> bytes:
-        """Return a block's RLP, null beyond the head."""
+        """Return a block's RLP, nothing beyond the head."""
         found = self._rows(view, params.block, "block")
-        return NULL if found is None else data(block_rlp(*found))
+        return _NOTHING if found is None else data(block_rlp(*found))
 
     def get_raw_header(self, view: Snapshot, params: BlockParameters) -> bytes:
-        """Return a header's RLP, null beyond the head."""
+        """Return a header's RLP, nothing beyond the head."""
         found = self._rows(view, params.block, "header")
-        return NULL if found is None else data(_items(block_rlp(*found))[0])
+        return _NOTHING if found is None else data(_items(block_rlp(*found))[0])
 
     def _rows(self, view: Snapshot, block: BlockParameter, name: str) -> Rows | None:
         if block.number is not None:
@@ -48,11 +50,11 @@ class Raw:
 
 
 def get_raw_transaction(view: Snapshot, params: HashParameters) -> bytes:
-    """Return a signed transaction as it is sent, null when unknown."""
+    """Return a signed transaction as it is sent, nothing when unknown."""
     place = view.transaction(params.hash)
     found = None if place is None else rows(view, place[0])
     if place is None or found is None:
-        return NULL
+        return _NOTHING
     transaction = _items(_items(block_rlp(*found))[1])[place[1]]
     # A typed transaction lies in the block as a string, a legacy one as a list.
     start = 0 if transaction[0] >= LIST else _content(transaction, 0)[0]
