@@ -4,6 +4,7 @@ import gzip
 import json
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,28 @@ def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, tmp_path:
             connection.recv()
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1001
+
+
+def test_a_hangup_brings_new_limits_and_says_what_needs_a_restart(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "wsnode.toml"
+    with started("demo", "--listen", "127.0.0.1:0", "--data", str(data)):
+        pass
+    told = 'open = true\nlisten = "127.0.0.1:0"\n[networks.one]\ndata = "data"\n'
+    file.write_text(told)
+    with started("serve", "--config", str(file)) as node, connect(node.socket_url) as connection:
+
+        def batch_items() -> int:
+            connection.send('{"jsonrpc":"2.0","id":1,"method":"rpc_limits"}')
+            return int(json.loads(connection.recv())["result"]["server"]["batch_items"])
+
+        assert batch_items() == 1000
+        for wrong in ("batch_items = 'many'", "batch_items = 7\nlogs_results = 5"):
+            file.write_text(f"{told}[limits]\n{wrong}\n")
+            node.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + 30
+        while batch_items() != 7 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert batch_items() == 7
 
 
 def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import trio
 
@@ -18,9 +19,12 @@ from wsnode.server.listener import Server, serve
 from wsnode.server.logs import configure
 from wsnode.server.network import Network
 from wsnode.server.sockets import open_tcp, open_unix
-from wsnode.server.transport import tls_context
+from wsnode.server.transport import read_certificate, tls_context
 
 logger = logging.getLogger("wsnode.node")
+
+RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
+"""What a running node reads again."""
 
 Announce = Callable[[Address], None]
 
@@ -28,7 +32,8 @@ Announce = Callable[[Address], None]
 async def run(config: Config, announce: Announce, reread: Callable[[], Config] | None = None) -> None:
     """Serve until SIGINT or SIGTERM; `announce` is told the address once connections are accepted.
 
-    On SIGHUP what `reread` returns replaces the log level; keys follow their files by themselves.
+    On SIGHUP what `reread` returns replaces the server's limits, the certificate and how is logged; keys are
+    read again too.
 
     Raises:
         ConfigurationError, OSError, KeyFileError: The node cannot start.
@@ -60,26 +65,53 @@ async def _serve(
                     nursery.start_soon(network.keys.watch)
             await nursery.start(partial(serve, server, listeners, tls=tls))
             announce(Address(config.address.host, listeners[0].getsockname()[1]))
-            await _obey(signals, reread)
+            await _obey(signals, partial(_reload, Running(config, server, networks, tls), reread))
             nursery.cancel_scope.cancel()
 
 
-async def _obey(signals: AsyncIterator[int], reread: Callable[[], Config] | None) -> None:
+async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> None:
     """Return at the signal that ends the node."""
     async for number in signals:
         if number != signal.SIGHUP:
             return
-        if reread is not None:
-            _reload(reread)
+        reload()
 
 
-def _reload(reread: Callable[[], Config]) -> None:
+class Running(NamedTuple):
+    """What a new configuration can change, and the one that the node was started with."""
+
+    config: Config
+    server: Server
+    networks: Sequence[Network]
+    tls: ssl.SSLContext | None
+
+
+def _reload(running: Running, reread: Callable[[], Config] | None) -> None:
+    for network in running.networks:
+        if isinstance(network.keys, KeyFileRing):
+            network.keys.refresh()
+    if reread is None:
+        return
     try:
         config = reread()
-    except ConfigurationError:
-        logger.exception("the configuration stays as it was")
-    else:
-        configure(config.log_level, config.log_format)
+        if running.tls is not None and config.tls_cert is not None and config.tls_key is not None:
+            read_certificate(running.tls, Path(config.tls_cert), Path(config.tls_key))
+    except (ConfigurationError, OSError) as error:
+        logger.error("the configuration stays as it was: %s", error)  # noqa: TRY400 - no bug of ours
+        return
+    configure(config.log_level, config.log_format)
+    running.server.apply(config.limits)
+    if waiting := needs_restart(running.config, config):
+        logger.warning("in force only after a restart: %s", ", ".join(waiting))
+
+
+def needs_restart(old: Config, new: Config) -> list[str]:
+    """Return the settings that differ and that a running node cannot change."""
+    return [
+        name
+        for name in Config.__struct_fields__
+        if name not in RELOADED and getattr(old, name) != getattr(new, name)
+    ]
 
 
 def _listeners(config: Config) -> list[socket.socket]:

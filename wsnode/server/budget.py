@@ -7,12 +7,12 @@ SHARE_BYTES = 64 * 1024
 class Budget:
     """A bound on bytes kept by many connections together."""
 
-    __slots__ = ("_limit", "used")
+    __slots__ = ("limit", "used")
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self.used = 0
 
     def allows(self, kept: int) -> bool:
         """Tell whether someone who keeps `kept` bytes may keep more."""
-        return self.used < self._limit or kept <= SHARE_BYTES
+        return self.used < self.limit or kept <= SHARE_BYTES

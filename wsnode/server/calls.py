@@ -24,6 +24,11 @@ class SlowLane:
         self._limit = limits.calls
         self.in_flight = 0
 
+    def apply(self, limits: Limits) -> None:
+        """Let other limits be in force; what runs goes on."""
+        self._limit = limits.calls
+        self.workers.resize(limits.threads)
+
     @property
     def is_full(self) -> bool:
         """Tell whether the process can take no further call."""

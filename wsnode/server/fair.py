@@ -10,7 +10,7 @@ class FairLimiter:
     """`capacity` turns at once; a thousand waiters of one key delay another key's first by one turn."""
 
     def __init__(self, capacity: int) -> None:
-        self._free = capacity
+        self._capacity = self._free = capacity
         self._waiting: dict[Hashable, deque[trio.lowlevel.Task]] = {}
 
     @property
@@ -20,7 +20,7 @@ class FairLimiter:
 
     async def acquire(self, key: Hashable) -> None:
         """Wait for a turn on behalf of `key`; always lets others run first."""
-        if self._free and not self._waiting:
+        if self._free > 0 and not self._waiting:
             self._free -= 1
             try:
                 await trio.lowlevel.checkpoint()
@@ -39,9 +39,19 @@ class FairLimiter:
 
     def release(self) -> None:
         """Give a turn back: to the first waiter of the key that has waited longest since its last one."""
-        if not self._waiting:
-            self._free += 1
-            return
+        self._free += 1
+        if self._free > 0 and self._waiting:
+            self._hand_out()
+
+    def resize(self, capacity: int) -> None:
+        """Have another number of turns; those that are taken beyond it are not handed out again."""
+        self._free += capacity - self._capacity
+        self._capacity = capacity
+        while self._free > 0 and self._waiting:
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        self._free -= 1
         key = next(iter(self._waiting))
         tasks = self._waiting.pop(key)
         task = tasks.popleft()

@@ -16,6 +16,7 @@ from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
 from wsnode.server.content import BadContentError, decode_body, encode_body
 from wsnode.server.grants import Admission
+from wsnode.server.limits import Limits
 from wsnode.server.network import Caller, Directory, Entrance, RefusedError, check_origin
 from wsnode.server.quick_post import QuickPost, quick_post
 from wsnode.server.shared import Shared
@@ -61,10 +62,13 @@ class HttpConnection:
     def __init__(self, transport: Transport, service: Service) -> None:
         self._transport = transport
         self._service = service
-        self._limits = service.shared.limits
         self._ahead = b""
         """What has arrived and was not looked at."""
         self._parser = NO_PARSER
+
+    @property
+    def _limits(self) -> Limits:
+        return self._service.shared.limits
 
     async def run(self, data: bytes) -> None:
         """Serve requests, the first of which begins with `data`, until either side has had enough."""

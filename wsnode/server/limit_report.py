@@ -1,5 +1,6 @@
 """`rpc_limits`: every limit in force for the caller, and what was used of it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ from wsnode.server.limits import Limits
 from wsnode.server.network import Caller, Network
 
 
-def register_limits(network: Network, limits: Limits) -> None:
+def register_limits(network: Network, current: Callable[[], Limits]) -> None:
     """Register `rpc_limits` for `network`, unless it has a method of that name."""
     if "rpc_limits" in network.registry.methods:
         return
@@ -16,7 +17,7 @@ def register_limits(network: Network, limits: Limits) -> None:
     @network.registry.method("rpc_limits", caller=True)
     def rpc_limits(caller: Caller) -> dict[str, Any]:
         """Return the server's, the methods' and the key's limits, and the key's usage."""
-        report = {"server": msgspec.to_builtins(limits), "methods": dict(network.limits)}
+        report = {"server": msgspec.to_builtins(current()), "methods": dict(network.limits)}
         if caller.grant is not None:
             key = {"name": caller.grant.name, **msgspec.to_builtins(caller.grant.limits)}
             report |= {"key": key, "usage": caller.grant.usage()}

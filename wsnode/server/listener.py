@@ -44,10 +44,10 @@ class Server:
         pages: dict[str, Page] | None = None,
     ) -> None:
         """`origins` are the web pages that may connect, all of them if None; `pages` are served besides."""
-        self.limits = limits or Limits()
+        self.shared = Shared(limits or Limits())
         for network in networks:
-            register_limits(network, self.limits)
-        dispatchers = {
+            register_limits(network, lambda: self.limits)
+        self._dispatchers = {
             network.name: Dispatcher(
                 network.registry, network.open_view, bounds=self.limits.bounds(), clock=trio.current_time
             )
@@ -55,8 +55,7 @@ class Server:
         }
         hosts = {host: network.name for network in networks for host in network.hosts}
         keys = {network.name: network.keys for network in networks if network.keys is not None}
-        self.directory = Directory(dispatchers, hosts, keys)
-        self.shared = Shared(self.limits)
+        self.directory = Directory(self._dispatchers, hosts, keys)
         self.ready = True
         """What /readyz says; false while draining."""
         self._origins = origins
@@ -65,6 +64,20 @@ class Server:
         self._service = Service(self.directory, self.shared, every_page, origins)
         self._alive: dict[WebSocketConnection, float] = {}
         self.shelter = Shelter()
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits in force."""
+        return self.shared.limits
+
+    def apply(self, limits: Limits) -> None:
+        """Let `limits` be in force for what begins from now on.
+
+        A connection keeps the size of its messages, replies and outbox.
+        """
+        self.shared.apply(limits)
+        for dispatcher in self._dispatchers.values():
+            dispatcher.bounds = limits.bounds()
 
     @property
     def connections(self) -> int:

@@ -26,7 +26,16 @@ class Shared:
         self.limits = limits
         self.lane = SlowLane(limits)
         self.counters = Counters()
+        self.draining = False
+        """Whether the server is about to stop."""
         self.waiting = Budget(limits.waiting_bytes)
         """Replies that wait for their clients to read."""
         self.received = Budget(limits.received_bytes)
         """Messages and bodies that have arrived in part."""
+
+    def apply(self, limits: Limits) -> None:
+        """Let other limits be in force."""
+        self.limits = limits
+        self.lane.apply(limits)
+        self.waiting.limit = limits.waiting_bytes
+        self.received.limit = limits.received_bytes

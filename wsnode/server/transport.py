@@ -156,8 +156,17 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(certificate, key)
+    read_certificate(context, certificate, key)
     return context
+
+
+def read_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    """Have the handshakes from now on use `certificate` and its `key`.
+
+    Raises:
+        OSError, ssl.SSLError: They cannot be read, or do not belong together.
+    """
+    context.load_cert_chain(certificate, key)
 
 
 async def send_all(transport: Transport, data: bytes, seconds: float) -> None:

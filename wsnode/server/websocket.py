@@ -41,7 +41,6 @@ class WebSocketConnection:
         "_held",
         "_idle",
         "_lane",
-        "_limits",
         "_nursery",
         "_outbox",
         "_owing",
@@ -63,7 +62,6 @@ class WebSocketConnection:
         self._session = session
         self._shared = shared
         self._lane = shared.lane
-        self._limits = limits
         self._deflate = deflate
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
@@ -87,14 +85,14 @@ class WebSocketConnection:
                 await self._read_until_the_end(early)
                 for scope in self._calls:
                     scope.cancel()
-                self._end_within(self._limits.close_seconds if self._ended else 0)
+                self._end_within(self._shared.limits.close_seconds if self._ended else 0)
         finally:
             self._outbox.discard()
             self._shared.counters.closes[self._framing.close_code] += 1
             self._shared.received.used -= self._held
             self._framing.release()
         if self._ended:
-            await linger(self._transport, self._limits.close_seconds)
+            await linger(self._transport, self._shared.limits.close_seconds)
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
@@ -111,11 +109,11 @@ class WebSocketConnection:
         """Say goodbye now; calls in flight end unanswered."""
         self._framing.close(code, reason)
         self._post_control()
-        self._end_within(self._limits.close_seconds)
+        self._end_within(self._shared.limits.close_seconds)
 
     async def close(self, code: int, reason: str) -> None:
         """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
-        with trio.move_on_after(self._limits.grace_seconds):
+        with trio.move_on_after(self._shared.limits.grace_seconds):
             while self._calls:
                 self._idle = trio.Event()
                 await self._idle.wait()
@@ -169,7 +167,7 @@ class WebSocketConnection:
             if not self._outbox.is_full:
                 await trio.lowlevel.checkpoint()
                 self._resume()
-            elif sum(map(len, self._backlog)) <= self._limits.inbox_bytes:
+            elif sum(map(len, self._backlog)) <= self._shared.limits.inbox_bytes:
                 return
             else:
                 # Nothing more is read ahead; only the client can change that, by reading.
@@ -181,7 +179,7 @@ class WebSocketConnection:
 
     def _take_turn(self, messages: list[bytes]) -> list[bytes]:
         """Answer messages for the time of one turn, and return those that are left."""
-        session, limits = self._session, self._limits
+        session, limits = self._session, self._shared.limits
         receive = session.receive
         largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
         pieces: list[bytes] = []
@@ -217,7 +215,7 @@ class WebSocketConnection:
 
     @property
     def _is_full(self) -> bool:
-        return self._lane.is_full or len(self._calls) >= self._limits.calls_per_connection
+        return self._lane.is_full or len(self._calls) >= self._shared.limits.calls_per_connection
 
     def _begin(self, pending: Pending) -> None:
         scope = trio.CancelScope()
@@ -243,9 +241,9 @@ class WebSocketConnection:
 
     def _post_reply(self, reply: bytes) -> None:
         size = len(reply)
-        if self._deflate is None or size < self._limits.deflate_bytes:
+        if self._deflate is None or size < self._shared.limits.deflate_bytes:
             self._post_message(reply)
-        elif size <= self._limits.deflate_inline_bytes:
+        elif size <= self._shared.limits.deflate_inline_bytes:
             self._post_message(compress(reply, self._deflate), compressed=True)
         else:
             self._start(self._post_compressed, reply, self._deflate)
@@ -257,8 +255,8 @@ class WebSocketConnection:
     def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
         if self._said_goodbye:
             return
-        if len(payload) > self._limits.fragment_bytes:
-            reply = LargeReply(payload, self._limits.fragment_bytes, compressed=compressed)
+        if len(payload) > self._shared.limits.fragment_bytes:
+            reply = LargeReply(payload, self._shared.limits.fragment_bytes, compressed=compressed)
             self._drain_if(self._outbox.send_large(reply))
         else:
             self._post(text_frame(payload, compressed=compressed))

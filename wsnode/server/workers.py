@@ -31,6 +31,10 @@ class WorkerPool:
         """Return how many functions wait for a thread."""
         return self._limiter.waiting
 
+    def resize(self, threads: int) -> None:
+        """Have another number of threads; those that work end first."""
+        self._limiter.resize(threads)
+
     async def run(self, key: Hashable, function: Callable[[CancelToken], T]) -> T:
         """Return `function(token)`. A cancellation sets the token and waits until the function has ended.
 
