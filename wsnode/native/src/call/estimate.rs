@@ -52,7 +52,7 @@ pub fn estimate(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch
 }
 
 fn is_out_of_gas(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Halt { reason, .. } if reason == "out of gas")
+    matches!(outcome, Outcome::Halt { reason, .. } if reason.starts_with("out of gas"))
 }
 
 fn is_transfer(scene: &mut Scene<'_>, message: &Message) -> Result<bool, Error> {

@@ -5,7 +5,9 @@ use alloy_evm::{EvmEnv, MovePrecompileError};
 use alloy_primitives::map::AddressSet;
 use alloy_primitives::Address;
 use revm::bytecode::opcode;
-use revm::context::{BlockEnv, CfgEnv, Context, ContextError, Evm, FrameStack, TxEnv};
+use revm::context::{
+    BlockEnv, CfgEnv, Context, ContextError, ContextTr, Evm, FrameStack, JournalTr, LocalContextTr, TxEnv,
+};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, PrecompileProvider};
 use revm::inspector::Inspector;
@@ -19,6 +21,7 @@ use revm::primitives::hardfork::SpecId;
 use revm::MainContext;
 
 use super::database::CallState;
+use super::halt::precompile_words;
 use super::refusal::refuse;
 use crate::error::Error;
 
@@ -40,16 +43,17 @@ pub fn build<'s, 'a, I>(
 where
     I: Inspector<CallContext<'s, 'a>>,
 {
-    let precompiles = precompiles(environment.cfg_env.spec, moves)
-        .map_err(|reason| refuse("overrides", reason.to_string()))?;
     let rules = environment.cfg_env.spec;
+    let precompiles = precompiles(rules, moves).map_err(|MovePrecompileError::NotAPrecompile(address)| {
+        refuse("overrides", format!("account {address} is not a precompile"))
+    })?;
     let context =
         Context::mainnet().with_block(environment.block_env).with_cfg(environment.cfg_env).with_db(state);
     let mut evm = Evm {
         ctx: context,
         inspector,
         instruction: EthInstructions::new_mainnet_with_spec(rules),
-        precompiles: WatchedPrecompiles(precompiles),
+        precompiles: WatchedPrecompiles { precompiles, rules },
         // The usual eight frames made ahead, with a stack of 32 KB each, would cost more than a short call.
         frame_stack: FrameStack::new(),
     };
@@ -104,13 +108,16 @@ fn spend(host: &mut CallContext<'_, '_>, cost: u64) -> InstructionExecResult {
 
 /// Precompiled contracts of which those that may take long are left to runs without a budget.
 #[derive(Debug)]
-pub struct WatchedPrecompiles(PrecompilesMap);
+pub struct WatchedPrecompiles {
+    precompiles: PrecompilesMap,
+    rules: SpecId,
+}
 
 impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
     type Output = InterpreterResult;
 
     fn set_spec(&mut self, spec: SpecId) -> bool {
-        PrecompileProvider::<CallContext<'s, 'a>>::set_spec(&mut self.0, spec)
+        PrecompileProvider::<CallContext<'s, 'a>>::set_spec(&mut self.precompiles, spec)
     }
 
     fn run(
@@ -123,11 +130,28 @@ impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
             watch.stop();
             return Err("stopped".into());
         }
-        self.0.run(context, inputs)
+        let result = self.precompiles.run(context, inputs)?;
+        let has_failed = |result: &InterpreterResult| result.result == InstructionResult::PrecompileError;
+        if result.as_ref().is_some_and(has_failed) && context.journal().depth() == 1 {
+            if let Some(words) = self.failure(context, inputs) {
+                context.local.set_precompile_error_context(words.into());
+            }
+        }
+        Ok(result)
     }
 
     fn warm_addresses(&self) -> &AddressSet {
-        PrecompileProvider::<CallContext<'s, 'a>>::warm_addresses(&self.0)
+        PrecompileProvider::<CallContext<'s, 'a>>::warm_addresses(&self.precompiles)
+    }
+}
+
+impl WatchedPrecompiles {
+    /// Why a precompiled contract fails, which the map of them does not pass on.
+    fn failure(&self, context: &mut CallContext<'_, '_>, inputs: &CallInputs) -> Option<&'static str> {
+        let all = Precompiles::new(PrecompileSpecId::from_spec_id(self.rules));
+        let contract = all.get(&inputs.bytecode_address)?;
+        let output = contract.execute(&inputs.input.as_bytes(context), inputs.gas_limit, inputs.reservoir);
+        output.ok()?.halt_reason().map(precompile_words)
     }
 }
 

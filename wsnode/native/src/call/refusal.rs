@@ -21,6 +21,7 @@ pub fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
 /// Check what geth checks before it looks at the sender's balance.
 pub fn check(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
     let rules = environment.cfg_env.spec;
+    check_type(message, rules)?;
     if rules.is_enabled_in(SpecId::LONDON) {
         check_fees(message, fees, environment.block_env.basefee)?;
     }
@@ -39,6 +40,22 @@ pub fn check(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(),
             of_sender(message, "EIP-7702 transaction with empty auth list"),
         )),
         _ => Ok(()),
+    }
+}
+
+/// Refuse what only a type of transaction can have that the rules do not know yet.
+fn check_type(message: &Message, rules: SpecId) -> Result<(), Error> {
+    let types = [
+        (message.access_list.is_some(), SpecId::BERLIN, "access list"),
+        (message.blob_hashes.is_some(), SpecId::CANCUN, "blob"),
+        (message.authorizations.is_some(), SpecId::PRAGUE, "setcode"),
+    ];
+    match types.into_iter().find(|(is_used, fork, _)| *is_used && !rules.is_enabled_in(*fork)) {
+        Some((_, _, name)) => {
+            let words = format!("transaction type not supported: {name} tx");
+            Err(refuse("transaction_type", of_sender(message, &words)))
+        }
+        None => Ok(()),
     }
 }
 
