@@ -1,7 +1,7 @@
 //! The LMDB environment: opening, read snapshots, write transactions and the growth of the map.
 
 use super::tables::{Head, Tables};
-use super::StateError;
+use super::{space, StateError};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -75,7 +75,7 @@ impl Environment {
         let env = unsafe { options.open(path)? };
         let tables = if writer {
             env.clear_stale_readers()?;
-            Tables::create(&env)?
+            Tables::create(&env).map_err(|error| space::explain(path, error))?
         } else {
             Tables::open(&env)?
         };
@@ -145,7 +145,7 @@ impl Environment {
                     (full, self.env.info().map_size * 2)
                 }
                 Err(StateError::Lmdb(heed::Error::Mdb(resized @ MdbError::MapResized))) => (resized, 0),
-                done => return done,
+                done => return done.map_err(|error| space::explain(self.env.path(), error)),
             };
             drop(self.resize(self.readers(), size, failure)?);
         }
@@ -163,7 +163,7 @@ impl Environment {
 
     /// Bring everything committed to the disk.
     pub(super) fn sync(&self) -> Result<(), StateError> {
-        Ok(self.env.force_sync()?)
+        self.env.force_sync().map_err(|error| space::explain(self.env.path(), error.into()))
     }
 
     #[cfg(test)]

@@ -9,6 +9,8 @@ use revm::database_interface::DBErrorMarker;
 pub enum StateError {
     #[error("state store: {0}")]
     Io(#[from] std::io::Error),
+    #[error("{0}: no space is left on the device")]
+    NoSpace(String),
     #[error("state store: {0}")]
     Lmdb(#[from] heed::Error),
     #[error("state store: {0}")]

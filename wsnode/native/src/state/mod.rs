@@ -18,6 +18,7 @@ mod keys;
 mod overlay;
 mod proof;
 mod reader;
+mod space;
 mod store;
 mod tables;
 mod unwind;
