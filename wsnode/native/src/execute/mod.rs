@@ -2,6 +2,7 @@
 
 mod cache;
 mod chain;
+mod dao;
 mod environment;
 mod outcome;
 mod transactions;

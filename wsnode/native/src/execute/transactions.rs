@@ -3,23 +3,26 @@
 use alloy_consensus::transaction::Recovered;
 use alloy_consensus::{Eip658Value, Header, ReceiptEnvelope};
 use alloy_eips::eip4895::Withdrawal;
+use alloy_eips::eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS;
+use alloy_eips::eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS;
 use alloy_eips::eip7685::Requests;
 use alloy_evm::block::{
     BlockExecutionError, BlockExecutor, BlockValidationError, InternalBlockExecutionError,
 };
-use alloy_evm::eth::dao_fork::{DAO_HARDFORK_ACCOUNTS, DAO_HARDFORK_BENEFICIARY};
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
 use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
 use alloy_evm::{Database, Evm, EvmFactory};
+use alloy_hardforks::EthereumHardforks;
 use alloy_primitives::B256;
 use revm::database::states::bundle_state::BundleRetention;
 use revm::database::{BundleState, State};
-use revm::database_interface::DatabaseCommitExt;
+use revm::Database as _;
 
+use super::dao;
 use super::environment::{evm_environment, rules_of};
 use super::Fault;
 use crate::block::UnverifiedBlock;
-use crate::chain_spec::{ChainSpec, Fork};
+use crate::chain_spec::{ChainSpec, Fork, Rules};
 use crate::error::{Broken, Error, Rule};
 
 /// What the execution of a block brought forth.
@@ -39,7 +42,7 @@ pub fn run<D: Database>(
     block: &UnverifiedBlock,
     state: &mut State<D>,
 ) -> Result<Executed, Fault> {
-    move_dao_balances(spec, &block.header, state)?;
+    dao::move_balances(spec, &block.header, state)?;
     let rules = rules_of(spec, &block.header);
     let environment = evm_environment(spec, &block.header);
     let evm = alloy_evm::EthEvmFactory::default().create_evm(&mut *state, environment);
@@ -59,6 +62,7 @@ pub fn run<D: Database>(
             steps.push(state.bundle_state.clone());
         }
     }
+    verify_system_contracts(&rules, &block.header, executor.evm_mut().db_mut())?;
     let (_, result) = executor.finish().map_err(|reason| refused("requests and rewards", reason))?;
     state.merge_transitions(BundleRetention::PlainState);
     Ok(Executed {
@@ -68,6 +72,25 @@ pub fn run<D: Database>(
         changes: state.take_bundle(),
         steps,
     })
+}
+
+/// From Prague on, the contracts that are asked for requests at the end of a block must be there.
+fn verify_system_contracts<D: Database>(
+    rules: &Rules<'_>,
+    header: &Header,
+    state: &mut State<D>,
+) -> Result<(), Fault> {
+    if !rules.is_prague_active_at_timestamp(header.timestamp) {
+        return Ok(());
+    }
+    for address in [WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS] {
+        let account = state.basic(address).map_err(Error::internal)?;
+        if account.is_none_or(|account| account.is_empty_code_hash()) {
+            let wanted = format!("code of the system contract {address}");
+            return Err(Broken::new(Rule::RequestsHash, wanted, "none").into());
+        }
+    }
+    Ok(())
 }
 
 /// What a block gives its executor besides transactions.
@@ -107,21 +130,6 @@ pub fn words(reason: &BlockValidationError) -> String {
         BlockValidationError::InvalidTx { error, .. } => error.to_string(),
         other => other.to_string(),
     }
-}
-
-/// The irregular state change of the DAO fork, which comes before the block's transactions.
-fn move_dao_balances<D: Database>(
-    spec: &ChainSpec,
-    header: &Header,
-    state: &mut State<D>,
-) -> Result<(), Fault> {
-    if spec.dao_fork() != Some((header.number, true)) {
-        return Ok(());
-    }
-    let drained = state.drain_balances(DAO_HARDFORK_ACCOUNTS).map_err(Error::internal)?;
-    let total: u128 = drained.into_iter().sum();
-    state.increment_balances([(DAO_HARDFORK_BENEFICIARY, total)]).map_err(Error::internal)?;
-    Ok(())
 }
 
 /// Put the state root after its transaction into a receipt.
