@@ -23,3 +23,5 @@ pub mod trie;
 mod bindings;
 #[cfg(test)]
 mod engine_tests;
+#[cfg(test)]
+mod hostile_tests;

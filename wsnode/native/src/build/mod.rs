@@ -41,7 +41,7 @@ impl BlockAttributes {
     pub fn pending(parent: &Header) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
         Self {
-            timestamp: now.max(parent.timestamp + 1),
+            timestamp: now.max(parent.timestamp.saturating_add(1)),
             fee_recipient: Address::ZERO,
             prev_randao: B256::ZERO,
             gas_limit: parent.gas_limit,

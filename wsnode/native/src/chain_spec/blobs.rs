@@ -14,6 +14,9 @@ use crate::error::Error;
 #[derive(Debug, Clone, Default)]
 pub struct BlobSchedule(Vec<(u64, BlobParams)>);
 
+/// Leaves room to multiply with the gas of that many blobs.
+const LARGEST_MAXIMUM: u64 = 1 << 20;
+
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
 const NAMES: [(Fork, &str); 8] = [
@@ -35,7 +38,9 @@ impl BlobSchedule {
         for (fork, name) in NAMES {
             if let Some(begin) = forks.activation(fork) {
                 let entry = entries.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-                blobs.push((begin, parameters(fork, name, entry.map(|found| *found.1))?));
+                let given = parameters(fork, name, entry.map(|found| *found.1))?;
+                let is_osaka = forks.active_at_time(Fork::Osaka, begin);
+                blobs.push((begin, if is_osaka { under_osaka(given) } else { before_osaka(given) }));
             }
         }
         Ok(Self(blobs))
@@ -47,20 +52,25 @@ impl BlobSchedule {
 }
 
 fn parameters(fork: Fork, name: &str, entry: Option<&RawValue>) -> Result<BlobParams, Error> {
-    let given = match (entry, fork) {
-        (Some(raw), _) => read(name, raw)?,
-        (None, Fork::Cancun) => BlobParams::cancun(),
-        (None, Fork::Prague) => BlobParams::prague(),
-        (None, Fork::Osaka) => BlobParams::osaka(),
+    match (entry, fork) {
+        (Some(raw), _) => read(name, raw),
+        (None, Fork::Cancun) => Ok(BlobParams::cancun()),
+        (None, Fork::Prague) => Ok(BlobParams::prague()),
+        (None, Fork::Osaka) => Ok(BlobParams::osaka()),
         (None, _) => {
             let message = format!("genesis: {} is set, but blobSchedule has no {name}", fork.key());
-            return Err(Error::InvalidGenesis(message));
+            Err(Error::InvalidGenesis(message))
         }
-    };
-    if fork < Fork::Osaka {
-        return Ok(given.with_max_blobs_per_tx(given.max_blob_count));
     }
-    Ok(given.with_max_blobs_per_tx(MAX_BLOBS_PER_TX_FUSAKA).with_blob_base_cost(BLOB_BASE_COST))
+}
+
+fn before_osaka(given: BlobParams) -> BlobParams {
+    given.with_max_blobs_per_tx(given.max_blob_count)
+}
+
+/// Osaka bounds the blobs of a transaction, and ties their price to that of gas.
+fn under_osaka(given: BlobParams) -> BlobParams {
+    given.with_max_blobs_per_tx(MAX_BLOBS_PER_TX_FUSAKA).with_blob_base_cost(BLOB_BASE_COST)
 }
 
 fn read(name: &str, raw: &RawValue) -> Result<BlobParams, Error> {
@@ -72,7 +82,7 @@ fn read(name: &str, raw: &RawValue) -> Result<BlobParams, Error> {
         parse_u64(&path, value)
     };
     let (target, max, fraction) = (member("target")?, member("max")?, member("baseFeeUpdateFraction")?);
-    if fraction == 0 || max == 0 || target > max || max > u64::from(u32::MAX) {
+    if fraction == 0 || max == 0 || target > max || max > LARGEST_MAXIMUM {
         return Err(Error::InvalidGenesis(format!("genesis: blobSchedule.{name} is out of range")));
     }
     Ok(BlobParams {

@@ -91,6 +91,7 @@ fn schedule(members: &Members) -> Result<Schedule, Error> {
 fn total_difficulty(members: &Members, forks: &Schedule) -> Result<Option<U256>, Error> {
     let Some(value) = members.get("terminalTotalDifficulty") else {
         return match forks.activation(Fork::Shanghai) {
+            // Without one the chain could never leave proof of work, which ends before Shanghai.
             Some(_) => Err(refusal("config.shanghaiTime is set, but config.terminalTotalDifficulty is not")),
             None => Ok(None),
         };
@@ -98,6 +99,6 @@ fn total_difficulty(members: &Members, forks: &Schedule) -> Result<Option<U256>,
     parse_u256("config.terminalTotalDifficulty", value).map(Some)
 }
 
-fn refusal(reason: &str) -> Error {
+pub fn refusal(reason: &str) -> Error {
     Error::InvalidGenesis(format!("genesis: {reason}"))
 }

@@ -12,9 +12,10 @@ use alloy_trie::root::state_root_ref_unhashed;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::config::Config;
+use super::config::{refusal, Config};
 use super::forks::Fork;
 use super::number::{parse, parse_u256, parse_u64};
+use crate::consensus::MAXIMUM_DIFFICULTY_BITS;
 use crate::error::Error;
 
 /// The accounts of the genesis state.
@@ -59,7 +60,7 @@ impl<'a> Document<'a> {
 
     fn header(&self, config: &Config, state_root: B256) -> Result<Header, Error> {
         if self.number("number")?.unwrap_or(0) != 0 {
-            return Err(Error::InvalidGenesis("genesis: number is not 0".into()));
+            return Err(refusal("number is not 0"));
         }
         let gas_limit = self.number("gasLimit")?.filter(|limit| *limit != 0);
         let mut header = Header {
@@ -94,8 +95,10 @@ impl<'a> Document<'a> {
         }
         if active(Fork::Cancun) {
             header.parent_beacon_block_root = Some(B256::ZERO);
-            header.blob_gas_used = Some(self.number("blobGasUsed")?.unwrap_or(0));
-            header.excess_blob_gas = Some(self.number("excessBlobGas")?.unwrap_or(0));
+            let used = self.number("blobGasUsed")?.unwrap_or(0);
+            let excess = self.number("excessBlobGas")?.unwrap_or(0);
+            excess.checked_add(used).ok_or_else(|| refusal("excessBlobGas is out of range"))?;
+            (header.blob_gas_used, header.excess_blob_gas) = (Some(used), Some(excess));
         }
         if active(Fork::Prague) {
             header.requests_hash = Some(EMPTY_REQUESTS_HASH);
@@ -105,7 +108,11 @@ impl<'a> Document<'a> {
 
     fn difficulty(&self, config: &Config) -> Result<U256, Error> {
         if let Some(raw) = self.members.get("difficulty") {
-            return parse_u256("difficulty", raw);
+            let difficulty = parse_u256("difficulty", raw)?;
+            return match difficulty.bit_len() {
+                0..=MAXIMUM_DIFFICULTY_BITS => Ok(difficulty),
+                _ => Err(refusal(&format!("difficulty has more than {MAXIMUM_DIFFICULTY_BITS} bits"))),
+            };
         }
         Ok(U256::from(if config.is_mined { DEFAULT_DIFFICULTY } else { 0 }))
     }

@@ -77,7 +77,8 @@ impl ChainSpec {
     pub fn is_proof_of_stake_after(&self, parent: &Header) -> bool {
         match self.terminal_total_difficulty {
             Some(terminal) => {
-                parent.difficulty.is_zero() || (parent.number == 0 && parent.difficulty >= terminal)
+                let is_merged = parent.difficulty.is_zero() && parent.number > 0;
+                is_merged || (parent.number == 0 && parent.difficulty >= terminal)
             }
             None => false,
         }

@@ -16,6 +16,8 @@ const MINIMUM_GAS_LIMIT: u64 = 5000;
 const MAXIMUM_GAS_LIMIT: u64 = i64::MAX as u64;
 const GAS_LIMIT_BOUND_DIVISOR: u64 = 1024;
 const ELASTICITY_MULTIPLIER: u64 = 2;
+/// Also keeps every sum of difficulties far below 256 bits.
+pub const MAXIMUM_DIFFICULTY_BITS: usize = 80;
 
 /// What is wrong with a block whose parent is not known.
 pub fn orphan(header: &Header) -> Broken {
@@ -37,7 +39,14 @@ pub fn verify_proof_of_work(spec: &ChainSpec, header: &Header, parent: &Ancestor
     if header.timestamp <= parent.header.timestamp {
         return Err(late(header, &parent.header));
     }
+    if spec.is_active_at(Fork::Shanghai, header.number, header.timestamp) {
+        return Err(Broken::new(Rule::Difficulty, "proof of stake from Shanghai on", header.difficulty));
+    }
     demand(Rule::Difficulty, next_difficulty(spec, header.timestamp, &parent.header), header.difficulty)?;
+    if header.difficulty.bit_len() > MAXIMUM_DIFFICULTY_BITS {
+        let bound = format!("at most {MAXIMUM_DIFFICULTY_BITS} bits");
+        return Err(Broken::new(Rule::Difficulty, bound, header.difficulty));
+    }
     dao::verify_extra_data(spec, header)
 }
 
@@ -69,7 +78,11 @@ fn verify_gas(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), 
         return Err(Broken::new(Rule::GasUsedAboveLimit, bound, header.gas_used));
     }
     let becomes_london = spec.is_london(header.number) && !spec.is_london(parent.number);
-    let before = if becomes_london { parent.gas_limit * ELASTICITY_MULTIPLIER } else { parent.gas_limit };
+    let before = if becomes_london {
+        parent.gas_limit.saturating_mul(ELASTICITY_MULTIPLIER)
+    } else {
+        parent.gas_limit
+    };
     let step = before / GAS_LIMIT_BOUND_DIVISOR;
     if before.abs_diff(header.gas_limit) >= step || header.gas_limit < MINIMUM_GAS_LIMIT {
         let bound = format!("less than {step} from {before}, at least {MINIMUM_GAS_LIMIT}");

@@ -15,6 +15,7 @@ use alloy_primitives::{B256, U256};
 
 pub use difficulty::next_difficulty;
 pub use fees::{blob_base_fee, next_base_fee, next_excess_blob_gas};
+pub use header::MAXIMUM_DIFFICULTY_BITS;
 
 use crate::block::UnverifiedBlock;
 use crate::chain_spec::ChainSpec;

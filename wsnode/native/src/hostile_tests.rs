@@ -1,0 +1,148 @@
+//! Genesis files and blocks that are made to cause trouble.
+
+use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
+use alloy_primitives::{B256, U256};
+
+use crate::block::{decode_blocks, UnverifiedBlock};
+use crate::chain_spec::ChainSpec;
+use crate::consensus::{self, next_difficulty, Ancestor};
+use crate::engine::Engine;
+use crate::error::{Broken, Rule};
+
+const MERGED: &str = r#""homesteadBlock": 0, "eip150Block": 0, "eip155Block": 0, "eip158Block": 0,
+    "byzantiumBlock": 0, "constantinopleBlock": 0, "petersburgBlock": 0, "istanbulBlock": 0,
+    "berlinBlock": 0, "londonBlock": 0"#;
+
+fn spec(config: &str, members: &str) -> Result<ChainSpec, String> {
+    let text = format!(r#"{{"config": {{"chainId": 1{config}}}, "alloc": {{}}{members}}}"#);
+    ChainSpec::from_json(text.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// A child of the genesis block, which may be changed.
+fn child(spec: &ChainSpec, change: impl FnOnce(&mut Header)) -> UnverifiedBlock {
+    let parent = &spec.genesis().header;
+    let mut header = Header {
+        parent_hash: spec.genesis_hash(),
+        number: 1,
+        timestamp: parent.timestamp + 10,
+        gas_limit: parent.gas_limit,
+        state_root: parent.state_root,
+        base_fee_per_gas: consensus::next_base_fee(spec, parent),
+        ..Header::default()
+    };
+    header.difficulty = next_difficulty(spec, header.timestamp, parent);
+    change(&mut header);
+    let body = BlockBody::<TxEnvelope> {
+        withdrawals: header.withdrawals_root.map(|_| Vec::new().into()),
+        ..BlockBody::default()
+    };
+    let (mut blocks, error) = decode_blocks(spec, &[&alloy_rlp::encode(Block::new(header, body))]);
+    assert_eq!(error, None);
+    blocks.remove(0)
+}
+
+fn verify(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+    let header = spec.genesis().header.clone();
+    let total = header.difficulty;
+    let parent = Ancestor { hash: spec.genesis_hash(), header, ommers: Vec::new() };
+    consensus::verify(spec, block, &[&parent], total)
+}
+
+#[test]
+fn a_genesis_of_nonsense_is_refused_in_one_line() {
+    let huge = "9".repeat(5000);
+    let nested = "[".repeat(100_000);
+    let members = [
+        format!(r#", "gasLimit": {huge}"#),
+        format!(r#", "difficulty": "0x{}""#, "f".repeat(64)),
+        format!(r#", "extraData": {nested}"#),
+        r#", "timestamp": "0x1ffffffffffffffff""#.into(),
+        r#", "timestamp": -1"#.into(),
+        r#", "timestamp": 1e3"#.into(),
+        r#", "coinbase": 5"#.into(),
+        r#", "mixHash": "0x00""#.into(),
+        r#", "nonce": [1]"#.into(),
+        r#", "alloc": 7"#.into(),
+    ];
+    for text in members {
+        let refused = spec("", &text).unwrap_err();
+        assert!(refused.starts_with("genesis: ") && refused.len() < 250, "{refused}");
+        assert!(!refused.contains('\n'), "{refused}");
+    }
+    for text in ["", "[]", "7", "{}", r#"{"config": {"chainId": 1}}"#, r#"{"config": 5, "alloc": {}}"#] {
+        assert!(ChainSpec::from_json(text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn blob_gas_of_a_genesis_cannot_overflow() {
+    let config = format!(r#", {MERGED}, "terminalTotalDifficulty": 0, "shanghaiTime": 0, "cancunTime": 0"#);
+    let members = r#", "excessBlobGas": "0xffffffffffffffff", "blobGasUsed": "0x20000""#;
+    assert_eq!(spec(&config, members).unwrap_err(), "genesis: excessBlobGas is out of range");
+}
+
+#[test]
+fn the_largest_gas_limit_and_timestamp_do_no_harm() {
+    let london = MERGED.replace(r#""londonBlock": 0"#, r#""londonBlock": 1"#);
+    let members = r#", "gasLimit": "0xffffffffffffffff", "timestamp": "0xfffffffffffffff0""#;
+    let chain = spec(&format!(", {london}"), members).unwrap();
+    let block = child(&chain, |header| header.timestamp = u64::MAX);
+    assert_eq!(verify(&chain, &block).unwrap_err().rule, Rule::GasLimit);
+    let pending = crate::build::BlockAttributes::pending(&block.header);
+    assert_eq!(pending.timestamp, u64::MAX);
+}
+
+#[test]
+fn a_difficulty_beyond_80_bits_is_refused() {
+    let chain = spec("", &format!(r#", "difficulty": "0x{}""#, "f".repeat(20))).unwrap();
+    let block = child(&chain, |_| {});
+    assert_eq!(block.header.difficulty.bit_len(), 80 + 1);
+    assert_eq!(verify(&chain, &block).unwrap_err().rule, Rule::Difficulty);
+}
+
+#[test]
+fn proof_of_work_ends_before_shanghai() {
+    let config = format!(r#", {MERGED}, "terminalTotalDifficulty": "0xffffffffff", "shanghaiTime": 15"#);
+    let chain = spec(&config, r#", "difficulty": "0x20000""#).unwrap();
+    assert_eq!(verify(&chain, &child(&chain, |_| {})), Ok(()));
+    let late = child(&chain, |header| {
+        header.timestamp = 15;
+        header.withdrawals_root = Some(alloy_consensus::EMPTY_ROOT_HASH);
+        header.difficulty = next_difficulty(&chain, 15, &chain.genesis().header);
+    });
+    assert_eq!(verify(&chain, &late).unwrap_err().rule, Rule::Difficulty);
+}
+
+#[test]
+fn a_chain_is_merged_at_its_genesis_by_difficulty_only() {
+    let config = |terminal| format!(r#", {MERGED}, "terminalTotalDifficulty": {terminal}"#);
+    for (terminal, difficulty, is_merged) in [(0, 0, true), (5, 0, false), (5, 5, true), (5, 4, false)] {
+        let chain = spec(&config(terminal), &format!(r#", "difficulty": {difficulty}"#)).unwrap();
+        let parent = &chain.genesis().header;
+        assert_eq!(chain.is_proof_of_stake_after(parent), is_merged);
+        assert_eq!(chain.is_proof_of_stake(U256::from(difficulty)), is_merged);
+    }
+}
+
+#[test]
+fn from_prague_on_a_block_needs_the_contracts_of_requests() {
+    let config = format!(
+        r#", {MERGED}, "terminalTotalDifficulty": 0, "shanghaiTime": 0, "cancunTime": 0, "pragueTime": 0"#
+    );
+    let chain = std::sync::Arc::new(spec(&config, "").unwrap());
+    let block = child(&chain, |header| {
+        header.difficulty = U256::ZERO;
+        header.withdrawals_root = Some(alloy_consensus::EMPTY_ROOT_HASH);
+        (header.blob_gas_used, header.excess_blob_gas) = (Some(0), Some(0));
+        header.parent_beacon_block_root = Some(B256::ZERO);
+        header.requests_hash = Some(alloy_eips::eip7685::EMPTY_REQUESTS_HASH);
+    });
+    let folder = std::env::temp_dir().join(format!("wsnode-contracts-{}", std::process::id()));
+    let engine = Engine::open(&folder, chain.clone(), true).unwrap();
+    let start = crate::block::genesis(&chain);
+    let rows: [(&[u8], &[u8]); 1] = [(&start.header_row, &start.body_row)];
+    let executed = engine.execute(&[block.into()], &rows, U256::ZERO).unwrap();
+    let _ = std::fs::remove_dir_all(&folder);
+    let broken = executed.error.unwrap().broken;
+    assert_eq!((broken.rule, broken.actual.as_str()), (Rule::RequestsHash, "none"));
+}
