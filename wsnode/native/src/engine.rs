@@ -142,10 +142,21 @@ impl Engine {
         if !self.is_writer {
             return Err(Error::internal("the state was opened for reading only"));
         }
-        let mut writer = held(&self.writer);
+        let mut writer = self.intact_writer()?;
         let result = work(&mut writer);
         *held(&self.head) = writer.store.head();
         result
+    }
+
+    /// The writer; if a panic left a block half applied, that is taken back first.
+    fn intact_writer(&self) -> Result<MutexGuard<'_, Writer>, Error> {
+        self.writer.lock().or_else(|poisoned| {
+            let mut writer = poisoned.into_inner();
+            writer.cache.clear();
+            writer.store.rollback()?;
+            self.writer.clear_poison();
+            Ok(writer)
+        })
     }
 }
 
