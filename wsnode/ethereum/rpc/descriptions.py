@@ -27,6 +27,7 @@ _COUNT: Final = or_null(QUANTITY)
 _LOGS: Final = list_of(reference("Log"))
 _RATIOS: Final = list_of({"type": "number"})
 _SLOT: Final = record({"key": text("0x[0-9a-f]+"), "value": QUANTITY, "proof": list_of(BYTES)})
+_POOL: Final = record(dict.fromkeys(("pending", "queued"), mapping_of({})))
 
 RESULTS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("eth_blockNumber", "eth_chainId", "eth_gasPrice", "eth_maxPriorityFeePerGas"), QUANTITY),
@@ -52,6 +53,9 @@ RESULTS: Final[dict[str, Schema]] = {
         }
     ),
     **dict.fromkeys(("eth_getCode", "eth_call"), BYTES),
+    "eth_createAccessList": record(
+        {"accessList": list_of(reference("Access")), "gasUsed": QUANTITY}, {"error": {"type": "string"}}
+    ),
     "eth_getStorageAt": HASH,
     "eth_getStorageValues": mapping_of(list_of(HASH)),
     "eth_getProof": record(
@@ -72,6 +76,8 @@ RESULTS: Final[dict[str, Schema]] = {
         },
     ),
     "eth_syncing": {"type": "boolean"},
+    "eth_config": mapping_of(or_null({"type": "object"})),
+    "eth_capabilities": mapping_of({"type": "object"}),
     "eth_accounts": list_of(ADDRESS),
     "net_version": text("[0-9]+"),
     "net_listening": {"type": "boolean"},
@@ -81,6 +87,7 @@ RESULTS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("debug_getRawHeader", "debug_getRawBlock", "debug_getRawTransaction"), or_null(BYTES)),
     "debug_getRawReceipts": or_null(list_of(BYTES)),
     "txpool_status": record({"pending": QUANTITY, "queued": QUANTITY}),
+    **dict.fromkeys(("txpool_content", "txpool_contentFrom", "txpool_inspect"), _POOL),
     "rpc_modules": mapping_of({"type": "string"}),
     "rpc_limits": {"type": "object"},
     "rpc.discover": {"$ref": META_SCHEMA},
@@ -105,7 +112,7 @@ _STATE_METHODS: Final = (
 
 ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     **dict.fromkeys(_STATE_METHODS, _OF_STATE),
-    **dict.fromkeys(("eth_call", "eth_estimateGas"), _OF_CALLS),
+    **dict.fromkeys(("eth_call", "eth_estimateGas", "eth_createAccessList"), _OF_CALLS),
     "eth_getLogs": (*_OF_LOGS, described_error(LIMIT_EXCEEDED, "query returned more than 10000 results")),
     "wsnode_getLogsPage": (*_OF_LOGS, described_error(RESOURCE_NOT_FOUND, "the chain was reorganised")),
 }

@@ -160,6 +160,7 @@ COMPONENTS: Final[dict[str, Any]] = {
     "Withdrawal": record(
         {**dict.fromkeys(("index", "validatorIndex", "amount"), QUANTITY), "address": ADDRESS}
     ),
+    "Access": record({"address": ADDRESS, "storageKeys": list_of(HASH)}),
     "Transaction": record(
         {
             **_PLACE,
@@ -173,7 +174,7 @@ COMPONENTS: Final[dict[str, Any]] = {
             **_TIME,
             **dict.fromkeys(("chainId", "maxFeePerBlobGas", "maxFeePerGas"), QUANTITY),
             **dict.fromkeys(("maxPriorityFeePerGas", "yParity"), QUANTITY),
-            "accessList": list_of(record({"address": ADDRESS, "storageKeys": list_of(HASH)})),
+            "accessList": list_of(reference("Access")),
             "authorizationList": list_of({"type": "object"}),
             "blobVersionedHashes": list_of(HASH),
         },
