@@ -6,29 +6,29 @@
 
 Runs against any node. A pattern `16x16` is 16 connections with 16 requests in flight on each. With two URLs
 they are measured in turn and the ratio of the first to the second is printed. The client is raw sockets with
-frames made beforehand; replies are counted by their heads. Latency takes replies in the order of requests,
+frames made beforehand; replies are told by their frames. Latency takes replies in the order of requests,
 which is exact for depth 1 and for methods that a node answers in turn.
 """
 
 import argparse
-import base64
 import json
 import multiprocessing
 import os
 import selectors
-import socket
-import ssl
 import statistics
-import struct
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import SplitResult, urlsplit
 
-RECEIVE_BYTES = 256 * 1024
+from wsnode.load.connection import Connection, connect
+from wsnode.load.frames import masked_frame, request_frame
+from wsnode.load.latencies import percentile
+
+__all__ = ["connect", "masked_frame"]
+
 WARM_UP = 0.1
 """The part of a run that is not counted."""
 
@@ -46,127 +46,28 @@ class Result(NamedTuple):
 class Client:
     """One connection with a window of requests in flight."""
 
-    def __init__(self, connected: socket.socket, requests: Iterator[bytes], depth: int) -> None:
-        self.socket = connected
+    def __init__(self, connection: Connection, requests: Iterator[bytes], depth: int) -> None:
+        self.connection = connection
         self.requests = requests
         self.depth = depth
         self.sent: deque[float] = deque()
-        self.rest = b""
-        self.skip = 0
-        self.final = True
         self.errors = 0
-        self.unsent = memoryview(b"")
 
     def fill(self, count: int) -> None:
         """Send `count` requests, or as much of them as goes now."""
-        now = time.perf_counter()
-        self.sent.extend([now] * count)
-        self.unsent = memoryview(bytes(self.unsent) + b"".join(next(self.requests) for _ in range(count)))
-        self.flush()
-
-    def flush(self) -> None:
-        """Send what could not be sent."""
-        if self.unsent:
-            try:
-                self.unsent = self.unsent[self.socket.send(self.unsent) :]
-            except (BlockingIOError, ssl.SSLWantWriteError):
-                return
+        self.sent.extend([time.perf_counter()] * count)
+        self.connection.send(b"".join(next(self.requests) for _ in range(count)))
 
     def receive(self) -> int:
         """Return how many replies ended with what has arrived."""
-        try:
-            data = self.rest + self.socket.recv(RECEIVE_BYTES)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return 0
-        if len(data) == len(self.rest):
-            raise ConnectionError("the node closed the connection")
-        position, replies = 0, 0
-        while True:
-            if self.skip:
-                step = min(self.skip, len(data) - position)
-                position += step
-                self.skip -= step
-                if self.skip:
-                    break
-                replies += self.final
-            head = data[position : position + 10]
-            size = _frame_size(head)
-            if size < 0:
-                break
-            opcode = head[0] & 0x0F
-            if opcode == 8:
-                raise ConnectionError(f"the node said goodbye: {data[position : position + 60]!r}")
-            self.final = opcode < 8 and head[0] >= 0x80
-            start = position + (2 if size < 126 else 4 if size < 65536 else 10)
-            if opcode in (0, 1, 2) and b'"error"' in data[start : start + 60]:
-                self.errors += 1
-            position, self.skip = start, size
-        self.rest = data[position:]
-        return replies
-
-
-def _frame_size(head: bytes) -> int:
-    if len(head) < 2:
-        return -1
-    size = head[1] & 0x7F
-    if size == 126:
-        return int(struct.unpack_from("!H", head, 2)[0]) if len(head) >= 4 else -1
-    if size == 127:
-        return int(struct.unpack_from("!Q", head, 2)[0]) if len(head) >= 10 else -1
-    return size
-
-
-def masked_frame(payload: bytes) -> bytes:
-    """Return a client's text frame with a mask of its own."""
-    mask, size = os.urandom(4), len(payload)
-    head = struct.pack("!BB", 0x81, 0x80 | size) if size < 126 else struct.pack("!BBH", 0x81, 0xFE, size)
-    key = int.from_bytes(mask * (size // 4 + 1))
-    padded = payload + bytes(4 * (size // 4 + 1) - size)
-    return head + mask + (int.from_bytes(padded) ^ key).to_bytes(len(padded))[:size]
-
-
-def connect(url: SplitResult) -> socket.socket:
-    """Return an open WebSocket connection, past its handshake.
-
-    Raises:
-        ConnectionError: The node refused it.
-    """
-    secure = url.scheme == "wss"
-    host, port = url.hostname or "localhost", url.port or (443 if secure else 80)
-    connected = socket.create_connection((host, port))
-    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if secure:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        connected = context.wrap_socket(connected, server_hostname=host)
-    key = base64.b64encode(os.urandom(16)).decode()
-    connected.sendall(
-        f"GET {url.path or '/'} HTTP/1.1\r\nHost: {url.netloc}\r\n"
-        "Upgrade: websocket\r\nConnection: Upgrade\r\n"
-        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-    )
-    answer = b""
-    while b"\r\n\r\n" not in answer:
-        # Byte by byte, so that nothing behind the handshake is taken.
-        if not (byte := connected.recv(1)):
-            break
-        answer += byte
-    if b" 101 " not in answer.partition(b"\r\n")[0]:
-        raise ConnectionError(f"refused: {answer[:200].decode(errors='replace')}")
-    connected.setblocking(False)
-    return connected
+        messages = self.connection.receive()
+        self.errors += sum(b'"error"' in message[:60] for message in messages)
+        return len(messages)
 
 
 def frames(method: str, params: list[object]) -> Iterator[bytes]:
     """Yield requests for ever, made beforehand, with some thousand ids."""
-    made = [
-        masked_frame(
-            json.dumps(
-                {"jsonrpc": "2.0", "id": number, "method": method, "params": params}, separators=(",", ":")
-            ).encode()
-        )
-        for number in range(100_000, 101_024)
-    ]
+    made = [request_frame(number, method, params) for number in range(100_000, 101_024)]
     while True:
         yield from made
 
@@ -176,10 +77,10 @@ def load(
 ) -> None:
     """Run one process's share of the connections and put (replies, errors, latencies) into `out`."""
     connections, depth = shape
-    clients = [Client(connect(urlsplit(url)), frames(method, params), depth) for _ in range(connections)]
+    clients = [Client(Connection(url), frames(method, params), depth) for _ in range(connections)]
     selector = selectors.DefaultSelector()
     for client in clients:
-        selector.register(client.socket, selectors.EVENT_READ, client)
+        selector.register(client.connection.socket, selectors.EVENT_READ, client)
         client.fill(depth)
     begin = time.perf_counter() + seconds * WARM_UP
     end = begin + seconds * (1 - WARM_UP)
@@ -187,7 +88,6 @@ def load(
     while now < end:
         for key, _events in selector.select(0.1):
             client = key.data
-            client.flush()
             ended = client.receive()
             now = time.perf_counter()
             for _ in range(ended):
@@ -241,11 +141,7 @@ def run(url: str, options: argparse.Namespace, connections: int, depth: int) -> 
         if before is not None and after is not None
         else None
     )
-    return Result(replies / counted, _percentile(latencies, 0.5), _percentile(latencies, 0.99), errors, cpu)
-
-
-def _percentile(ordered: list[float], part: float) -> float:
-    return ordered[min(len(ordered) - 1, int(len(ordered) * part))] * 1000 if ordered else float("nan")
+    return Result(replies / counted, percentile(latencies, 0.5), percentile(latencies, 0.99), errors, cpu)
 
 
 def _cpu_seconds(pid: int | None) -> float | None:

@@ -17,12 +17,16 @@ MAY_IMPORT = {
     "starknet": {"jsonrpc", "store"},
     "server": {"jsonrpc", "pubsub"},
     "sync": {"pubsub", "ethereum", "starknet"},
+    "verify": set[str](),
+    "load": set[str](),
 }
 COMPOSITION = {
     "__main__",
     "cli",
+    "cli_bench",
     "cli_keys",
     "cli_outage",
+    "cli_verify",
     "config",
     "demo",
     "failures",
@@ -30,7 +34,7 @@ COMPOSITION = {
     "node",
     "terminal",
 }
-USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "demo"}
+USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_verify", "demo", "verify"}
 USES_NATIVE = ("ethereum/state.py", "ethereum/codec/", "starknet/native.py")
 USES_LMDB = ("store/environment.py",)
 

@@ -1,4 +1,4 @@
-"""The command line: `wsnode demo`, `import eth`, `import alt`, `serve`, `keys`, `outage`."""
+"""The command line: `wsnode demo`, `import`, `serve`, `keys`, `outage`, `verify`, `bench`."""
 
 from functools import partial
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import trio
 import typer
 
-from wsnode import cli_keys, cli_outage, config, node
+from wsnode import cli_bench, cli_keys, cli_outage, cli_verify, config, node
 from wsnode.demo.run import serve_demo
 from wsnode.ethereum.chain import Chain
 from wsnode.networks import ETHEREUM_FOLDER
@@ -28,6 +28,8 @@ imports = typer.Typer(no_args_is_help=True, help="Import, verify and store a cha
 app.add_typer(imports, name="import")
 app.add_typer(cli_keys.app, name="keys")
 app.command("outage")(cli_outage.outage)
+app.command("verify")(cli_verify.verify)
+app.command("bench")(cli_bench.bench)
 
 DataFolder = Annotated[Path, typer.Option("--data", help="The folder of one network.", metavar="DIR")]
 Listen = Annotated[str, typer.Option(help="Where to accept connections.", metavar="HOST:PORT")]

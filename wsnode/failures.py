@@ -7,8 +7,10 @@ from wsnode.server.keys import KeyFileError
 from wsnode.starknet.errors import StarknetError
 from wsnode.store.errors import StoreError
 from wsnode.sync.errors import SourceError, UnknownParentError
+from wsnode.verify.cases import CaseFileError
 
 FAILURES = (
+    CaseFileError,
     ChainError,
     ConfigurationError,
     EngineError,

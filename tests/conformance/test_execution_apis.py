@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.cases import Case, Exchange, Transport, disagreement, read_cases, split
+from tests.conformance.cases import Transport, disagreement, split
 from tests.memory_transport import Client, memory_transport
 from tests.vector_files import find_vectors
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.verify.cases import Case, Exchange, read_cases
 
 TRANSPORTS: dict[str, Callable[[Dispatcher], Transport]] = {
     "memory": lambda dispatcher: memory_transport(dispatcher, Client()),

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.cases import Case, Transport, difference, disagreement, read_cases
+from tests.conformance.cases import Transport, disagreement
 from tests.node_process import Node, conversation, import_chain, post, started
 from tests.vector_files import find_vectors, require_vectors
+from wsnode.verify.cases import Case, read_cases
+from wsnode.verify.comparison import difference
 
 FOLDER = find_vectors("execution-apis/tests")
 CASES = read_cases(FOLDER) if FOLDER else []

@@ -1,0 +1,45 @@
+"""`wsnode bench` against a served chain, in processes of their own."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.node_process import Node, import_chain, run, started
+from tests.vector_files import require_vectors
+
+SHORT = ("--seconds", "0.3", "--connections", "4", "--depth", "2")
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    vectors, data = require_vectors("execution-apis"), tmp_path_factory.mktemp("loaded")
+    assert import_chain(data, vectors / "genesis.json", [vectors / "chain.rlp"]).returncode == 0
+    with started("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--open") as running:
+        yield running
+
+
+def test_a_node_is_measured_in_three_sections(node: Node) -> None:
+    ended = run("bench", node.http_url, *SHORT)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert re.search(r"^all +[\d,]+( +\d+\.\d{3}){4} +0$", ended.stdout, re.MULTILINE)
+    assert re.search(r"^same connection \(16 of 16 in ", ended.stdout, re.MULTILINE)
+    assert re.search(r"^meanwhile \(", ended.stdout, re.MULTILINE)
+    assert "first error" not in ended.stdout
+
+
+def test_two_nodes_are_compared(node: Node) -> None:
+    ended = run(
+        "bench", node.socket_url, "--against", node.bare(node.socket_url), "--mix", "eth_chainId", *SHORT
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert len(re.findall(r"^  A / B +", ended.stdout, re.MULTILINE)) == 2 + 3 + 2
+
+
+def test_wrong_usage_and_an_absent_node_have_their_exit_status() -> None:
+    assert run("bench", "node:8545").returncode == 2
+    assert run("bench", "ws://127.0.0.1:1", "--mix", "eth_never").returncode == 2
+    ended = run("bench", "ws://127.0.0.1:1")
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "refused" in line

@@ -1,0 +1,48 @@
+"""Frames that a client makes, and messages that it reads, however they are cut."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wsnode.load.frames import MessageReader, masked_frame
+
+
+def server_frame(payload: bytes, head: int = 0x81) -> bytes:
+    size = len(payload)
+    if size < 126:
+        return bytes([head, size]) + payload
+    if size < 65536:
+        return struct.pack("!BBH", head, 126, size) + payload
+    return struct.pack("!BBQ", head, 127, size) + payload
+
+
+@given(st.lists(st.sampled_from([0, 1, 125, 126, 127, 65535, 65536]), max_size=4), st.integers(1, 50_000))
+def test_messages_are_read_however_they_arrive(sizes: list[int], step: int) -> None:
+    messages = [bytes(size) for size in sizes]
+    stream = b"".join(map(server_frame, messages))
+    reader = MessageReader()
+    pieces = (stream[place : place + step] for place in range(0, len(stream), step))
+    assert [message for piece in pieces for message in reader.feed(piece)] == messages
+
+
+def test_fragments_are_joined_and_pings_put_aside() -> None:
+    reader = MessageReader()
+    stream = server_frame(b"a", 0x01) + server_frame(b"!", 0x89) + server_frame(b"b", 0x80)
+    assert list(reader.feed(stream)) == [b"ab"]
+    assert reader.pings == [b"!"]
+
+
+def test_a_goodbye_is_an_error() -> None:
+    with pytest.raises(ConnectionError, match="going away"):
+        list(MessageReader().feed(server_frame(b"\x03\xe9going away", 0x88)))
+
+
+@given(st.binary(max_size=200))
+def test_a_masked_frame_holds_what_it_was_made_of(payload: bytes) -> None:
+    frame = masked_frame(payload)
+    start = 2 if len(payload) < 126 else 4
+    mask, hidden = frame[start : start + 4], frame[start + 4 :]
+    assert (frame[0], frame[1] & 0x80) == (0x81, 0x80)
+    assert bytes(byte ^ mask[place % 4] for place, byte in enumerate(hidden)) == payload

@@ -1,0 +1,73 @@
+"""`wsnode verify` against a served chain, in processes of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.node_process import Node, import_chain, run, started
+from tests.vector_files import require_vectors
+from wsnode.verify.cases import read_cases
+
+CHAIN = "eth_chainId"
+UNKNOWN = ">> {}\n<< {}\n".format(
+    '{"jsonrpc":"2.0","id":1,"method":"eth_never"}', '{"jsonrpc":"2.0","id":1,"result":null}'
+)
+
+
+@pytest.fixture(scope="module")
+def cases() -> Path:
+    return require_vectors("execution-apis/tests")
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    vectors, data = require_vectors("execution-apis"), tmp_path_factory.mktemp("verified")
+    assert import_chain(data, vectors / "genesis.json", [vectors / "chain.rlp"]).returncode == 0
+    with started("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--open") as running:
+        yield running
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+def test_only_methods_that_the_node_does_not_have_fail(node: Node, cases: Path, scheme: str) -> None:
+    url = node.bare(node.http_url if scheme == "http" else node.socket_url)
+    ended = run("verify", url, str(cases))
+    *lines, last = ended.stdout.splitlines()
+    unknown = [line for line in lines if "over WebSocket and HTTP: the node has no method " in line]
+    assert lines == unknown
+    failed = {line.split()[1] for line in lines}
+    assert last == f"{len(read_cases(cases)) - len(failed)} passed, {len(failed)} failed"
+    assert (ended.returncode, ended.stderr) == (1 if failed else 0, "")
+
+
+def test_a_case_of_an_unknown_method_fails_with_a_clear_line(node: Node, tmp_path: Path) -> None:
+    (tmp_path / "never.io").write_text(UNKNOWN)
+    ended = run("verify", node.bare(node.http_url), str(tmp_path))
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines() == [
+        "FAIL never over WebSocket and HTTP: the node has no method eth_never",
+        "0 passed, 1 failed",
+    ]
+
+
+def test_the_keyed_addresses_are_derived(node: Node, cases: Path) -> None:
+    for url in (node.socket_url, node.http_url):
+        ended = run("verify", url, str(cases), "-k", CHAIN, "--messages")
+        assert (ended.returncode, ended.stdout) == (0, "1 passed, 0 failed\n")
+
+
+def test_a_node_that_is_not_there_fails_every_case(cases: Path) -> None:
+    ended = run("verify", "http://127.0.0.1:1", str(cases), "-k", CHAIN)
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1] == "0 passed, 1 failed"
+    assert all(" no reply: " in line for line in ended.stdout.splitlines()[:-1])
+
+
+def test_wrong_usage_and_wrong_files_have_their_exit_status(cases: Path, tmp_path: Path) -> None:
+    assert run("verify", "node:8545", str(cases)).returncode == 2
+    assert run("verify", "http://127.0.0.1:1", str(tmp_path)).returncode == 2
+    assert run("verify", "http://127.0.0.1:1", str(tmp_path / "missing")).returncode == 2
+    (tmp_path / "bad.io").write_text("hello\n")
+    ended = run("verify", "http://127.0.0.1:1", str(tmp_path))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == f"error: {tmp_path / 'bad.io'}: bad line 'hello'\n"

@@ -1,0 +1,55 @@
+"""Do cheap calls wait behind heavy ones, on the same connection or on another?"""
+
+import msgspec
+
+from wsnode.load.connection import Connection
+from wsnode.load.frames import request_frame
+from wsnode.load.latencies import percentiles
+from wsnode.load.steady import FIRST_OTHER_ID, Steady, ask_steadily
+
+CONTRACT = "0x00000000000000000000000000000000c0ffee00"
+LOOP = "0x5b600056"
+"""JUMPDEST, PUSH1 0, JUMP: no end but that of the gas."""
+GAS = 50_000_000
+CALLS = 16
+LONGEST = 30.0
+
+
+class HeadOfLine(msgspec.Struct, frozen=True):
+    """Percentiles in milliseconds of cheap calls alone, beside heavy ones, and on another connection."""
+
+    alone: list[float]
+    beside: list[float]
+    elsewhere: list[float]
+    heavy_answered: int
+    heavy_seconds: float
+
+
+def measure_head_of_line(url: str, seconds: float) -> HeadOfLine:
+    """Return what cheap calls take before and while one connection has heavy `eth_call`s in flight.
+
+    Raises:
+        ConnectionError: The node refused or closed a connection.
+    """
+    alone, loaded, other = (Steady(Connection(url)) for _ in range(3))
+    try:
+        ask_steadily([alone], lambda: False, seconds)
+        loaded.connection.send(heavy_calls())
+        taken = ask_steadily([loaded, other], lambda: len(loaded.others) >= CALLS, LONGEST)
+    finally:
+        for each in (alone, loaded, other):
+            each.connection.close()
+    return HeadOfLine(
+        percentiles(alone.latencies),
+        percentiles(loaded.latencies),
+        percentiles(other.latencies),
+        len(loaded.others),
+        taken,
+    )
+
+
+def heavy_calls() -> bytes:
+    """Return calls of a contract that exists by state override only, so that any chain will do."""
+    call = {"to": CONTRACT, "gas": hex(GAS)}
+    params = [call, "latest", {CONTRACT: {"code": LOOP}}]
+    return b"".join(request_frame(FIRST_OTHER_ID + number, "eth_call", params) for number in range(CALLS))

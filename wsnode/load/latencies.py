@@ -1,0 +1,16 @@
+"""Percentiles of latencies."""
+
+from collections.abc import Sequence
+
+PARTS = (0.5, 0.9, 0.99, 0.999)
+
+
+def percentile(ordered: Sequence[float], part: float) -> float:
+    """Return a percentile, in milliseconds, of latencies in seconds in ascending order."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))] * 1000 if ordered else float("nan")
+
+
+def percentiles(latencies: Sequence[float], parts: Sequence[float] = PARTS) -> list[float]:
+    """Return p50, p90, p99 and p99.9 in milliseconds."""
+    ordered = sorted(latencies)
+    return [percentile(ordered, part) for part in parts]

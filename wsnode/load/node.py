@@ -1,0 +1,54 @@
+"""Plain requests to a node, one after another, to learn what may be asked of it."""
+
+import json
+from types import TracebackType
+from typing import Any
+
+from wsnode.load.connection import Connection
+from wsnode.load.frames import request_frame
+
+REPLY_SECONDS = 30.0
+
+
+class RefusedError(ConnectionError):
+    """The node answered with an error; the message is its code and words."""
+
+
+class Asker:
+    """One connection with one request at a time."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = Connection(url)
+        self._identity = 0
+
+    def __enter__(self) -> "Asker":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def ask(self, method: str, *params: object) -> Any:
+        """Return the result.
+
+        Raises:
+            RefusedError: The node answered with an error.
+            ConnectionError: It did not answer.
+        """
+        self._identity += 1
+        self._connection.send(request_frame(self._identity, method, params))
+        while True:
+            reply = json.loads(self._connection.wait_message(REPLY_SECONDS))
+            if reply.get("id") == self._identity:
+                break
+        if "error" in reply:
+            raise RefusedError(f"{method}: {reply['error'].get('code')} {reply['error'].get('message')}")
+        return reply["result"]
+
+    def try_ask(self, method: str, *params: object) -> Any:
+        """Return the result, None where the node answers with an error."""
+        try:
+            return self.ask(method, *params)
+        except RefusedError:
+            return None

@@ -1,0 +1,42 @@
+"""What a reply says, with as little reading as will do."""
+
+import json
+import re
+from typing import Any
+
+_HEAD = re.compile(rb'\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,\s*"(result|error)"')
+_TAIL = re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*\Z')
+_START = re.compile(rb'\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"(result|error)"')
+HEAD_BYTES = 80
+TAIL_BYTES = 40
+
+
+def outcome(message: bytes) -> tuple[int | None, bool]:
+    """Return the id of a reply, None of what is no reply to a request, and whether it is an error."""
+    if head := _HEAD.match(message, 0, HEAD_BYTES):
+        return int(head[1]), head[2] == b"error"
+    # Some nodes put the id last.
+    start, tail = (
+        _START.match(message, 0, HEAD_BYTES),
+        _TAIL.search(message, max(0, len(message) - TAIL_BYTES)),
+    )
+    if start and tail:
+        return int(tail[1]), start[1] == b"error"
+    return _read(message)
+
+
+def _read(message: bytes) -> tuple[int | None, bool]:
+    try:
+        reply = json.loads(message)
+    except ValueError:
+        return None, True
+    if not isinstance(reply, dict) or not isinstance(reply.get("id"), int):
+        return None, False
+    return reply["id"], "error" in reply
+
+
+def error_text(message: bytes) -> str:
+    """Return what an error reply says, with its code."""
+    reply: Any = json.loads(message)
+    error = reply["error"]
+    return f"{error.get('code')} {error.get('message')}" if isinstance(error, dict) else str(error)

@@ -1,0 +1,100 @@
+"""The figures as lines of text."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from wsnode.load.head_of_line import CALLS, HeadOfLine
+from wsnode.load.latencies import percentiles
+from wsnode.load.slow_client import SlowClient
+from wsnode.load.window import Measured
+
+NAMES = ("A", "B")
+COLUMNS = (
+    f"{'':28} {'requests/s':>12} {'p50 ms':>9} {'p90 ms':>9} {'p99 ms':>9} {'p99.9 ms':>9} {'errors':>8}"
+)
+MIX = "\nmix: {connections} connections, {depth} requests in flight on each, {seconds:g} s\n" + COLUMNS
+HEAD_OF_LINE = (
+    f"\nhead of line: a hundred cheap calls a second, beside {CALLS} heavy ones in flight on one connection"
+)
+SLOW_CLIENT = "\nslow client: a hundred cheap calls a second, beside a client that reads none of its replies"
+
+Found = TypeVar("Found")
+
+
+def title(name: str, url: str, version: str, head: int) -> str:
+    """Return who is measured."""
+    return f"{name}  {url}  {version}  head {head}"
+
+
+def mix(measured: Sequence[Measured]) -> Iterator[str]:
+    """Yield a line for all methods and one for each, of every node and as ratios; then what was refused."""
+    methods = sorted(
+        {method for each in measured for method in each.latencies},
+        key=lambda method: -sum(len(each.latencies.get(method, ())) for each in measured),
+    )
+    for method in [None, *methods]:
+        rows = [_row(each, method) for each in measured]
+        for number, (each, row) in enumerate(zip(measured, rows, strict=True)):
+            errors = each.errors.total() if method is None else each.errors[method]
+            yield _line(_label(method or "all", number, measured), row) + f" {errors:8,}"
+        if len(rows) == 2:
+            yield _ratios(rows)
+    for number, each in enumerate(measured):
+        for method, text in sorted(each.first_errors.items()):
+            yield f"first error of {_label(method, number, measured)}: {text}"
+
+
+def _row(measured: Measured, method: str | None) -> list[float]:
+    if method is None:
+        return [measured.rate, *measured.all_percentiles()]
+    latencies = measured.latencies.get(method, [])
+    return [len(latencies) / measured.seconds if measured.seconds else float("nan"), *percentiles(latencies)]
+
+
+def _line(label: str, row: Sequence[float]) -> str:
+    return f"{label:28} {row[0]:12,.0f} " + " ".join(f"{each:9.3f}" for each in row[1:])
+
+
+def _label(text: str, number: int, all_of: Sequence[object]) -> str:
+    return f"{NAMES[number]} {text}" if len(all_of) > 1 else text
+
+
+def _ratios(rows: Sequence[Sequence[float]]) -> str:
+    times = [_ratio(one, other) for one, other in zip(*rows, strict=True)]
+    return f"{'  A / B':28} {times[0]:>12} " + " ".join(f"{each:>9}" for each in times[1:])
+
+
+def _ratio(one: float, other: float) -> str:
+    return f"{one / other:.2f}" if other else "-"
+
+
+def say_all(
+    say: Callable[[str], None], rows_of: Callable[[Found], dict[str, list[float]]], found: Sequence[Found]
+) -> None:
+    """Say the percentiles of every node, and ratios of two."""
+    say(f"{'':41} {'p50 ms':>9} {'p90 ms':>9} {'p99 ms':>9} {'p99.9 ms':>9}")
+    tables = [rows_of(each) for each in found]
+    for place in range(len(tables[0])):
+        rows = []
+        for number, table in enumerate(tables):
+            text, row = list(table.items())[place]
+            rows.append(row)
+            say(f"{_label(text, number, tables):41} " + " ".join(f"{each:9.3f}" for each in row))
+        if len(rows) == 2:
+            say(f"{'  A / B':41} " + " ".join(f"{_ratio(*pair):>9}" for pair in zip(*rows, strict=True)))
+
+
+def head_of_line(found: HeadOfLine) -> dict[str, list[float]]:
+    """Return the rows of a node."""
+    heavy = f"{found.heavy_answered} of {CALLS} in {found.heavy_seconds:.2f} s"
+    return {
+        "alone": found.alone,
+        f"same connection ({heavy})": found.beside,
+        "another connection": found.elsewhere,
+    }
+
+
+def slow_client(found: SlowClient) -> dict[str, list[float]]:
+    """Return the rows of a node."""
+    unread = f"{found.requests:,} blocks of {found.reply_bytes / 1024:,.0f} KiB"
+    return {"before": found.before, f"meanwhile ({unread})": found.meanwhile}

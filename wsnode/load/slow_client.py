@@ -1,0 +1,57 @@
+"""Does a client that asks for much and reads nothing slow another one down?"""
+
+import msgspec
+
+from wsnode.load.connection import Connection
+from wsnode.load.frames import request_frame
+from wsnode.load.latencies import percentiles
+from wsnode.load.node import Asker
+from wsnode.load.samples import Samples
+from wsnode.load.steady import Steady, ask_steadily
+
+ASKED_BYTES = 64 << 20
+MOST_REQUESTS = 20_000
+
+
+class SlowClient(msgspec.Struct, frozen=True):
+    """Percentiles in milliseconds of an ordinary client before and meanwhile, and what was not read."""
+
+    before: list[float]
+    meanwhile: list[float]
+    requests: int
+    reply_bytes: int
+
+
+def measure_slow_client(url: str, samples: Samples, seconds: float) -> SlowClient:
+    """Return what cheap calls take before and while another connection leaves 64 MiB of replies unread.
+
+    Raises:
+        ConnectionError: The node refused or closed the ordinary client's connection.
+    """
+    params = [hex(samples.largest_block), True]
+    size = block_bytes(url, params)
+    count = max(1, min(MOST_REQUESTS, ASKED_BYTES // size))
+    before, meanwhile, slow = Steady(Connection(url)), Steady(Connection(url)), Connection(url)
+    try:
+        ask_steadily([before], lambda: False, seconds)
+        slow.send(b"".join(request_frame(number, "eth_getBlockByNumber", params) for number in range(count)))
+        ask_steadily([meanwhile], lambda: _keep_asking(slow), seconds)
+    finally:
+        for connection in (before.connection, meanwhile.connection, slow):
+            connection.close()
+    return SlowClient(percentiles(before.latencies), percentiles(meanwhile.latencies), count, size)
+
+
+def _keep_asking(slow: Connection) -> bool:
+    """Send what the node did not take yet; it may well have cut off such a client."""
+    try:
+        slow.flush()
+    except OSError:
+        return False
+    return False
+
+
+def block_bytes(url: str, params: list[object]) -> int:
+    """Return the size of a block in a reply, about."""
+    with Asker(url) as node:
+        return len(str(node.try_ask("eth_getBlockByNumber", *params)))

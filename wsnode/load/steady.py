@@ -1,0 +1,67 @@
+"""Cheap requests at a steady pace, while something else goes on."""
+
+import select
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from wsnode.load.connection import Connection
+from wsnode.load.frames import request_frame
+from wsnode.load.replies import outcome
+
+METHOD = "eth_blockNumber"
+PACE = 0.01
+FIRST_OTHER_ID = 1_000_000
+"""Ids from here on belong to whoever else uses the connection."""
+
+
+class Steady(msgspec.Struct):
+    """A connection that is asked a hundred times a second, the latencies, and replies to others."""
+
+    connection: Connection
+    latencies: list[float] = []
+    others: list[tuple[int, bool]] = []
+    asked: dict[int, float] = {}
+    last: int = 0
+
+    def ask(self, due: float) -> None:
+        """Ask once; the time counts from when it was due."""
+        self.last += 1
+        self.asked[self.last] = due
+        self.connection.send(request_frame(self.last, METHOD))
+
+    def take(self) -> None:
+        """Take the replies that have arrived."""
+        for message in self.connection.receive():
+            identity, is_error = outcome(message)
+            if identity is None:
+                continue
+            if identity >= FIRST_OTHER_ID:
+                self.others.append((identity, is_error))
+            elif asked := self.asked.pop(identity, None):
+                self.latencies.append(time.perf_counter() - asked)
+
+
+def ask_steadily(clients: Sequence[Steady], done: Callable[[], bool], longest: float) -> float:
+    """Ask on all of `clients` until `done` or for `longest` seconds, and return how long; the late count.
+
+    Raises:
+        ConnectionError: The node closed a connection.
+    """
+    began = due = time.perf_counter()
+    sockets = {client.connection.socket: client for client in clients}
+    while not done() and (now := time.perf_counter()) - began < longest:
+        if now >= due:
+            for client in clients:
+                client.ask(due)
+            due += PACE
+        ready, _, _ = select.select(list(sockets), [], [], max(0.0, due - time.perf_counter()))
+        for each in ready:
+            sockets[each].take()
+    now = time.perf_counter()
+    for client in clients:
+        # Within the pace a reply is under way; beyond it the client waited in vain.
+        client.latencies += [now - asked for asked in client.asked.values() if now - asked > PACE]
+        client.asked.clear()
+    return now - began

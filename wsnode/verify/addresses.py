@@ -1,0 +1,62 @@
+"""The two addresses of a node, when one of them is told."""
+
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+SCHEMES = {"http": "ws", "https": "wss", "ws": "http", "wss": "https"}
+KEYED = "/v3/"
+KEYED_SOCKET = "/ws/v3/"
+
+
+class AddressError(ValueError):
+    """An address is of no node; the message says why."""
+
+
+class Addresses(msgspec.Struct, frozen=True):
+    """Where a node answers over HTTP, and where over WebSocket."""
+
+    http: str
+    websocket: str
+
+
+def addresses_of(url: str, *, http: str | None = None, websocket: str | None = None) -> Addresses:
+    """Return both addresses: those told, and the other of `url` at the same host, port and path.
+
+    Raises:
+        AddressError: An address is of another scheme than it should be.
+    """
+    scheme = _parsed(url).scheme
+    same, other = scheme.startswith("http"), opposite(url)
+    return Addresses(
+        _of_scheme(http or (url if same else other), "http"),
+        _of_scheme(websocket or (other if same else url), "ws"),
+    )
+
+
+def opposite(url: str) -> str:
+    """Return the WebSocket address for an HTTP address, and the other way round."""
+    parsed = _parsed(url)
+    path = parsed.path or "/"
+    if parsed.scheme.startswith("http") and path.startswith(KEYED):
+        path = KEYED_SOCKET + path.removeprefix(KEYED)
+    elif parsed.scheme.startswith("ws") and path.startswith(KEYED_SOCKET):
+        path = KEYED + path.removeprefix(KEYED_SOCKET)
+    return parsed._replace(scheme=SCHEMES[parsed.scheme], path=path).geturl()
+
+
+def _of_scheme(url: str, scheme: str) -> str:
+    if not _parsed(url).scheme.startswith(scheme):
+        raise AddressError(f"{url}: not a {scheme}:// address")
+    return url
+
+
+def _parsed(url: str) -> SplitResult:
+    try:
+        parsed = urlsplit(url)
+        _ = parsed.port
+    except ValueError as error:
+        raise AddressError(f"{url}: {error}") from error
+    if parsed.scheme not in SCHEMES or not parsed.hostname:
+        raise AddressError(f"{url}: begins with none of {', '.join(f'{name}://' for name in SCHEMES)}")
+    return parsed

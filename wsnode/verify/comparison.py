@@ -1,0 +1,141 @@
+"""Where a reply differs from the expected one."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from wsnode.verify.cases import methods_of
+
+METHOD_NOT_FOUND = -32601
+
+
+def reply_difference(
+    request: str, reply: str | None, expected: str, *, shape_only: bool = False, messages: bool = True
+) -> str | None:
+    """Return the first difference of a reply's text from the expected one.
+
+    Without `messages`, the wording of errors may differ where both sides have one; codes and data may not.
+    """
+    if reply is None:
+        return "no reply"
+    try:
+        got, want = json.loads(reply), json.loads(expected)
+    except ValueError:
+        return f"the reply is no JSON: {reply[:80]!r}"
+    if _code(got) == METHOD_NOT_FOUND != _code(want):
+        return f"the node has no method {', '.join(methods_of(request))}"
+    return shape_difference(got, want) if shape_only else difference(got, want, messages=messages)
+
+
+def _code(reply: Any) -> Any:
+    error = reply.get("error") if isinstance(reply, dict) else None
+    return error.get("code") if isinstance(error, dict) else None
+
+
+def difference(got: Any, want: Any, where: str = "$", *, messages: bool = True) -> str | None:
+    """Return the first place where two values differ; numbers compare by value, members in any order.
+
+    Without `messages`, that of an `error` object is passed over where both sides have one.
+    """
+    if _kind(got) != _kind(want):
+        return f"{where}: got {_short(got)}, want {_short(want)}"
+    if isinstance(want, dict):
+        return _first(_member_differences(got, want, where, messages=messages))
+    if isinstance(want, list):
+        if len(got) != len(want):
+            return f"{where}: {len(got)} elements, want {len(want)}"
+        pairs = enumerate(zip(got, want, strict=True))
+        return _first(
+            difference(one, other, f"{where}[{index}]", messages=messages) for index, (one, other) in pairs
+        )
+    return None if got == want else f"{where}: got {_short(got)}, want {_short(want)}"
+
+
+def _member_differences(
+    got: dict[str, Any], want: dict[str, Any], where: str, *, messages: bool
+) -> Iterator[str | None]:
+    for name, value in want.items():
+        if name not in got:
+            yield f"{where}.{name}: missing, got {_short(got)}"
+            continue
+        found = got[name]
+        if name == "error" and not messages:
+            found, value = _without_messages(found, value)
+        yield difference(found, value, f"{where}.{name}", messages=messages)
+    for name in got.keys() - want.keys():
+        yield f"{where}.{name}: unexpected, {_short(got[name])}"
+
+
+def _without_messages(got: Any, want: Any) -> tuple[Any, Any]:
+    if not all(isinstance(each, dict) and "message" in each for each in (got, want)):
+        return got, want
+    return {**got, "message": ""}, {**want, "message": ""}
+
+
+def shape_difference(got: Any, want: Any) -> str | None:
+    """Return the first place where two values differ in keys or JSON types; null fits everything."""
+    return _shape(got, want, known=_names_in(want), optional=frozenset(), where="$")
+
+
+def _shape(got: Any, want: Any, *, known: set[str], optional: frozenset[str], where: str) -> str | None:
+    if got is None or want is None:
+        return None
+    if _kind(got) != _kind(want):
+        return f"{where}: got a {_kind(got)}, want a {_kind(want)}"
+    if isinstance(want, list):
+        element, loose = _merged(want)
+        return _first(
+            _shape(item, element, known=known, optional=loose, where=f"{where}[{index}]")
+            for index, item in enumerate(got)
+        )
+    if not isinstance(want, dict):
+        return None
+    if want and all(name.startswith("0x") for name in want):
+        return _first(None if name.startswith("0x") else f"{where}: key {name!r}" for name in got)
+    return _first(_shape_members(got, want, known, optional, where))
+
+
+def _shape_members(
+    got: dict[str, Any], want: dict[str, Any], known: set[str], optional: frozenset[str], where: str
+) -> Iterator[str | None]:
+    for name, value in want.items():
+        if name in got:
+            yield _shape(got[name], value, known=known, optional=frozenset(), where=f"{where}.{name}")
+        elif name not in optional:
+            yield f"{where}.{name}: missing, got {_short(got)}"
+    for name in got.keys() - want.keys() - known:
+        yield f"{where}.{name}: unexpected, {_short(got[name])}"
+
+
+def _merged(items: list[Any]) -> tuple[Any, frozenset[str]]:
+    """Return one element for all of a list, and the members that only some of them have."""
+    if not items or not all(isinstance(item, dict) for item in items):
+        return (items[0] if items else None), frozenset()
+    merged: dict[str, Any] = {}
+    for item in items:
+        for name, value in item.items():
+            if name not in merged or (
+                isinstance(value, list | dict) and len(value) > len(merged[name] or ())
+            ):
+                merged[name] = value
+    return merged, frozenset(name for name in merged if not all(name in item for item in items))
+
+
+def _names_in(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*map(_names_in, value.values()))
+    return set[str]().union(*map(_names_in, value)) if isinstance(value, list) else set()
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def _first(findings: Iterable[str | None]) -> str | None:
+    return next(filter(None, findings), None)
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value)[:120]

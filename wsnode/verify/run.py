@@ -1,0 +1,90 @@
+"""Put every case to a node over each transport, and say what differs."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import trio
+
+from wsnode.verify.addresses import Addresses
+from wsnode.verify.cases import Case, Exchange
+from wsnode.verify.comparison import reply_difference
+from wsnode.verify.transports import HttpTransport, SocketTransport, Transport
+
+ASKED_ONCE = frozenset({"eth_sendRawTransaction"})
+"""Methods that answer otherwise when they are asked again."""
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """How strictly replies are compared, and how long they are waited for."""
+
+    messages: bool = False
+    seconds: float = 30.0
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """How many cases passed over every transport, and how many did not."""
+
+    passed: int
+    failed: int
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed"
+
+
+async def verify(
+    addresses: Addresses, cases: Sequence[Case], terms: Terms, say: Callable[[str], None]
+) -> Tally:
+    """Return how many cases passed, each over HTTP and over WebSocket, after a line for every difference."""
+    async with trio.open_nursery() as nursery:
+        transports = (SocketTransport(addresses.websocket, nursery), HttpTransport(addresses.http))
+        tally = await put(cases, transports, terms, say)
+        for transport in transports:
+            await transport.close()
+        nursery.cancel_scope.cancel()
+    return tally
+
+
+async def put(
+    cases: Sequence[Case], transports: Sequence[Transport], terms: Terms, say: Callable[[str], None]
+) -> Tally:
+    """Return how many cases passed over all of `transports`, after a line for every difference."""
+    failed = 0
+    for case in cases:
+        lines = await differences(case, transports, terms)
+        failed += bool(lines)
+        for line in lines:
+            say(line)
+    return Tally(len(cases) - failed, failed)
+
+
+async def differences(case: Case, transports: Sequence[Transport], terms: Terms) -> list[str]:
+    """Return a line for each difference, one for several transports where they agree."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for transport in transports[:1] if case.methods & ASKED_ONCE else transports:
+        for number, exchange in enumerate(case.exchanges):
+            text = await difference_of(exchange, transport, terms, shape_only=case.shape_only)
+            if text is not None:
+                found.setdefault((number, text), []).append(transport.name)
+    return list(_lines(case, found))
+
+
+def _lines(case: Case, found: dict[tuple[int, str], list[str]]) -> Iterator[str]:
+    for (number, text), names in sorted(found.items(), key=lambda item: item[0][0]):
+        name = case.name if len(case.exchanges) == 1 else f"{case.name} #{number + 1}"
+        yield f"FAIL {name} over {' and '.join(names)}: {text}"
+
+
+async def difference_of(
+    exchange: Exchange, transport: Transport, terms: Terms, *, shape_only: bool
+) -> str | None:
+    """Return how a node's reply differs from the expected one, or why there is none."""
+    try:
+        with trio.fail_after(terms.seconds):
+            reply = await transport.ask(exchange.request)
+    except trio.TooSlowError:
+        return f"no reply in {terms.seconds:g} s"
+    except OSError as error:
+        return f"no reply: {error}"
+    return reply_difference(
+        exchange.request, reply, exchange.reply, shape_only=shape_only, messages=terms.messages
+    )
