@@ -12,15 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 from websockets.sync.server import ServerConnection
 from websockets.sync.server import serve as serve_websocket
 
 from tests.conftest import encoded_blocks
 from tests.node_process import Node, import_chain, post, run, started
 from tests.vector_files import require_vectors
+from wsnode.cli import app
 
 METHOD = "eth_getTransactionByHash"
 KNOWN_BLOCKS = 40
+
+
+def command(*arguments: str, status: int = 0) -> str:
+    """Return what a command prints, run in this process."""
+    ended = CliRunner().invoke(app, arguments)
+    assert ended.exit_code == status, ended.output
+    return ended.stdout
 
 
 class Folders:
@@ -39,9 +48,7 @@ class Folders:
         self.root = root
 
     def key(self, name: str, *options: str) -> str:
-        added = run("keys", "add", name, "--data", str(self.part), *options)
-        assert added.returncode == 0, added.stderr
-        return added.stdout.strip()
+        return command("keys", "add", name, "--data", str(self.part), *options).strip()
 
 
 @pytest.fixture(scope="module")
@@ -109,13 +116,12 @@ def test_an_operator_turns_it_on_and_off(folders: Folders, partner: Node, late: 
     wanted = late[0]["hash"]
     with node_with(folders, partner.socket_url.replace("<API_KEY>", "any"), stale_after=1e12) as node:
         assert result(node, folders.forwarding, METHOD, wanted) is None
-        turned = run("outage", "on", "--data", str(folders.part))
-        assert (turned.returncode, turned.stdout) == (0, "outage on\n")
+        assert command("outage", "on", "--data", str(folders.part)) == "outage on\n"
         assert result(node, folders.forwarding, METHOD, wanted) == late[0]
-        assert run("outage", "off", "--data", str(folders.part)).returncode == 0
+        assert command("outage", "off", "--data", str(folders.part)) == "outage off\n"
         assert result(node, folders.forwarding, METHOD, wanted) is None
-    assert run("outage", "maybe", "--data", str(folders.part)).returncode == 2
-    assert run("outage", "on", "--data", str(folders.part / "nowhere")).returncode == 1
+    command("outage", "maybe", "--data", str(folders.part), status=2)
+    command("outage", "on", "--data", str(folders.part / "nowhere"), status=1)
 
 
 def failure(node: Node, folders: Folders, wanted: str) -> tuple[int, str]:
