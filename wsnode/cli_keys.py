@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from wsnode.server.grants import KeyLimits
+from wsnode.server.grants import ContractAddress, KeyLimits
 from wsnode.server.keys import FILE_NAME, KeyFile
 from wsnode.terminal import one_line_failures
 
@@ -26,6 +26,9 @@ def add(
     connections: Annotated[int | None, typer.Option(min=0, help="WebSocket connections at once.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="An allowed method; may end in *.")] = None,
     forwarding: Annotated[bool, typer.Option("--forwarding", help="Ask the partner in an outage.")] = False,
+    contract: Annotated[
+        list[str] | None, typer.Option(metavar="0x…", help="A contract that calls may name.")
+    ] = None,
     origin: Annotated[list[str] | None, typer.Option(help="A web page that may use the key.")] = None,
 ) -> None:
     """Print a new key, once: only its hash is kept."""
@@ -35,6 +38,7 @@ def add(
         credits=dict(map(parse_cost, cost or ())),
         connections=connections,
         methods=tuple(method) if method else None,
+        contracts=tuple(map(parse_contract, contract)) if contract else None,
         origins=tuple(origin) if origin else None,
         forwarding=forwarding,
     )
@@ -55,6 +59,14 @@ def revoke(name: Name, data: DataFolder) -> None:
     """Make a key worthless; its connections end."""
     with one_line_failures():
         KeyFile(data / FILE_NAME).revoke(name)
+
+
+def parse_contract(text: str) -> str:
+    """Return the address `text`, if it is one."""
+    try:
+        return msgspec.convert(text, ContractAddress)
+    except msgspec.ValidationError:
+        raise typer.BadParameter(f"{text!r} is no address 0x…") from None
 
 
 def parse_cost(text: str) -> tuple[str, float]:

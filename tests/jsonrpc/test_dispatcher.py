@@ -3,7 +3,7 @@
 import json
 import logging
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import msgspec
@@ -67,11 +67,15 @@ class Node:
         )
 
     def session(self) -> Session:
-        return self.dispatcher.session("caller", self.admit if self.refused else None)
+        return self.dispatcher.session("caller", self if self.refused else None)
 
-    def admit(self, method: Any) -> None:
-        if method.name == self.refused:
+    def admit(self, name: str) -> None:
+        if name == self.refused:
             raise RpcError(-32005, "limit")
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None:
+        if 7 in (contracts or ()):
+            raise RpcError(-32600, "not this contract")
 
     def answer(self, text: str | bytes) -> Any:
         """The reply to `text`, decoded; work for threads is done on the spot."""
@@ -487,6 +491,21 @@ def test_admission_is_asked_for_each_item() -> None:
     node.refused = "number"
     replies = node.answer(f'[{REQUEST % 1},{{"jsonrpc":"2.0","id":2,"method":"nothing"}}]')
     assert [reply.get("error", {}).get("code") for reply in replies] == [-32005, None]
+
+
+def test_admission_is_asked_for_unknown_methods_too() -> None:
+    node = Node()
+    node.refused = "eth_guess"
+    assert node.call("eth_guess")["error"]["code"] == -32005
+    assert node.call("eth_other")["error"]["code"] == -32601
+
+
+def test_the_contracts_that_a_call_names_are_looked_at() -> None:
+    node = Node()
+    node.refused = "nothing at all"
+    node.dispatcher.registry.methods["slices"].contracts = lambda params: [params.number]
+    assert node.call("slices", ["0x7"])["error"]["message"] == "not this contract"
+    assert "result" in node.call("slices", ["0x1"])
 
 
 def test_a_view_that_cannot_be_opened_is_our_bug(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ import trio.testing
 
 from tests.server.conftest import NUMBER, OpenSite, Peer
 from tests.server.test_http import ONE, client
-from wsnode.jsonrpc.registry import Method, Registry
+from wsnode.jsonrpc.errors import RpcError
 from wsnode.server.grants import Grant, KeyLimits, RateError
 from wsnode.server.keys import KeyFile, KeyFileError, KeyFileRing
 
@@ -23,17 +23,11 @@ class Clock:
         return self.now
 
 
-def method(name: str = "number") -> Method:
-    registry = Registry()
-    registry.method(name, view=False)(lambda: None)
-    return registry.methods[name]
-
-
 def admitted(grant: Grant, name: str = "number") -> int:
     count = 0
     while count < 10_000:
         try:
-            grant.admit(method(name))
+            grant.admit(name)
         except RateError:
             return count
         count += 1
@@ -89,7 +83,7 @@ def test_calls_are_charged_against_a_rate_with_a_burst() -> None:
     clock.now += 0.5
     assert admitted(grant) == 5
     with pytest.raises(RateError) as error:
-        grant.admit(method())
+        grant.admit("number")
     assert error.value.data["allowed_rps"] == 10
     assert error.value.data["backoff_seconds"] == pytest.approx(0.1)
     clock.now += 100
@@ -112,11 +106,37 @@ def test_methods_have_their_price() -> None:
 
 def test_only_the_methods_named_may_be_called() -> None:
     grant = Grant("bot", KeyLimits(methods=("eth_get*", "number")))
-    grant.admit(method("eth_getLogs"))
-    grant.admit(method("number"))
+    grant.admit("eth_getLogs")
+    grant.admit("number")
     with pytest.raises(Exception, match="not allowed") as error:
-        grant.admit(method("eth_call"))
+        grant.admit("eth_call")
     assert error.value.code == -32601  # type: ignore[attr-defined]
+
+
+def test_unknown_methods_and_those_not_allowed_are_charged() -> None:
+    grant = Grant("bot", KeyLimits(methods=("eth_*",), requests_per_second=2), Clock())
+    with pytest.raises(RpcError, match="not allowed"):
+        grant.admit("net_version")
+    grant.admit("eth_guess")
+    with pytest.raises(RateError):
+        grant.admit("net_version")
+
+
+def test_only_the_contracts_named_may_be_named() -> None:
+    grant = Grant("bot", KeyLimits(contracts=("0x" + "0A" * 20, "0x7")), Clock())
+    grant.check_contracts([0x7, int("0a" * 20, 16)])
+    for others in (None, [0x7, 0x8]):
+        with pytest.raises(RpcError, match="contract"):
+            grant.check_contracts(others)
+    grant.change(KeyLimits())
+    grant.check_contracts(None)
+
+
+def test_a_contract_that_is_none_makes_a_file_unreadable(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    file.add("bot", KeyLimits(contracts=("vitalik.eth",)))
+    with pytest.raises(KeyFileError, match="contracts"):
+        file.read()
 
 
 def test_other_limits_are_in_force_at_once() -> None:

@@ -9,9 +9,9 @@ import itertools
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -57,6 +57,26 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     slow_seconds: float = 1.0
 
 
+class Gate(Protocol):
+    """Refuses what a caller may not ask for."""
+
+    def admit(self, name: str) -> None:
+        """Take note of a call of the method `name`, known or not.
+
+        Raises:
+            RpcError: It is refused.
+        """
+        ...
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None:
+        """Look at the contracts that a call names, or at nothing if it means any.
+
+        Raises:
+            RpcError: One is refused.
+        """
+        ...
+
+
 class Dispatcher:
     """The methods of one network and the way into its chain."""
 
@@ -74,9 +94,9 @@ class Dispatcher:
         self.clock = clock
         self._bugs = itertools.count(1)
 
-    def session(self, caller: Any, admit: Callable[[Method], None] | None = None) -> "Session":
-        """Return a session for `caller`; `admit` raises the RpcError of a call that it refuses."""
-        return Session(self, caller, admit)
+    def session(self, caller: Any, gate: Gate | None = None) -> "Session":
+        """Return a session for `caller`, whose calls must pass `gate`."""
+        return Session(self, caller, gate)
 
     def report_bug(self, method: str) -> RpcError:
         """Log the exception being handled under a number, and return what the caller learns."""
@@ -89,8 +109,8 @@ class Session:
     """One connection's conversation. Calls between two `end_turn` share one view, so they see one head."""
 
     __slots__ = (
-        "_admit",
         "_dispatcher",
+        "_gate",
         "_methods",
         "_reply_bytes",
         "_scope",
@@ -102,10 +122,10 @@ class Session:
         "refusal",
     )
 
-    def __init__(self, dispatcher: Dispatcher, caller: Any, admit: Callable[[Method], None] | None) -> None:
+    def __init__(self, dispatcher: Dispatcher, caller: Any, gate: Gate | None) -> None:
         self._dispatcher = dispatcher
         self._methods = dispatcher.registry.methods
-        self._admit = admit
+        self._gate = gate
         self._reply_bytes = dispatcher.bounds.reply_bytes
         self._slow_seconds = dispatcher.bounds.slow_seconds
         self._scope: View | None = None
@@ -143,8 +163,8 @@ class Session:
         if method is None or identity[:1] in _COMPOUND:
             return self._refuse(request.method, identity)
         try:
-            if self._admit is not None:
-                self._admit(method)
+            if self._gate is not None:
+                self._gate.admit(method.name)
             if not method.plain:
                 return self._begin_slices(method, request.params, identity, began)
             if method.is_bare and bytes(request.params) in _NO_ARGUMENTS:
@@ -185,6 +205,8 @@ class Session:
                 parameters = method.parameters.decode(raw)
             except UNREADABLE:
                 parameters = method.parameters.explain(bytes(raw))
+            if method.contracts is not None and self._gate is not None:
+                self._gate.check_contracts(method.contracts(parameters))
             if not method.needs_view:
                 return self._run_without_view(method, parameters)
             return method.function(self._open() if self._scope is None else self._view, parameters)
@@ -209,7 +231,12 @@ class Session:
         if identity[:1] in _COMPOUND:
             return error_reply(NULL, invalid_request())
         self._dispatcher.registry.unknown_calls += 1
-        error = self._dispatcher.registry.missing(name) if name else invalid_request()
+        try:
+            if self._gate is not None:
+                self._gate.admit(name)
+            error = self._dispatcher.registry.missing(name) if name else invalid_request()
+        except RpcError as refusal:
+            error = refusal
         return error_reply(identity, error) if identity else None
 
     def _begin(self, steps: Replying) -> Answer:
@@ -281,7 +308,7 @@ class Session:
         if len(request) > self._dispatcher.bounds.batch_items:
             return b"[%b]" % error_reply(_identity_of(request[0]) or NULL, invalid_request("batch too large"))
         # Its own session: its calls share one view however long the batch takes.
-        batch = Session(self._dispatcher, self.caller, self._admit)
+        batch = Session(self._dispatcher, self.caller, self._gate)
         batch.refusal = self.refusal
         return self._begin(batch.run_batch(request))
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +19,7 @@ class Method:
     """One registered method, as the dispatcher needs it."""
 
     __slots__ = (
+        "contracts",
         "deadline",
         "errors",
         "failed",
@@ -54,6 +55,8 @@ class Method:
         self.parameters = parameters
         self.deadline = deadline
         self.timeout_error = timeout_error
+        self.contracts: Callable[[Any], Iterable[int] | None] | None = None
+        """Finds the contracts that the parameters name, nothing if they mean any."""
         self.succeeded = Meter()
         self.failed = Meter()
         self.errors: dict[int, int] = {}

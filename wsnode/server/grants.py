@@ -2,10 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -16,7 +16,12 @@ from wsnode.jsonrpc.errors import (
     RpcError,
     limit_exceeded,
 )
-from wsnode.jsonrpc.registry import Method
+
+REMEMBERED = 1000
+SHOWN = 100
+
+
+ContractAddress = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
 
 
 class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -32,6 +37,8 @@ class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """WebSocket connections open at once."""
     methods: tuple[str, ...] | None = None
     """The methods that may be called, with `*` for any ending."""
+    contracts: tuple[ContractAddress, ...] | None = None
+    """The contracts that calls may name; what names none, such as a block, is not affected."""
     origins: tuple[str, ...] | None = None
     """The web pages that may use the key."""
     forwarding: bool = False
@@ -66,6 +73,8 @@ class Grant:
         """Let `limits` be in force from now on."""
         self.limits = limits
         self._allowed.clear()
+        named = limits.contracts
+        self._contracts = None if named is None else frozenset(int(address, 16) for address in named)
         self._tokens = min(self._tokens, self._burst)
 
     def revoke(self) -> None:
@@ -74,20 +83,36 @@ class Grant:
         for end in tuple(self._on_revoke):
             end()
 
-    def admit(self, method: Method) -> None:
-        """Charge for one call.
+    def admit(self, name: str) -> None:
+        """Charge for one call of a method, be it unknown or not allowed.
 
         Raises:
             RpcError: The call may not be made, or not now (`RateError`).
         """
         if self.is_revoked:
             raise RpcError(INVALID_REQUEST, "the API key was revoked")
-        if self.limits.methods is not None and not self._may_call(method.name):
-            raise RpcError(METHOD_NOT_FOUND, f"the method {method.name} is not allowed for this API key")
         now = self._clock()
         self._count_call(int(now))
         if self.limits.requests_per_second is not None:
-            self._charge(now, self.limits.requests_per_second, self.limits.credits.get(method.name, 1))
+            self._charge(now, self.limits.requests_per_second, self.limits.credits.get(name, 1))
+        if self.limits.methods is not None and not self._may_call(name):
+            raise RpcError(METHOD_NOT_FOUND, f"the method {name[:SHOWN]} is not allowed for this API key")
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None:
+        """Return if the key may name all of `contracts`; nothing stands for any.
+
+        Raises:
+            RpcError: It may not.
+        """
+        if self._contracts is None:
+            return
+        if contracts is None:
+            raise RpcError(INVALID_REQUEST, "this API key must name the contracts")
+        for contract in contracts:
+            if contract not in self._contracts:
+                raise RpcError(
+                    INVALID_REQUEST, f"the contract 0x{contract:040x} is not allowed for this API key"
+                )
 
     @contextmanager
     def connection(self, end: Callable[[], None]) -> Iterator[None]:
@@ -125,7 +150,9 @@ class Grant:
     def _may_call(self, name: str) -> bool:
         if (allowed := self._allowed.get(name)) is None:
             allowed = any(fnmatchcase(name, pattern) for pattern in self.limits.methods or ())
-            self._allowed[name] = allowed
+            # Clients can think of any number of names.
+            if len(self._allowed) < REMEMBERED:
+                self._allowed[name] = allowed
         return allowed
 
     def _charge(self, now: float, rate: float, cost: float) -> None:
@@ -155,14 +182,18 @@ class Admission:
         self._admitted = False
         self._backoff: float | None = None
 
-    def __call__(self, method: Method) -> None:
+    def admit(self, name: str) -> None:
         """Charge for one call, as `Grant.admit` does."""
         try:
-            self._grant.admit(method)
+            self._grant.admit(name)
         except RateError as error:
             self._backoff = error.backoff_seconds
             raise
         self._admitted = True
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None:
+        """Return if the key may name all of `contracts`."""
+        self._grant.check_contracts(contracts)
 
     @property
     def retry_after(self) -> int | None:

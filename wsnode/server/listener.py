@@ -149,7 +149,7 @@ class Server:
         if entrance is None or not said:
             return
         grant = entrance.caller.grant
-        session = entrance.dispatcher.session(entrance.caller, None if grant is None else grant.admit)
+        session = entrance.dispatcher.session(entrance.caller, grant)
         connection = WebSocketConnection(transport, session, self.shared, handshake.deflate)
         del head, handshake
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds

@@ -23,6 +23,7 @@ from wsnode.ethereum.rpc import (
 )
 from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
+from wsnode.ethereum.rpc.named_contracts import add_named_contracts
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.discovery import add_discovery
 from wsnode.jsonrpc.registry import Registry
@@ -50,5 +51,6 @@ def build_registry(
     raw.add_methods(registry, block_methods)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool.add_methods(registry)
+    add_named_contracts(registry)
     add_discovery(registry, DESCRIPTIONS, title="wsnode", version=node.release())
     return registry

@@ -66,9 +66,15 @@ class OnlyNamedParameters(NamedParameters):
         return super().explain(params)
 
 
+def _named_contract(params: Any) -> list[int]:
+    return [params.contract_address]
+
+
 def _add(registry: Registry, name: str, handler: Handler, snapshot_of: SnapshotOf) -> None:
     struct = _parameters_of(handler)
     registry.method(name, by_name=True)(_reading(handler, struct, snapshot_of))
+    if struct is not None and "contract_address" in struct.__struct_fields__:
+        registry.methods[name].contracts = _named_contract
     if struct is not None and name.startswith("alt_"):
         registry.methods[name].parameters = OnlyNamedParameters(struct)
 

@@ -1,0 +1,65 @@
+"""A key that may name some contracts only: which calls name which."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import RpcError
+
+ONE, TWO = "0x" + "01" * 20, "0x" + "02" * 20
+HASH = "0x" + "00" * 32
+
+
+class OnlyOne:
+    def admit(self, name: str) -> None:
+        pass
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None:
+        if contracts is None or any(contract != int(ONE, 16) for contract in contracts):
+            raise RpcError(-32600, "not allowed")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "allowed"),
+    [
+        ("eth_getBalance", [ONE, "latest"], True),
+        ("eth_getBalance", [TWO, "latest"], False),
+        ("eth_getCode", [TWO], False),
+        ("eth_getTransactionCount", [TWO], False),
+        ("eth_getStorageAt", [ONE, "0x0", "latest"], True),
+        ("eth_getStorageAt", [TWO, "0x0", "latest"], False),
+        ("eth_getProof", [TWO, [], "latest"], False),
+        ("eth_getStorageValues", [{ONE: [HASH]}], True),
+        ("eth_getStorageValues", [{ONE: [HASH], TWO: [HASH]}], False),
+        ("eth_call", [{"to": ONE}], True),
+        ("eth_call", [{"to": TWO}], False),
+        ("eth_call", [{"data": "0x00"}], False),
+        ("eth_call", [{"to": ONE}, "latest", {ONE: {"balance": "0x1"}}], True),
+        ("eth_call", [{"to": ONE}, "latest", {TWO: {"balance": "0x1"}}], False),
+        ("eth_call", [{"to": ONE}, "latest", {ONE: {"code": "0x00"}}], False),
+        ("eth_estimateGas", [{"to": TWO}], False),
+        ("eth_createAccessList", [{"to": TWO}], False),
+        ("eth_getLogs", [{"address": ONE}], True),
+        ("eth_getLogs", [{"address": [ONE, TWO]}], False),
+        ("eth_getLogs", [{}], False),
+        ("wsnode_getLogsPage", [{}], False),
+        ("eth_getBlockByNumber", ["latest", False], True),
+        ("eth_getTransactionByHash", [HASH], True),
+    ],
+)
+def test_calls_that_name_other_contracts_are_refused(
+    method: str, params: list[Any], allowed: bool, execution_apis_chain: Chain
+) -> None:
+    dispatcher = Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
+    session = dispatcher.session(None, OnlyOne())
+    answer = session.receive(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    )
+    session.end_turn()
+    refused = isinstance(answer, bytes) and b"not allowed" in answer
+    assert refused is not allowed, answer

@@ -1,0 +1,62 @@
+"""Which contracts the parameters of a method name, for keys that may name some only."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.rpc.access_lists import AccessListParameters
+from wsnode.ethereum.rpc.calls import CallParameters
+from wsnode.ethereum.rpc.log_pages import PageParameters
+from wsnode.ethereum.rpc.logs import LogParameters
+from wsnode.ethereum.rpc.proofs import ProofParameters
+from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
+from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
+from wsnode.jsonrpc.registry import Registry
+
+
+def add_named_contracts(registry: Registry) -> None:
+    """Tell `registry` of each method that names contracts."""
+    for method in registry.methods.values():
+        if method.parameters.struct in _FINDERS:
+            method.contracts = _FINDERS[method.parameters.struct]
+
+
+def _of_account(params: Any) -> Sequence[int]:
+    return _numbers([params.address])
+
+
+def _of_slots(params: StorageValuesParameters) -> Sequence[int]:
+    return _numbers(params.slots)
+
+
+def _of_call(params: CallParameters | AccessListParameters) -> Sequence[int] | None:
+    # Code that a call brings along can read whatever it likes, and so can overridden code.
+    if params.call.to is None or params.state_overrides.count(b'"code"'):
+        return None
+    overridden = msgspec.json.decode(params.state_overrides or b"{}")
+    return [*_numbers([params.call.to]), *(int(address, 16) for address in overridden)]
+
+
+def _of_logs(params: LogParameters) -> Sequence[int] | None:
+    return _numbers(params.filter.addresses) or None
+
+
+def _of_log_page(params: PageParameters) -> Sequence[int] | None:
+    return _numbers(params.filter.filter.addresses) or None
+
+
+def _numbers(addresses: Iterable[bytes]) -> list[int]:
+    return [int.from_bytes(address) for address in addresses]
+
+
+_FINDERS: dict[type[msgspec.Struct] | None, Any] = {
+    AccountParameters: _of_account,
+    StorageParameters: _of_account,
+    ProofParameters: _of_account,
+    StorageValuesParameters: _of_slots,
+    CallParameters: _of_call,
+    AccessListParameters: _of_call,
+    LogParameters: _of_logs,
+    PageParameters: _of_log_page,
+}
