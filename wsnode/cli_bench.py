@@ -11,10 +11,13 @@ from wsnode.terminal import one_line_failures
 
 
 def bench(
-    url: Annotated[str, typer.Argument(metavar="URL", help="ws:// of the node; http:// is derived from.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="ws://, or the http:// beside it.")],
     against: Annotated[str | None, typer.Option(help="Measure it by turns, too.", metavar="URL")] = None,
     mix: Annotated[
-        str, typer.Option(help="How often each method is called.", metavar="METHOD=N,…")
+        str,
+        typer.Option(
+            help="How often each is called.", metavar="METHOD=N,…", show_default="as applications do"
+        ),
     ] = REAL_MIX,
     connections: Annotated[int, typer.Option(help="How many.", min=1, max=20_000)] = 16,
     depth: Annotated[int, typer.Option(help="Requests in flight on each.", min=1, max=1024)] = 4,
