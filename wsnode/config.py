@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -43,6 +44,10 @@ class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     url: Annotated[str, msgspec.Meta(pattern=r"^wss?://[^/]+")]
     stale_after: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the URL's port is none."""
+        _ = urlsplit(self.url).port
 
 
 class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

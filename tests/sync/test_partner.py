@@ -1,7 +1,12 @@
 """A partner provider over real sockets: honest, slow, rude, gone and back."""
 
+import shutil
+import ssl
+import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -112,6 +117,49 @@ async def test_a_key_that_is_refused_is_an_error_each_time() -> None:
         partner = await started(nursery, server.port)
         for _ in range(2):
             with pytest.raises(PartnerError, match="unreachable"):
+                await partner.ask("eth_chainId", [])
+        nursery.cancel_scope.cancel()
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    files = folder / "certificate.pem", folder / "key.pem"
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make a certificate")
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=n"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]), "-keyout", str(files[1])]
+    subprocess.run([*command.split(), *names], check=True, capture_output=True)
+    return files
+
+
+async def test_a_partner_is_asked_over_tls_and_only_if_its_certificate_is_trusted(tmp_path: Path) -> None:
+    files = certificate(tmp_path)
+    ours, theirs = ssl.create_default_context(cafile=files[0]), ssl.create_default_context()
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(*files)
+    async with trio.open_nursery() as nursery:
+        accept = Provider(honest).accept
+        server = await nursery.start(serve_websocket, accept, "127.0.0.1", 0, served)
+        for trusted, answers in ((theirs, False), (ours, True)):
+            partner = Partner(f"wss://127.0.0.1:{server.port}/", tls=trusted)
+            await nursery.start(partner.run)
+            if answers:
+                assert await partner.ask("eth_chainId", []) == "found"
+            else:
+                with pytest.raises(PartnerError, match="unreachable"):
+                    await partner.ask("eth_chainId", [])
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_does_not_speak_http_is_unreachable() -> None:
+    async def babble(stream: trio.SocketStream) -> None:
+        await stream.send_all(b"\x00\x01 this is no handshake\r\n\r\n")
+        await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, babble, 0, host="127.0.0.1"))
+        partner = await started(nursery, listener.socket.getsockname()[1], seconds=1)
+        for _ in range(2):
+            with pytest.raises(PartnerError, match=r"unreachable|timeout"):
                 await partner.ask("eth_chainId", [])
         nursery.cancel_scope.cancel()
 

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import ssl
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
@@ -46,8 +47,10 @@ class Question:
 class Partner:
     """Asks a provider; `run` must be running."""
 
-    def __init__(self, url: str, *, seconds: float = SECONDS) -> None:
+    def __init__(self, url: str, *, seconds: float = SECONDS, tls: ssl.SSLContext | None = None) -> None:
+        """Without `tls`, a wss:// URL is trusted as the system's certificates are."""
         self._place = urlsplit(url)
+        self._tls = tls
         self._seconds = seconds
         self._nursery: trio.Nursery | None = None
         self._connection: WebSocketConnection | None = None
@@ -101,7 +104,7 @@ class Partner:
         if question.reply is None:
             raise PartnerError("unreachable")
         if question.reply.error is not None:
-            logger.warning("%s refuses %s: %s", self, method, question.reply.error)
+            logger.warning("%s refuses %s: %.200s", self, method, question.reply.error)
             raise PartnerError("refused")
         return question.reply.result
 
@@ -118,9 +121,10 @@ class Partner:
         """Hold a connection until it ends; tell that it is open, or by None that it cannot be."""
         connection: WebSocketConnection | None = None
         try:
-            async with await open_stream(self._place) as stream, trio.open_nursery() as nursery:
+            async with await open_stream(self._place, self._tls) as stream, trio.open_nursery() as nursery:
+                host = self._place.netloc.rpartition("@")[2]
                 connection = await wrap_client_stream(
-                    nursery, stream, self._place.netloc, resource(self._place), max_message_size=MESSAGE_BYTES
+                    nursery, stream, host, resource(self._place), max_message_size=MESSAGE_BYTES
                 )
                 with trio.CancelScope() as self._hearing:
                     task_status.started(connection)
@@ -132,8 +136,13 @@ class Partner:
         # A refused handshake is raised by the library's task in the nursery, so in a group.
         except* (OSError, trio.BrokenResourceError, HandshakeError, ConnectionClosed) as errors:
             logger.warning("%s cannot be reached: %s", self, type(errors.exceptions[0]).__name__)
+        except* Exception:
+            # Whatever a foreign host brings about, it ends this connection and not the node.
+            logger.exception("the connection to %s failed", self)
         if connection is None:
             task_status.started(None)
+        else:
+            self._lose(connection)
 
     async def _hear(self, connection: WebSocketConnection) -> None:
         """Hand replies to their questions until the connection ends."""
@@ -159,15 +168,25 @@ class Partner:
             question.end(reply)
 
 
-async def open_stream(place: SplitResult) -> "trio.SocketStream | trio.SSLStream[trio.SocketStream]":
+async def open_stream(
+    place: SplitResult, tls: ssl.SSLContext | None
+) -> "trio.SocketStream | trio.SSLStream[trio.SocketStream]":
     """Return a connection to the host of a WebSocket URL, encrypted if it says so.
 
     Raises:
-        OSError: There is none.
+        OSError, BrokenResourceError: There is none.
     """
     host = place.hostname or ""
     if place.scheme == "wss":
-        return await trio.open_ssl_over_tcp_stream(host, place.port or 443, https_compatible=True)
+        port = place.port or 443
+        stream = await trio.open_ssl_over_tcp_stream(host, port, https_compatible=True, ssl_context=tls)
+        # Here rather than with the first bytes, or a certificate that is not trusted would look like silence.
+        try:
+            await stream.do_handshake()
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
+        return stream
     return await trio.open_tcp_stream(host, place.port or 80)
 
 
