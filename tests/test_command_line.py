@@ -207,8 +207,8 @@ def test_the_demo_has_a_token_with_balances_and_a_revert(demo: Node) -> None:
     assert (error["code"], error["message"]) == (3, "execution reverted: Token: insufficient balance")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 1012), (signal.SIGINT, 1001)])
+def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, code: int, tmp_path: Path) -> None:
     with (
         started("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path)) as node,
         connect(node.socket_url) as connection,
@@ -217,7 +217,7 @@ def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, tmp_path:
         with pytest.raises(ConnectionClosed) as closed:
             connection.recv()
     assert closed.value.rcvd is not None
-    assert closed.value.rcvd.code == 1001
+    assert closed.value.rcvd.code == code
 
 
 def test_a_hangup_brings_new_limits_and_says_what_needs_a_restart(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import trio
 from wsnode.config import Address, Config, ConfigurationError
 from wsnode.networks import open_network
 from wsnode.server.keys import KeyFileRing
-from wsnode.server.listener import Server, serve
+from wsnode.server.listener import RESTARTING, Server, serve
 from wsnode.server.logs import configure
 from wsnode.server.network import Network
 from wsnode.server.sockets import open_tcp, open_unix
@@ -65,16 +65,19 @@ async def _serve(
                     nursery.start_soon(network.keys.watch)
             await nursery.start(partial(serve, server, listeners, tls=tls))
             announce(Address(config.address.host, listeners[0].getsockname()[1]))
-            await _obey(signals, partial(_reload, Running(config, server, networks, tls), reread))
+            reload = partial(_reload, Running(config, server, networks, tls), reread)
+            if await _obey(signals, reload) == signal.SIGTERM:
+                server.farewell = RESTARTING
             nursery.cancel_scope.cancel()
 
 
-async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> None:
-    """Return at the signal that ends the node."""
+async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> int:
+    """Return the signal that ends the node."""
     async for number in signals:
         if number != signal.SIGHUP:
-            return
+            return number
         reload()
+    return signal.SIGTERM
 
 
 class Running(NamedTuple):

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 import zstandard
 
-from tests.server.conftest import NUMBER, OpenSite, Site, until
+from tests.server.conftest import NUMBER, OpenSite, Site, read_all, until
 from wsnode.server.limits import Limits
 
 ONE = (NUMBER % 1).encode()
@@ -259,7 +259,7 @@ async def test_the_health_pages(open_site: OpenSite) -> None:
         assert (await http.ask(b"", "/healthz", "GET")).body == b"ok\n"
         assert (await http.ask(b"", "/readyz", "GET")).status == 200
         assert (await http.ask(b"", "/v3/key", "GET")).body == b""
-        site.server.ready = False
+        site.server.shared.draining = True
         assert (await http.ask(b"", "/readyz", "GET")).status == 503
 
 
@@ -286,6 +286,20 @@ async def test_a_body_has_its_time(open_site: OpenSite, autojump_clock: trio.tes
         stream = site.connect()
         await stream.send_all(post(b"", "Content-Length: 5"))
         assert status_of(bytes(await stream.receive_some())) == 408
+
+
+async def test_a_drain_waits_for_calls_and_ends_their_connections(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        stream = site.connect()
+        await stream.send_all(post(b'{"jsonrpc":"2.0","id":1,"method":"wait"}'))
+        await until(lambda: site.gate.entered == 1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(site.server.drain)
+            await until(lambda: not site.server.ready)
+            site.gate.opened = 1
+            answer = await read_all(stream)
+        assert b"Connection: close" in answer
+        assert answer.endswith(b'"result":"passed"}')
 
 
 async def test_a_drain_ends_idle_connections_at_once(open_site: OpenSite) -> None:

@@ -10,9 +10,10 @@ import trio.testing
 from trio_websocket import wrap_client_stream
 from websockets.frames import Frame, Opcode
 
-from tests.server.conftest import NUMBER, OpenSite, Site, until
+from tests.server.conftest import NUMBER, OpenSite, Peer, Site, until
 from tests.server.test_frames import masked
 from wsnode.server.limits import Limits
+from wsnode.server.listener import RESTARTING
 
 AnyStream: TypeAlias = trio.StapledStream[trio.abc.SendStream, trio.abc.ReceiveStream]
 HANDSHAKE = (
@@ -310,7 +311,8 @@ async def test_a_drain_lets_calls_end_and_says_goodbye(open_site: OpenSite) -> N
         await peer.call("wait")
         await peer.call("number", id=2)
         assert (await peer.reply())["id"] == 2
-        site.nursery.start_soon(site.server.drain, 1012, "restarting")
+        site.server.farewell = RESTARTING
+        site.nursery.start_soon(site.server.drain)
         await peer.call("number", id=3)
         assert (await peer.reply())["id"] == 3
         assert not site.server.ready
@@ -319,6 +321,13 @@ async def test_a_drain_lets_calls_end_and_says_goodbye(open_site: OpenSite) -> N
         assert await peer.close_code() == 1012
         await peer.stream.aclose()
         await until(lambda: not site.server.connections)
+
+
+async def test_nobody_new_is_taken_while_draining(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        site.server.shared.draining = True
+        response = await Peer(site.connect()).open()
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
 
 
 async def test_a_client_that_does_not_answer_the_goodbye_is_left(

@@ -23,6 +23,7 @@ class SlowLane:
         self.workers = WorkerPool(limits.threads)
         self._limit = limits.calls
         self.in_flight = 0
+        self._idle = trio.Event()
 
     def apply(self, limits: Limits) -> None:
         """Let other limits be in force; what runs goes on."""
@@ -46,7 +47,16 @@ class SlowLane:
                     return pending.reply
         finally:
             self.in_flight -= 1
+            if not self.in_flight:
+                self._idle.set()
             pending.close()
+
+    async def wait_idle(self, seconds: float) -> None:
+        """Wait until no call is in flight, `seconds` at most."""
+        with trio.move_on_after(seconds):
+            while self.in_flight:
+                self._idle = trio.Event()
+                await self._idle.wait()
 
     async def _step(self, pending: Pending, key: Hashable) -> bool:
         if pending.step is not None:

@@ -74,7 +74,7 @@ class HttpConnection:
         """Serve requests, the first of which begins with `data`, until either side has had enough."""
         self._ahead = data
         try:
-            while await self._serve_next():
+            while await self._serve_next() and not self._service.shared.draining:
                 pass
         except _DisconnectedError:
             return
@@ -89,7 +89,7 @@ class HttpConnection:
         self._ahead = self._ahead[quick.size :]
         response = await self._answer_quick(quick)
         self._count(response)
-        await self._send_all(serialize(response))
+        await self._send_all(serialize(response, last=self._service.shared.draining))
         return True
 
     async def _answer_quick(self, quick: QuickPost) -> Response:
@@ -264,7 +264,7 @@ class HttpConnection:
         headers = [("Content-Length", str(len(response.body))), *response.headers.items()]
         if response.body:
             headers.append(("Content-Type", response.content_type))
-        if self._parser.their_state is not h11.DONE:
+        if self._parser.their_state is not h11.DONE or self._service.shared.draining:
             headers.append(("Connection", "close"))
         reason = HTTPStatus(response.status).phrase
         event = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
@@ -305,13 +305,15 @@ def _headers_of(request: h11.Request) -> _Headers:
     )
 
 
-def serialize(response: Response) -> bytes:
-    """Return the response as bytes, for a connection that stays open."""
+def serialize(response: Response, *, last: bool = False) -> bytes:
+    """Return the response as bytes; the `last` one of a connection says so."""
     lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
     lines.append(f"Content-Length: {len(response.body)}")
     if response.body:
         lines.append(f"Content-Type: {response.content_type}")
     lines += [f"{name}: {value}" for name, value in response.headers.items()]
+    if last:
+        lines.append("Connection: close")
     return "\r\n".join((*lines, "", "")).encode("latin-1") + response.body
 
 

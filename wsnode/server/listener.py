@@ -24,9 +24,9 @@ from wsnode.server.transport import SocketTransport, StreamTransport, Transport,
 from wsnode.server.websocket import WebSocketConnection
 
 ACCEPTS_AT_ONCE = 64
-GOING_AWAY = 1001
+STOPPING = (1001, "the server is stopping")
+RESTARTING = (1012, "service restart")
 POLICY_VIOLATION = 1008
-SERVICE_RESTART = 1012
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 logger = logging.getLogger("wsnode.server")
@@ -56,8 +56,8 @@ class Server:
         hosts = {host: network.name for network in networks for host in network.hosts}
         keys = {network.name: network.keys for network in networks if network.keys is not None}
         self.directory = Directory(self._dispatchers, hosts, keys)
-        self.ready = True
-        """What /readyz says; false while draining."""
+        self.farewell = STOPPING
+        """What WebSocket clients are told at the end: a close code and a reason."""
         self._origins = origins
         metrics = Metrics({network.name: network.registry for network in networks}, self.shared)
         every_page = {**self._health_pages(), "/metrics": metrics.page, **(pages or {})}
@@ -116,14 +116,20 @@ class Server:
             due = next(iter(self._alive.values()), now + self.limits.ping_seconds)
             await trio.sleep(max(due - now, 0.05))
 
-    async def drain(self, code: int = GOING_AWAY, reason: str = "the server is stopping") -> None:
-        """Say goodbye to every WebSocket connection; each ends once it has answered or its time is over."""
-        self.ready = False
+    @property
+    def ready(self) -> bool:
+        """Tell what /readyz says: whether calls are taken."""
+        return not self.shared.draining
+
+    async def drain(self) -> None:
+        """Let calls in flight end, say goodbye to every WebSocket connection, and end idle ones of HTTP."""
+        self.shared.draining = True
         for scope in self._service.idle:
             scope.cancel()
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.shared.lane.wait_idle, self.limits.grace_seconds)
             for connection in list(self._alive):
-                nursery.start_soon(connection.close, code, reason)
+                nursery.start_soon(connection.close, *self.farewell)
 
     async def _serve(self, transport: Transport) -> None:
         try:
@@ -141,6 +147,10 @@ class Server:
             await HttpConnection(transport, self._service).run(head + rest)
 
     async def _serve_websocket(self, transport: Transport, head: bytes, rest: bytes) -> None:
+        if self.shared.draining:
+            error = RpcError(LIMIT_EXCEEDED, self.farewell[1])
+            await _say(transport, refusal(RefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
+            return
         handshake = shake_hands(head, self.directory, self._origins)
         entrance, seconds = handshake.entrance, self.limits.close_seconds
         said = await _say(transport, handshake.answer, seconds=seconds, last=entrance is None)
