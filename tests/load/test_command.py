@@ -25,6 +25,7 @@ def test_a_node_is_measured_in_three_sections(node: Node) -> None:
     assert re.search(r"^all +[\d,]+( +\d+\.\d{3}){4} +0$", ended.stdout, re.MULTILINE)
     assert re.search(r"^same connection \(16 of 16 in ", ended.stdout, re.MULTILINE)
     assert re.search(r"^meanwhile \(", ended.stdout, re.MULTILINE)
+    assert "heavy calls: -32000 out of gas" in ended.stdout
     assert "first error" not in ended.stdout
 
 
@@ -34,6 +35,12 @@ def test_two_nodes_are_compared(node: Node) -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert len(re.findall(r"^  A / B +", ended.stdout, re.MULTILINE)) == 2 + 3 + 2
+
+
+def test_a_rate_is_kept(node: Node) -> None:
+    ended = run("bench", node.bare(node.socket_url), "--rate", "200", *SHORT)
+    (rate,) = re.findall(r"^all +(\d+)", ended.stdout, re.MULTILINE)
+    assert 100 <= int(rate) <= 250
 
 
 def test_wrong_usage_and_an_absent_node_have_their_exit_status() -> None:

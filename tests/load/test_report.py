@@ -2,7 +2,7 @@
 
 from wsnode.load import report
 from wsnode.load.latencies import percentiles
-from wsnode.load.window import Measured
+from wsnode.load.measured import Measured
 
 
 def measured(seconds: float, errors: int = 0) -> Measured:
@@ -37,6 +37,12 @@ def test_a_method_that_one_node_never_answered_has_no_ratio() -> None:
     lines = list(report.mix([measured(0.002), silent]))
     assert lines[2].split()[3] == "-"
     assert "nan" in lines[1]
+
+
+def test_a_rate_that_a_node_did_not_keep_up_with_is_told() -> None:
+    slow = measured(0.002)
+    slow.unanswered = 1000
+    assert list(report.mix([slow]))[-1] == "unanswered in the end: 1,000"
 
 
 def test_the_columns_fit_the_lines() -> None:

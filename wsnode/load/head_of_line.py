@@ -5,6 +5,7 @@ import msgspec
 from wsnode.load.connection import Connection
 from wsnode.load.frames import request_frame
 from wsnode.load.latencies import percentiles
+from wsnode.load.replies import error_text, outcome
 from wsnode.load.steady import FIRST_OTHER_ID, Steady, ask_steadily
 
 CONTRACT = "0x00000000000000000000000000000000c0ffee00"
@@ -23,6 +24,7 @@ class HeadOfLine(msgspec.Struct, frozen=True):
     elsewhere: list[float]
     heavy_answered: int
     heavy_seconds: float
+    heavy_says: str
 
 
 def measure_head_of_line(url: str, seconds: float) -> HeadOfLine:
@@ -45,7 +47,13 @@ def measure_head_of_line(url: str, seconds: float) -> HeadOfLine:
         percentiles(other.latencies),
         len(loaded.others),
         taken,
+        said(loaded.others[0]) if loaded.others else "no reply",
     )
+
+
+def said(message: bytes) -> str:
+    """Return what a heavy call was answered, so that one sees whether it was heavy."""
+    return error_text(message) if outcome(message)[1] else "a result"
 
 
 def heavy_calls() -> bytes:

@@ -5,18 +5,21 @@ from typing import TypeVar
 
 from wsnode.load.head_of_line import CALLS, HeadOfLine
 from wsnode.load.latencies import percentiles
+from wsnode.load.measured import Measured
 from wsnode.load.slow_client import SlowClient
-from wsnode.load.window import Measured
+from wsnode.load.window import Pattern
 
 NAMES = ("A", "B")
 COLUMNS = (
     f"{'':28} {'requests/s':>12} {'p50 ms':>9} {'p90 ms':>9} {'p99 ms':>9} {'p99.9 ms':>9} {'errors':>8}"
 )
-MIX = "\nmix: {connections} connections, {depth} requests in flight on each, {seconds:g} s\n" + COLUMNS
 HEAD_OF_LINE = (
     f"\nhead of line: a hundred cheap calls a second, beside {CALLS} heavy ones in flight on one connection"
 )
 SLOW_CLIENT = "\nslow client: a hundred cheap calls a second, beside a client that reads none of its replies"
+
+IN_FLIGHT = 0.01
+"""The part of the requests that may be under way when a run at a rate ends, without being worth a word."""
 
 Found = TypeVar("Found")
 
@@ -24,6 +27,13 @@ Found = TypeVar("Found")
 def title(name: str, url: str, version: str, head: int) -> str:
     """Return who is measured."""
     return f"{name}  {url}  {version}  head {head}"
+
+
+def mix_title(pattern: Pattern) -> str:
+    """Return what the first section did, and its columns."""
+    depth = f"{pattern.depth} requests in flight on each"
+    load = depth if pattern.rate is None else f"{pattern.rate:,g} requests a second in all"
+    return f"\nmix: {pattern.connections} connections, {load}, {pattern.seconds:g} s\n{COLUMNS}"
 
 
 def mix(measured: Sequence[Measured]) -> Iterator[str]:
@@ -42,6 +52,8 @@ def mix(measured: Sequence[Measured]) -> Iterator[str]:
     for number, each in enumerate(measured):
         for method, text in sorted(each.first_errors.items()):
             yield f"first error of {_label(method, number, measured)}: {text}"
+        if each.unanswered > each.replies * IN_FLIGHT:
+            yield f"{_label('unanswered in the end', number, measured)}: {each.unanswered:,}"
 
 
 def _row(measured: Measured, method: str | None) -> list[float]:
@@ -92,6 +104,12 @@ def head_of_line(found: HeadOfLine) -> dict[str, list[float]]:
         f"same connection ({heavy})": found.beside,
         "another connection": found.elsewhere,
     }
+
+
+def heavy_answers(found: Sequence[HeadOfLine]) -> Iterator[str]:
+    """Yield what the heavy calls of each node were answered."""
+    for number, each in enumerate(found):
+        yield f"{_label('heavy calls', number, found)}: {each.heavy_says}"
 
 
 def slow_client(found: SlowClient) -> dict[str, list[float]]:

@@ -6,11 +6,12 @@ import msgspec
 
 from wsnode.load import report
 from wsnode.load.head_of_line import measure_head_of_line
+from wsnode.load.measured import Measured
 from wsnode.load.mix import Request, make_requests
 from wsnode.load.node import Asker
 from wsnode.load.samples import Samples, take_samples
 from wsnode.load.slow_client import measure_slow_client
-from wsnode.load.window import Measured, run_window
+from wsnode.load.window import Pattern, run_window
 
 REQUESTS = 4096
 ROUNDS = 3
@@ -19,12 +20,10 @@ SECTION_SECONDS = 2.0
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is asked, over how many connections, how many at once on each, for how long."""
+    """What is asked, and how much of it."""
 
     mix: dict[str, float]
-    connections: int = 16
-    depth: int = 4
-    seconds: float = 5.0
+    pattern: Pattern
     seed: int = 1
 
 
@@ -57,9 +56,12 @@ def measure(urls: Sequence[str], plan: Plan, say: Callable[[str], None]) -> None
     for number, node in enumerate(nodes):
         say(report.title(report.NAMES[number], node.url, node.version, node.samples.head))
     measure_mix(nodes, plan, say)
-    seconds = min(SECTION_SECONDS, plan.seconds)
+    seconds = min(SECTION_SECONDS, plan.pattern.seconds)
     say(report.HEAD_OF_LINE)
-    report.say_all(say, report.head_of_line, [measure_head_of_line(node.url, seconds) for node in nodes])
+    waited = [measure_head_of_line(node.url, seconds) for node in nodes]
+    report.say_all(say, report.head_of_line, waited)
+    for line in report.heavy_answers(waited):
+        say(line)
     say(report.SLOW_CLIENT)
     found = [measure_slow_client(node.url, node.samples, seconds) for node in nodes]
     report.say_all(say, report.slow_client, found)
@@ -69,11 +71,12 @@ def measure_mix(nodes: Sequence[Node], plan: Plan, say: Callable[[str], None]) -
     """Put the mix to each node by turns, a share of the time at a turn."""
     requests = requests_for(nodes, plan)
     rounds = ROUNDS if len(nodes) > 1 else 1
+    turn = msgspec.structs.replace(plan.pattern, seconds=plan.pattern.seconds / rounds)
     measured = [Measured() for _ in nodes]
     for _ in range(rounds):
         for node, asked, taken in zip(nodes, requests, measured, strict=True):
-            run_window(node.url, asked, plan.connections, plan.depth, plan.seconds / rounds, taken)
-    say(report.MIX.format(connections=plan.connections, depth=plan.depth, seconds=plan.seconds))
+            run_window(node.url, asked, turn, taken)
+    say(report.mix_title(plan.pattern))
     for line in report.mix(measured):
         say(line)
 

@@ -21,7 +21,7 @@ class Steady(msgspec.Struct):
 
     connection: Connection
     latencies: list[float] = []
-    others: list[tuple[int, bool]] = []
+    others: list[bytes] = []
     asked: dict[int, float] = {}
     last: int = 0
 
@@ -34,11 +34,11 @@ class Steady(msgspec.Struct):
     def take(self) -> None:
         """Take the replies that have arrived."""
         for message in self.connection.receive():
-            identity, is_error = outcome(message)
+            identity, _is_error = outcome(message)
             if identity is None:
                 continue
             if identity >= FIRST_OTHER_ID:
-                self.others.append((identity, is_error))
+                self.others.append(message)
             elif asked := self.asked.pop(identity, None):
                 self.latencies.append(time.perf_counter() - asked)
 

@@ -1,16 +1,15 @@
-"""Requests of a mix over many connections, a window of them in flight on each."""
+"""Requests of a mix over many connections: a window of them in flight on each, or so many a second."""
 
 import itertools
 import selectors
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from wsnode.load.connection import Connection
 from wsnode.load.frames import request_frame
-from wsnode.load.latencies import percentiles
+from wsnode.load.measured import Measured
 from wsnode.load.mix import Request
 from wsnode.load.replies import error_text, outcome
 
@@ -20,104 +19,131 @@ LOST_SECONDS = 30.0
 FLUSH_SECONDS = 0.05
 
 
-class Measured(msgspec.Struct):
-    """Latencies by method in seconds, and what was refused, of all runs against a node."""
+class Pattern(msgspec.Struct, frozen=True):
+    """How many connections, how many requests at once on each, or `rate` a second on all; for how long."""
 
-    seconds: float = 0.0
-    latencies: dict[str, list[float]] = {}
-    errors: Counter[str] = msgspec.field(default_factory=Counter)
-    first_errors: dict[str, str] = {}
-
-    @property
-    def replies(self) -> int:
-        """Return how many replies were counted."""
-        return sum(map(len, self.latencies.values()))
-
-    @property
-    def rate(self) -> float:
-        """Return the replies a second."""
-        return self.replies / self.seconds if self.seconds else float("nan")
-
-    def all_percentiles(self) -> list[float]:
-        """Return p50, p90, p99 and p99.9 of all methods in milliseconds."""
-        return percentiles([latency for each in self.latencies.values() for latency in each])
+    connections: int = 16
+    depth: int = 4
+    seconds: float = 5.0
+    rate: float | None = None
 
 
 class Window:
-    """A connection that asks again as soon as it is answered."""
+    """A connection with requests in flight, which are told apart by their places in a list of frames."""
 
-    def __init__(self, url: str, frames: Sequence[bytes], first: int, depth: int) -> None:
+    def __init__(self, url: str, frames: Sequence[bytes], first: int) -> None:
         self.connection = Connection(url)
         self.asked: dict[int, float] = {}
         self._frames = frames
-        self._places = itertools.cycle([*range(first, len(frames)), *range(first)])
-        self._depth = depth
+        self._places: Iterator[int] = itertools.cycle([*range(first, len(frames)), *range(first)])
 
-    def refill(self, now: float) -> None:
+    def fill(self, depth: int, now: float) -> None:
         """Ask until as many requests are in flight as may be."""
-        chosen = []
-        while len(self.asked) < self._depth:
-            place = next(self._places)
-            if place not in self.asked:
-                self.asked[place] = now
-                chosen.append(self._frames[place])
-        if chosen:
+        if chosen := [self._choose(now) for _ in range(depth - len(self.asked))]:
             self.connection.send(b"".join(chosen))
 
+    def ask(self, due: float) -> bool:
+        """Ask once more, unless half of all there is to ask is in flight already; say which."""
+        if len(self.asked) * 2 > len(self._frames):
+            return False
+        self.connection.send(self._choose(due))
+        return True
 
-def run_window(
-    url: str, requests: Sequence[Request], connections: int, depth: int, seconds: float, measured: Measured
-) -> None:
-    """Ask for `seconds` and add what was measured to `measured`.
+    def _choose(self, since: float) -> bytes:
+        while (place := next(self._places)) in self.asked:
+            pass
+        self.asked[place] = since
+        return self._frames[place]
+
+
+class Run:
+    """One run against a node."""
+
+    def __init__(self, windows: Sequence[Window], requests: Sequence[Request], pattern: Pattern) -> None:
+        self._windows = windows
+        self._requests = requests
+        self._pattern = pattern
+        self._began = self._last_reply = self._flushed = time.perf_counter()
+        self._turns = itertools.cycle(windows)
+        self._due = 0
+
+    def measure(self, measured: Measured) -> None:
+        """Ask for as long as the pattern says, and add what is found to `measured`.
+
+        Raises:
+            ConnectionError: A connection was lost, or nothing is answered any more.
+        """
+        seconds = self._pattern.seconds
+        with selectors.DefaultSelector() as selector:
+            for window in self._windows:
+                selector.register(window.connection.socket, selectors.EVENT_READ, window)
+            self._ask_first()
+            while (now := time.perf_counter()) - self._began < seconds:
+                self._keep_going(now)
+                for key, _events in selector.select(self._pause()):
+                    self._take(key.data, measured)
+        measured.seconds += seconds * (1 - WARM_UP)
+
+    def _ask_first(self) -> None:
+        if self._pattern.rate is None:
+            for window in self._windows:
+                window.fill(self._pattern.depth, self._began)
+
+    def _keep_going(self, now: float) -> None:
+        if now - self._last_reply > LOST_SECONDS:
+            raise ConnectionError(f"no reply in {LOST_SECONDS:g} s")
+        if self._pattern.rate is not None:
+            self._ask_due(now, self._pattern.rate)
+        if now - self._flushed > FLUSH_SECONDS:
+            self._flushed = now
+            for window in self._windows:
+                window.connection.flush()
+
+    def _ask_due(self, now: float, rate: float) -> None:
+        # Latency counts from when a request was due: who stalls must not look good by being asked less.
+        while (due := self._began + self._due / rate) <= now and next(self._turns).ask(due):
+            self._due += 1
+
+    def _pause(self) -> float:
+        if self._pattern.rate is None:
+            return FLUSH_SECONDS
+        due = self._began + self._due / self._pattern.rate
+        return min(FLUSH_SECONDS, max(0.0, due - time.perf_counter()))
+
+    def _take(self, window: Window, measured: Measured) -> None:
+        messages = window.connection.receive()
+        now = self._last_reply = time.perf_counter()
+        counts = now - self._began >= self._pattern.seconds * WARM_UP
+        for message in messages:
+            place, is_error = outcome(message)
+            asked = window.asked.pop(place, None) if place is not None else None
+            if asked is not None and place is not None and counts:
+                error = error_text(message) if is_error else None
+                measured.add(self._requests[place].method, now - asked, error)
+        if self._pattern.rate is None:
+            window.fill(self._pattern.depth, now)
+
+    def unanswered(self) -> int:
+        """Return how many requests were due and are not answered."""
+        due = int((time.perf_counter() - self._began) * (self._pattern.rate or 0)) + 1 - self._due
+        return max(0, due) + sum(len(window.asked) for window in self._windows)
+
+
+def run_window(url: str, requests: Sequence[Request], pattern: Pattern, measured: Measured) -> None:
+    """Run `pattern` once and add what was measured to `measured`.
 
     Raises:
-        ConnectionError: A connection was refused or lost, or none was answered any more.
+        ConnectionError: A connection was refused or lost, or nothing is answered any more.
     """
     frames = [request_frame(place, each.method, each.params) for place, each in enumerate(requests)]
-    step = max(1, len(frames) // connections)
-    windows = [
-        Window(url, frames, number * step % len(frames), min(depth, len(frames)))
-        for number in range(connections)
-    ]
+    step = max(1, len(frames) // pattern.connections)
+    windows = list[Window]()
     try:
-        _ask(windows, requests, seconds, measured)
+        for number in range(pattern.connections):
+            windows.append(Window(url, frames, number * step % len(frames)))
+        run = Run(windows, requests, pattern)
+        run.measure(measured)
+        measured.unanswered += run.unanswered() if pattern.rate is not None else 0
     finally:
         for window in windows:
             window.connection.close()
-
-
-def _ask(windows: Sequence[Window], requests: Sequence[Request], seconds: float, measured: Measured) -> None:
-    selector = selectors.DefaultSelector()
-    began = last = time.perf_counter()
-    for window in windows:
-        selector.register(window.connection.socket, selectors.EVENT_READ, window)
-        window.refill(began)
-    flushing, counted, end = began, began + seconds * WARM_UP, began + seconds
-    with selector:
-        while (now := time.perf_counter()) < end:
-            if now - last > LOST_SECONDS:
-                raise ConnectionError(f"no reply in {LOST_SECONDS:g} s")
-            for key, _events in selector.select(0.05):
-                last = _take(key.data, requests, counted, measured)
-            if now >= flushing:
-                flushing = now + FLUSH_SECONDS
-                for window in windows:
-                    window.connection.flush()
-    measured.seconds += seconds * (1 - WARM_UP)
-
-
-def _take(window: Window, requests: Sequence[Request], counted: float, measured: Measured) -> float:
-    messages = window.connection.receive()
-    now = time.perf_counter()
-    for message in messages:
-        place, is_error = outcome(message)
-        asked = window.asked.pop(place, None) if place is not None else None
-        if asked is None or place is None or now < counted:
-            continue
-        method = requests[place].method
-        measured.latencies.setdefault(method, []).append(now - asked)
-        if is_error:
-            measured.errors[method] += 1
-            measured.first_errors.setdefault(method, error_text(message))
-    window.refill(now)
-    return now
