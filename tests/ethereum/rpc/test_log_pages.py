@@ -130,6 +130,20 @@ def test_a_cursor_is_of_its_filter_alone(ask: Ask) -> None:
     assert ask(METHOD, {"cursor": cursor}) == refused
 
 
+def test_blocks_that_arrive_between_two_pages_change_nothing(tmp_path: Path) -> None:
+    with (
+        branch(tmp_path / "old") as old,
+        Chain.open(tmp_path / "chain", genesis(merged=False), writer=True, durable=False) as chain,
+    ):
+        ask = asking(Dispatcher(build_registry(chain), chain.snapshot))
+        trio.run(take, chain, [old.mine(coinbase=OLD)])
+        block = ask(METHOD, EVERYTHING)["result"]["block"]
+        trio.run(take, chain, [old.mine(coinbase=OLD)])
+        page = ask(METHOD, {**EVERYTHING, "cursor": cursor_of(block["hash"])})["result"]
+        assert page == {"logs": [], "cursor": None, "block": block}
+        assert ask(METHOD, EVERYTHING)["result"]["block"]["number"] == "0x2"
+
+
 def test_a_cursor_of_a_chain_that_was_left_is_refused_and_says_why(tmp_path: Path) -> None:
     with (
         branch(tmp_path / "old") as old,
