@@ -1,5 +1,6 @@
 """A bounded pool of threads for work that holds nobody up: it releases the GIL or must not stop the loop."""
 
+import contextlib
 import os
 import sys
 import threading
@@ -74,4 +75,6 @@ def step_back() -> None:
     if sys.platform == "linux" and not hasattr(_thread, "stepped_back"):
         _thread.stepped_back = True
         thread = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICENESS)
+        # A sandbox may forbid it, which costs nothing but the precedence.
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICENESS)
