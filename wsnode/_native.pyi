@@ -129,6 +129,19 @@ class Message:
     ) -> Message: ...
 
 @final
+class Simulation:
+    def __new__(
+        cls,
+        blocks: Sequence[tuple[bytes | None, bytes | None, Sequence[Message | str]]],
+        *,
+        gas_cap: int,
+        validation: bool,
+        trace_transfers: bool,
+        full_transactions: bool,
+        pending: bool = False,
+    ) -> Simulation: ...
+
+@final
 class BlockAttributes:
     def __new__(
         cls,
@@ -224,6 +237,9 @@ class State:
         state_overrides: bytes | None = None,
         block_overrides: bytes | None = None,
     ) -> int | Revert | Halt | Interrupted: ...
+    def simulate(
+        self, header: bytes, simulation: Simulation, *, cancel: CancelFlag | None = None
+    ) -> bytes: ...
     def build_block(
         self,
         parent: tuple[bytes, bytes],

@@ -71,6 +71,12 @@ def calls(ask: Ask) -> Iterator[tuple[str, list[Any]]]:
     yield "eth_call", [{"to": ACCOUNT}]
     yield "eth_createAccessList", [{"to": ACCOUNT}]
     yield "txpool_contentFrom", [ACCOUNT]
+    failing = {
+        "stateOverrides": {ACCOUNT: {"code": "0x60006000fd"}},
+        "calls": [{"to": ACCOUNT, "gas": "0x9999"}],
+    }
+    for full in (False, True):
+        yield "eth_simulateV1", [{"blockStateCalls": [failing, {}], "returnFullTransactions": full}]
     yield "web3_sha3", ["0x12"]
     yield "debug_getRawBlock", ["latest"]
     yield from (("eth_" + name, [ACCOUNT, "latest"]) for name in ("getBalance", "getCode"))

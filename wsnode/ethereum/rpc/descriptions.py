@@ -17,6 +17,7 @@ from wsnode.ethereum.rpc.schemas import (
     record,
     text,
 )
+from wsnode.ethereum.rpc.simulate import CODES
 from wsnode.jsonrpc.discovery import META_SCHEMA, Descriptions, Schema, described_error, reference
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, SERVER_ERROR
 
@@ -56,6 +57,7 @@ RESULTS: Final[dict[str, Schema]] = {
     "eth_createAccessList": record(
         {"accessList": list_of(reference("Access")), "gasUsed": QUANTITY}, {"error": {"type": "string"}}
     ),
+    "eth_simulateV1": list_of(reference("SimulatedBlock")),
     "eth_getStorageAt": HASH,
     "eth_getStorageValues": mapping_of(list_of(HASH)),
     "eth_getProof": record(
@@ -113,6 +115,13 @@ _STATE_METHODS: Final = (
 ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     **dict.fromkeys(_STATE_METHODS, _OF_STATE),
     **dict.fromkeys(("eth_call", "eth_estimateGas", "eth_createAccessList"), _OF_CALLS),
+    "eth_simulateV1": (
+        *_OF_STATE,
+        described_error(CODES["nonce_too_low"], "err: nonce too low: … (supplied gas N)"),
+        described_error(CODES["insufficient_funds"], "err: insufficient funds for gas * price + value: …"),
+        described_error(CODES["block_number"], "block numbers must be in order: N <= M"),
+        described_error(CODES["client_limit"], "too many blocks"),
+    ),
     "eth_getLogs": (*_OF_LOGS, described_error(LIMIT_EXCEEDED, "query returned more than 10000 results")),
     "wsnode_getLogsPage": (*_OF_LOGS, described_error(RESOURCE_NOT_FOUND, "the chain was reorganised")),
 }

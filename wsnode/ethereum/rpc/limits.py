@@ -21,6 +21,9 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     call_gas_blocks: int = 10
     """How many times its block's gas limit a call may use."""
 
+    simulation_gas: int = 50_000_000
+    """Gas of all calls of a simulation together; geth's, for it shows in the hashes of their transactions."""
+
     call_inline_jumps: int = 5_000
     """Jumps and calls that a call may make while everybody waits: about a millisecond of ordinary code."""
 

@@ -94,8 +94,20 @@ def _block_member(name: str, value: Any) -> Any:
     if name == "withdrawals":
         if type(value) is not list:
             raise mismatch(kind(value), "types.Withdrawals", place)
-        return value
+        return [_withdrawal(item, place) for item in value]
     return hex(decode_quantity(value, 256, BIG, place))
+
+
+def _withdrawal(value: Any, place: str) -> dict[str, str]:
+    if value is not None and type(value) is not dict:
+        raise mismatch(kind(value), "types.Withdrawal", place)
+    members = {name.lower(): member for name, member in (value or {}).items() if member is not None}
+    address = decode_address(members.get("address", "0x" + "00" * 20), f"{place}.address")
+    numbers = {
+        name: hex(decode_quantity(members.get(name.lower(), "0x0"), 64, UINT64, f"{place}.{name}"))
+        for name in ("index", "validatorIndex", "amount")
+    }
+    return {"address": f"0x{address.hex()}", **numbers}
 
 
 def _hash(value: Any, place: str = ARGUMENT) -> str:

@@ -17,6 +17,7 @@ from wsnode.ethereum.rpc import (
     pool,
     proofs,
     raw,
+    simulate,
     state,
     storage_values,
     transactions,
@@ -48,6 +49,7 @@ def build_registry(
     storage_values.add_methods(registry)
     proofs.add_methods(registry)
     access_lists.add_methods(registry, limits)
+    simulate.add_methods(registry, limits)
     raw.add_methods(registry, block_methods)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool.add_methods(registry)

@@ -18,6 +18,7 @@ from wsnode.ethereum.rpc.parameters import (
     StorageKey,
 )
 from wsnode.ethereum.rpc.proofs import StorageKeys
+from wsnode.ethereum.rpc.simulation import SimulationObject
 from wsnode.ethereum.rpc.storage_values import SlotsByAccount
 from wsnode.jsonrpc.discovery import Schema, reference
 
@@ -77,6 +78,7 @@ _PAGE: Final[dict[str, Schema]] = {
     "cursor": {"type": ["string", "null"]},
     "limit": {"anyOf": [NULL, {"type": "integer", "minimum": 1}, WRITTEN_QUANTITY]},
 }
+_FLAG: Final[Schema] = {"type": "boolean"}
 _NUMBERS: Final = (
     *("gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"),
     *("value", "nonce", "chainId"),
@@ -97,7 +99,7 @@ TYPES: Final[dict[type, Schema]] = {
     Hash32: WRITTEN_HASH,
     Payload: WRITTEN_BYTES,
     Index: WRITTEN_QUANTITY,
-    Flag: {"type": "boolean"},
+    Flag: _FLAG,
     StorageKey: text("(0[xX])?[0-9a-fA-F]{0,64}"),
     StorageKeys: list_of(text("(0[xX])?[0-9a-fA-F]{0,64}")),
     NumberOrTag: WRITTEN_NUMBER,
@@ -118,6 +120,14 @@ TYPES: Final[dict[type, Schema]] = {
     CallObject: {"type": "object", "properties": _CALL},
     StateOverrides: mapping_of({"type": "object"}),
     BlockOverrides: {"type": "object"},
+    SimulationObject: {
+        "type": "object",
+        "properties": {
+            "blockStateCalls": list_of({"type": "object"}),
+            **dict.fromkeys(("traceTransfers", "validation", "returnFullTransactions"), _FLAG),
+        },
+        "required": ["blockStateCalls"],
+    },
     BlockCount: {"anyOf": [WRITTEN_QUANTITY, {"type": "integer"}]},
     Percentiles: or_null(list_of({"type": "number", "minimum": 0, "maximum": 100})),
     SlotsByAccount: mapping_of(list_of(WRITTEN_HASH)),
@@ -157,6 +167,27 @@ COMPONENTS: Final[dict[str, Any]] = {
         {**_HEADER, "transactions": list_of({"anyOf": [HASH, reference("Transaction")]})}, _LATER
     ),
     "Uncle": record(_HEADER, _LATER),
+    "SimulatedBlock": record(
+        {
+            **_HEADER,
+            "transactions": list_of({"anyOf": [HASH, reference("Transaction")]}),
+            "calls": list_of(reference("SimulatedCall")),
+        },
+        _LATER,
+    ),
+    "SimulatedCall": record(
+        {
+            **dict.fromkeys(("gasUsed", "maxUsedGas", "status"), QUANTITY),
+            "returnData": BYTES,
+            "logs": list_of(reference("Log")),
+        },
+        {
+            "error": record(
+                {"code": {"type": "integer"}, "message": {"type": "string"}},
+                {"data": BYTES},
+            )
+        },
+    ),
     "Withdrawal": record(
         {**dict.fromkeys(("index", "validatorIndex", "amount"), QUANTITY), "address": ADDRESS}
     ),

@@ -15,6 +15,7 @@ pub mod execute;
 pub mod json;
 pub mod rows;
 pub mod sign;
+pub mod simulate;
 pub mod starknet;
 pub mod state;
 pub mod trace;

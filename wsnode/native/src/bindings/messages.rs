@@ -39,8 +39,6 @@ impl Message {
         blob_hashes: Option<Vec<Vec<u8>>>,
         authorizations: Option<&[u8]>,
     ) -> PyResult<Self> {
-        // Calls may be sent with any nonce.
-        let _ = nonce;
         let hashes = blob_hashes.map(|hashes| hashes.iter().map(|bytes| hash("blob hash", bytes)).collect());
         Ok(Self(call::Message {
             sender: address("sender", sender)?,
@@ -55,6 +53,7 @@ impl Message {
             access_list: access_list.map(|text| json("access_list", text)).transpose()?,
             blob_hashes: hashes.transpose()?,
             authorizations: authorizations.map(|text| json("authorizations", text)).transpose()?,
+            nonce,
         }))
     }
 }

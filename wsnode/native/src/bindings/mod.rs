@@ -6,6 +6,7 @@ mod errors;
 mod messages;
 mod numbers;
 mod render;
+mod simulate;
 mod spec;
 mod starknet;
 mod state;
@@ -24,6 +25,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     messages::register(module)?;
     building::register(module)?;
     render::register(module)?;
+    simulate::register(module)?;
     starknet::register(module)?;
     // PyO3 lists every name in it; the stub file does so already.
     module.delattr("__all__")

@@ -14,11 +14,13 @@ use super::building::BlockAttributes;
 use super::errors::guard;
 use super::messages::{outcome, CancelFlag, Message};
 use super::numbers::{address, hash, Number};
+use super::simulate::Simulation;
 use super::spec::ChainSpec;
 use crate::build::Refused;
 use crate::call::{self, Estimate, Overrides, Watch};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
+use crate::simulate::simulate;
 use crate::state::{Head, SlotProof};
 
 /// The EVM state of one chain in a folder of its own; to be opened after a fork.
@@ -206,6 +208,23 @@ impl State {
             Estimate::Gas(gas) => gas.into_py_any(py),
             Estimate::Failed(failure) => outcome(py, failure),
         }
+    }
+
+    /// The blocks of a simulation on top of a block, as a JSON array.
+    #[pyo3(signature = (header, simulation, *, cancel=None))]
+    fn simulate<'py>(
+        &self,
+        py: Python<'py>,
+        header: PyBackedBytes,
+        simulation: PyRef<'_, Simulation>,
+        cancel: Option<PyRef<'_, CancelFlag>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (request, cancel) = (simulation.0.clone(), cancel.map(|flag| flag.0.clone()));
+        let text = inline_or_detached(py, false, || {
+            let watch = Watch::new(None, cancel);
+            simulate(&self.0.spec, &self.0.reader, &header, request, &watch)
+        })?;
+        Ok(PyBytes::new(py, &text))
     }
 
     /// Build the block after the head, whose rows are given, and list the transactions left out, with reasons.

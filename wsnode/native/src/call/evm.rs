@@ -30,7 +30,8 @@ const CALL_COST: u64 = 16;
 
 pub type CallContext<'s, 'a> = Context<BlockEnv, TxEnv, CfgEnv, &'s mut CallState<'a>>;
 type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;
-type CallEvm<'s, 'a, I> = Evm<CallContext<'s, 'a>, I, Instructions<'s, 'a>, WatchedPrecompiles, EthFrame>;
+type CallEvm<'s, 'a, I> = WatchedEvm<'s, 'a, I, WatchedPrecompiles>;
+pub type WatchedEvm<'s, 'a, I, P> = Evm<CallContext<'s, 'a>, I, Instructions<'s, 'a>, P, EthFrame>;
 type Ictx<'c, 's, 'a> = InstructionContext<'c, CallContext<'s, 'a>, EthInterpreter>;
 
 /// The EVM for one run on `state`.
@@ -47,18 +48,29 @@ where
     let precompiles = precompiles(rules, moves).map_err(|MovePrecompileError::NotAPrecompile(address)| {
         refuse("overrides", format!("account {address} is not a precompile"))
     })?;
+    Ok(build_with(state, environment, WatchedPrecompiles { precompiles, rules }, inspector))
+}
+
+/// The EVM for one run on `state`, with precompiled contracts of one's own.
+pub fn build_with<'s, 'a, I, P>(
+    state: &'s mut CallState<'a>,
+    environment: EvmEnv,
+    precompiles: P,
+    inspector: I,
+) -> WatchedEvm<'s, 'a, I, P> {
+    let rules = environment.cfg_env.spec;
     let context =
         Context::mainnet().with_block(environment.block_env).with_cfg(environment.cfg_env).with_db(state);
     let mut evm = Evm {
         ctx: context,
         inspector,
         instruction: EthInstructions::new_mainnet_with_spec(rules),
-        precompiles: WatchedPrecompiles { precompiles, rules },
+        precompiles,
         // The usual eight frames made ahead, with a stack of 32 KB each, would cost more than a short call.
         frame_stack: FrameStack::new(),
     };
     watch(&mut evm.instruction);
-    Ok(evm)
+    evm
 }
 
 /// Addresses of precompiled contracts and those to which they are moved.
@@ -109,8 +121,8 @@ fn spend(host: &mut CallContext<'_, '_>, cost: u64) -> InstructionExecResult {
 /// Precompiled contracts of which those that may take long are left to runs without a budget.
 #[derive(Debug)]
 pub struct WatchedPrecompiles {
-    precompiles: PrecompilesMap,
-    rules: SpecId,
+    pub precompiles: PrecompilesMap,
+    pub rules: SpecId,
 }
 
 impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {

@@ -19,4 +19,6 @@ pub struct Message {
     pub access_list: Option<AccessList>,
     pub blob_hashes: Option<Vec<B256>>,
     pub authorizations: Option<Vec<SignedAuthorization>>,
+    /// For simulations; calls may be sent with any.
+    pub nonce: Option<u64>,
 }

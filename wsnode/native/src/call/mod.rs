@@ -1,16 +1,16 @@
 //! Messages run on a block's state and then forgotten: calls and gas estimates, by geth's rules.
 
-mod database;
-mod diagnosis;
+pub(crate) mod database;
+pub(crate) mod diagnosis;
 mod estimate;
-mod evm;
-mod fees;
-mod halt;
+pub(crate) mod evm;
+pub(crate) mod fees;
+pub(crate) mod halt;
 mod message;
 mod overrides;
-mod refusal;
+pub(crate) mod refusal;
 mod revert_reason;
-mod scene;
+pub(crate) mod scene;
 mod watch;
 
 pub use database::Layer;

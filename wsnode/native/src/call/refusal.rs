@@ -12,7 +12,7 @@ use super::Message;
 use crate::error::Error;
 
 const MAXIMUM_BLOBS: usize = 6;
-const MAXIMUM_INITCODE: usize = 49_152;
+pub const MAXIMUM_INITCODE: usize = 49_152;
 
 pub fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
     Error::InvalidTransaction { kind, message: message.into() }
@@ -20,16 +20,25 @@ pub fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
 
 /// Check what geth checks before it looks at the sender's balance.
 pub fn check(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
+    check_all(message, fees, environment, false)
+}
+
+/// The same, but who names no fee offers nothing, which may be too little.
+pub fn check_strictly(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
+    check_all(message, fees, environment, true)
+}
+
+fn check_all(message: &Message, fees: &Fees, environment: &EvmEnv, is_strict: bool) -> Result<(), Error> {
     let rules = environment.cfg_env.spec;
     check_type(message, rules)?;
     if rules.is_enabled_in(SpecId::LONDON) {
-        check_fees(message, fees, environment.block_env.basefee)?;
+        check_fees(message, fees, environment.block_env.basefee, is_strict)?;
     }
     if let Some(hashes) = &message.blob_hashes {
         let limit = if rules.is_enabled_in(SpecId::OSAKA) { MAXIMUM_BLOBS } else { usize::MAX };
         check_blobs(message, hashes, limit)?;
     }
-    check_blob_fee(message, environment)?;
+    check_blob_fee(message, environment, is_strict)?;
     match &message.authorizations {
         Some(_) if message.to == TxKind::Create => Err(refuse(
             "set_code_create",
@@ -63,9 +72,9 @@ fn of_sender(message: &Message, words: &str) -> String {
     format!("{words} (sender {})", message.sender)
 }
 
-fn check_fees(message: &Message, fees: &Fees, base_fee: u64) -> Result<(), Error> {
+fn check_fees(message: &Message, fees: &Fees, base_fee: u64, is_strict: bool) -> Result<(), Error> {
     let Fees { cap, tip, .. } = fees;
-    if cap.is_zero() && tip.is_zero() {
+    if !is_strict && cap.is_zero() && tip.is_zero() {
         return Ok(());
     }
     let sender = message.sender;
@@ -98,11 +107,11 @@ fn check_blobs(message: &Message, hashes: &[alloy_primitives::B256], limit: usiz
     }
 }
 
-fn check_blob_fee(message: &Message, environment: &EvmEnv) -> Result<(), Error> {
+fn check_blob_fee(message: &Message, environment: &EvmEnv, is_strict: bool) -> Result<(), Error> {
     let has_blobs = message.blob_hashes.as_ref().is_some_and(|hashes| !hashes.is_empty());
     let cap = message.max_blob_fee.unwrap_or_default();
     let price = environment.block_env.blob_excess_gas_and_price.map_or(0, |blobs| blobs.blob_gasprice);
-    if !has_blobs || cap.is_zero() || cap >= U256::from(price) {
+    if !has_blobs || (!is_strict && cap.is_zero()) || cap >= U256::from(price) {
         return Ok(());
     }
     let words = "max fee per blob gas less than block blob gas fee";

@@ -189,7 +189,7 @@ fn failure(error: EVMError<StateError>, message: &Message) -> Error {
 }
 
 /// Anybody may call, with any nonce and gas.
-fn loosen(environment: &mut EvmEnv) {
+pub(crate) fn loosen(environment: &mut EvmEnv) {
     let settings = &mut environment.cfg_env;
     settings.disable_block_gas_limit = true;
     settings.disable_eip3607 = true;
@@ -199,7 +199,7 @@ fn loosen(environment: &mut EvmEnv) {
     settings.max_blobs_per_tx = None;
 }
 
-fn transaction(message: &Message, fees: &Fees, gas: u64, rules: SpecId) -> TxEnv {
+pub(crate) fn transaction(message: &Message, fees: &Fees, gas: u64, rules: SpecId) -> TxEnv {
     let from = |fork| rules.is_enabled_in(fork);
     let authorizations = message.authorizations.as_deref().filter(|_| from(SpecId::PRAGUE));
     let blob_hashes = message.blob_hashes.as_deref().filter(|_| from(SpecId::CANCUN));

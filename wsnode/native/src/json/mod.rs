@@ -14,7 +14,8 @@ mod withdrawals;
 mod writer;
 
 pub use block::{render_block, render_uncle, BlockStyle, TotalDifficulty};
-pub use log::{render_logs, LogSelection};
+pub use context::BlockContext;
+pub use log::{render_logs, write_log, LogSelection};
 pub use receipt::{render_receipt, render_receipts};
 pub use transaction::render_transaction;
 pub use writer::Writer;

@@ -29,6 +29,16 @@ impl Writer {
         self.text.extend_from_slice(text);
     }
 
+    /// Copies a piece of any text.
+    pub fn text(&mut self, text: &str) {
+        self.text.extend_from_slice(text.as_bytes());
+    }
+
+    /// Takes the end of an object back, to add members.
+    pub fn reopen(&mut self) {
+        self.text.pop_if(|last| *last == b'}');
+    }
+
     /// The digits of bytes of a fixed length, without prefix.
     #[inline]
     pub fn hash<const N: usize>(&mut self, bytes: &[u8; N]) {

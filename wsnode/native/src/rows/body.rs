@@ -22,9 +22,37 @@ const VERSION: u8 = 1;
 const HASHES: usize = 11;
 const OMMERS_START: usize = 7;
 
+/// What a row keeps of a transaction.
+pub trait StoredTransaction {
+    fn hash(&self) -> &B256;
+
+    /// Append the typed envelope.
+    fn encode(&self, row: &mut Vec<u8>);
+}
+
+impl StoredTransaction for TxEnvelope {
+    fn hash(&self) -> &B256 {
+        self.tx_hash()
+    }
+
+    fn encode(&self, row: &mut Vec<u8>) {
+        self.encode_2718(row);
+    }
+}
+
 /// The row of a block's body; `senders` are those of `transactions`, one each.
 pub fn encode_body(
     transactions: &[TxEnvelope],
+    senders: &[Address],
+    ommers: &[Header],
+    withdrawals: Option<&[Withdrawal]>,
+) -> Vec<u8> {
+    encode_body_of(transactions, senders, ommers, withdrawals)
+}
+
+/// The same for transactions of any kind, such as nobody has signed.
+pub fn encode_body_of<T: StoredTransaction>(
+    transactions: &[T],
     senders: &[Address],
     ommers: &[Header],
     withdrawals: Option<&[Withdrawal]>,
@@ -36,7 +64,7 @@ pub fn encode_body(
     row.push(ommers.len() as u8);
     row.push(withdrawals.is_some() as u8);
     push_u32(&mut row, 0);
-    transactions.iter().for_each(|transaction| row.extend_from_slice(transaction.tx_hash().as_slice()));
+    transactions.iter().for_each(|transaction| row.extend_from_slice(transaction.hash().as_slice()));
     senders.iter().for_each(|sender| row.extend_from_slice(sender.as_slice()));
     push_transactions(&mut row, transactions);
     let ommers_start = row.len();
@@ -48,12 +76,12 @@ pub fn encode_body(
     row
 }
 
-fn push_transactions(row: &mut Vec<u8>, transactions: &[TxEnvelope]) {
+fn push_transactions<T: StoredTransaction>(row: &mut Vec<u8>, transactions: &[T]) {
     let ends = row.len();
     row.resize(ends + 4 * transactions.len(), 0);
     let start = row.len();
     for (index, transaction) in transactions.iter().enumerate() {
-        transaction.encode_2718(row);
+        transaction.encode(row);
         let end = row.len() - start;
         set_u32(row, ends + 4 * index, end);
     }

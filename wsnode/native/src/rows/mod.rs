@@ -19,7 +19,7 @@ mod write;
 
 pub use block_rlp::block_rlp;
 pub use bloom::StoredBloom;
-pub use body::{encode_body, BodyRow, OmmerRow, TransactionRow};
+pub use body::{encode_body, encode_body_of, BodyRow, OmmerRow, StoredTransaction, TransactionRow};
 pub use encode_receipts::encode_receipts;
 pub use error::RowError;
 pub use fields::HeaderFields;

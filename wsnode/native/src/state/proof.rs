@@ -1,5 +1,7 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
+use super::delta::Delta;
+use super::environment::Snapshot;
 use super::hashes::Hashes;
 use super::reader::StateReader;
 use super::store::root_of;
@@ -30,20 +32,26 @@ pub struct SlotProof {
     pub nodes: Vec<Bytes>,
 }
 
+/// The tries after a committed block, and what of the latest values differed then.
+pub(super) fn tries_at(snapshot: &Snapshot<'_>, number: u64) -> Result<(StateTries, Delta), StateError> {
+    let head = snapshot.head;
+    let missing = StateError::NoHistory { requested: number, earliest: 0, latest: head.number };
+    let block = snapshot.block(number)?.filter(|_| number <= head.number).ok_or(missing)?;
+    let old = snapshot.values_at(number)?;
+    let mut tries = StateTries::new(root_of(&head));
+    let found = tries.apply(snapshot, Hashes::default().changes(&old))?;
+    if found != root_of(&block) {
+        return Err(StateError::RootMismatch { number, expected: block.state_root, found });
+    }
+    Ok((tries, old))
+}
+
 impl StateReader {
     /// Prove an account and some of its slots after a committed block. The older the block, the longer:
     /// all that changed since is taken back in memory.
     pub fn proof(&self, address: Address, slots: &[B256], number: u64) -> Result<AccountProof, StateError> {
         let snapshot = self.environment.read()?;
-        let head = snapshot.head;
-        let missing = StateError::NoHistory { requested: number, earliest: 0, latest: head.number };
-        let block = snapshot.block(number)?.filter(|_| number <= head.number).ok_or(missing)?;
-        let old = snapshot.values_at(number)?;
-        let mut tries = StateTries::new(root_of(&head));
-        let found = tries.apply(&snapshot, Hashes::default().changes(&old))?;
-        if found != root_of(&block) {
-            return Err(StateError::RootMismatch { number, expected: block.state_root, found });
-        }
+        let (mut tries, _) = tries_at(&snapshot, number)?;
         let hashed_address = keccak256(address);
         let account = tries.account(&snapshot, &hashed_address)?;
         let nodes = tries.account_proof(&snapshot, &hashed_address)?;
