@@ -1,6 +1,6 @@
 """Ask two nodes of one chain the same random questions, and print the first answers that differ.
 
-    python bench/differential.py URL_A URL_B [--calls 2000] [--seed 1] [--methods eth_call,…] [--shown 20]
+    python -m bench.differential URL_A URL_B [--calls 2000] [--seed 1] [--methods eth_call,…] [--shown 20]
 
 URLs are http://, https://, ws:// or wss://. The chain is read from A (up to the lower of the two heads),
 and so are the hashes, accounts and slots that are asked about; one question in ten is damaged on
@@ -23,8 +23,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from questions import METHODS, Material, Question, damaged
 from websockets.sync.client import connect
+
+from bench.questions import METHODS, Material, Question, damaged
 
 METHOD_NOT_FOUND = -32601
 UNREADABLE_RESULT = "<no JSON-RPC>"

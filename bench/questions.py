@@ -1,4 +1,4 @@
-"""Random calls of every reading method, about what a chain really holds: for differential.py."""
+"""Random calls of every reading method, about what a chain really holds: for `bench.differential`."""
 
 import random
 from collections.abc import Callable

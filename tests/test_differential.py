@@ -1,4 +1,4 @@
-"""bench/differential.py: a node agrees with itself, and a liar is found out."""
+"""`bench.differential`: a node agrees with itself, and a liar is found out."""
 
 import json
 import subprocess
@@ -45,8 +45,8 @@ def liar(demo: Node) -> Iterator[str]:
 
 
 def differential(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(CHECKOUT / "bench" / "differential.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, "-m", "bench.differential", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=CHECKOUT)
 
 
 def test_a_node_agrees_with_itself_over_both_transports(demo: Node) -> None:
