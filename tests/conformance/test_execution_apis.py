@@ -38,38 +38,9 @@ def test_a_case_is_answered_as_expected(case: Case, dispatcher: Dispatcher, tran
     assert disagreement(case, transport) is None
 
 
-# The EVM does not tell what geth says here; the code and the rest of the reply are compared.
-UNTOLD = (
-    "out of gas: not enough gas for reentrancy sentry",
-    "max code size exceeded: code size",
-    "invalid fp.Element encoding",
-    "invalid input length",
-    "is not a precompile",
-)
-
-
-def without_untold(case: Case, transport: Transport) -> tuple[Case, Transport]:
-    """Return a case and a transport whose error messages are empty where the expected one is untold."""
-    (exchange,) = case.exchanges
-    expected = json.loads(exchange.reply)
-    if not any(words in expected.get("error", {}).get("message", "") for words in UNTOLD):
-        return case, transport
-
-    def transport_without_message(request: str) -> str:
-        reply = json.loads(transport(request) or "")
-        return json.dumps(_without_message(reply))
-
-    reply = json.dumps(_without_message(expected))
-    return Case(case.name, [Exchange(exchange.request, reply)]), transport_without_message
-
-
-def _without_message(reply: dict[str, Any]) -> dict[str, Any]:
-    return reply | {"error": reply["error"] | {"message": ""}} if "error" in reply else reply
-
-
 @pytest.mark.parametrize("case", EDGE_CASES, ids=lambda case: case.name)
 def test_an_edge_case_is_answered_as_geth_answers_it(
     case: Case, dispatcher: Dispatcher, transport: Transport
 ) -> None:
     require_methods(case, dispatcher)
-    assert disagreement(*without_untold(case, transport)) is None
+    assert disagreement(case, transport) is None
