@@ -1,9 +1,10 @@
 //! Genesis files and blocks that are made to cause trouble.
 
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{hex, TxKind, B256, U256};
 
 use crate::block::{decode_blocks, UnverifiedBlock};
+use crate::call::{call, Message, Outcome, Overrides, Watch};
 use crate::chain_spec::ChainSpec;
 use crate::consensus::{self, next_difficulty, Ancestor};
 use crate::engine::Engine;
@@ -145,4 +146,24 @@ fn from_prague_on_a_block_needs_the_contracts_of_requests() {
     let _ = std::fs::remove_dir_all(&folder);
     let broken = executed.error.unwrap().broken;
     assert_eq!((broken.rule, broken.actual.as_str()), (Rule::RequestsHash, "none"));
+}
+
+/// Hashes 2 MB again and again without a jump: 40 s of work for 500 million gas.
+const HASHING: [u8; 8] = hex!("6220000060002050");
+
+#[test]
+fn hashing_without_a_jump_is_interrupted() {
+    let chain = std::sync::Arc::new(spec("", "").unwrap());
+    let folder = std::env::temp_dir().join(format!("wsnode-hashing-{}", std::process::id()));
+    let engine = Engine::open(&folder, chain.clone(), true).unwrap();
+    let message = Message { to: TxKind::Create, input: HASHING.repeat(2000).into(), ..Message::default() };
+    let run = |watch: Watch| {
+        let header = crate::block::genesis(&chain).header_row;
+        let work = |place: crate::call::Place<'_>| call(place, &message, 500_000_000, &watch);
+        engine.at_block(&header, false, Overrides::default(), work).unwrap()
+    };
+    assert_eq!(run(Watch::new(Some(5000), None)), Outcome::Interrupted { cancelled: false });
+    let cancelled = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    assert_eq!(run(Watch::new(None, Some(cancelled))), Outcome::Interrupted { cancelled: true });
+    let _ = std::fs::remove_dir_all(&folder);
 }

@@ -3,7 +3,7 @@
 use alloy_evm::precompiles::PrecompilesMap;
 use alloy_evm::{EvmEnv, MovePrecompileError};
 use alloy_primitives::map::AddressSet;
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U256};
 use revm::bytecode::opcode;
 use revm::context::{
     BlockEnv, CfgEnv, Context, ContextError, ContextTr, Evm, FrameStack, JournalTr, LocalContextTr, TxEnv,
@@ -11,7 +11,7 @@ use revm::context::{
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, PrecompileProvider};
 use revm::inspector::Inspector;
-use revm::interpreter::instructions::contract;
+use revm::interpreter::instructions::{contract, host, memory, system};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{
     CallInputs, Instruction, InstructionContext, InstructionExecResult, InstructionResult, InterpreterResult,
@@ -21,12 +21,10 @@ use revm::primitives::hardfork::SpecId;
 use revm::MainContext;
 
 use super::database::CallState;
+use super::effort;
 use super::halt::precompile_words;
 use super::refusal::refuse;
 use crate::error::Error;
-
-/// What a call costs of a budget that counts jumps.
-const CALL_COST: u64 = 16;
 
 pub type CallContext<'s, 'a> = Context<BlockEnv, TxEnv, CfgEnv, &'s mut CallState<'a>>;
 type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;
@@ -86,6 +84,12 @@ fn precompiles(rules: SpecId, moves: &Moves) -> Result<PrecompilesMap, MovePreco
 fn watch(instructions: &mut Instructions<'_, '_>) {
     let table = instructions.instruction_table_mut();
     table[opcode::JUMPDEST as usize] = Instruction::new(jumpdest);
+    table[opcode::KECCAK256 as usize] = Instruction::new(keccak256);
+    table[opcode::CALLDATACOPY as usize] = Instruction::new(calldatacopy);
+    table[opcode::CODECOPY as usize] = Instruction::new(codecopy);
+    table[opcode::EXTCODECOPY as usize] = Instruction::new(extcodecopy);
+    table[opcode::RETURNDATACOPY as usize] = Instruction::new(returndatacopy);
+    table[opcode::MCOPY as usize] = Instruction::new(mcopy);
     table[opcode::CALL as usize] = Instruction::new(call::<{ opcode::CALL }>);
     table[opcode::CALLCODE as usize] = Instruction::new(call::<{ opcode::CALLCODE }>);
     table[opcode::DELEGATECALL as usize] = Instruction::new(call::<{ opcode::DELEGATECALL }>);
@@ -98,13 +102,48 @@ fn jumpdest(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     spend(context.host, 1)
 }
 
+fn keccak256(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, effort::of_hashing(operand(&context, 1)))?;
+    system::keccak256(context)
+}
+
+fn calldatacopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, effort::of_copying(operand(&context, 2)))?;
+    system::calldatacopy(context)
+}
+
+fn codecopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, effort::of_copying(operand(&context, 2)))?;
+    system::codecopy(context)
+}
+
+fn extcodecopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, effort::of_copying(operand(&context, 3)))?;
+    host::extcodecopy(context)
+}
+
+fn returndatacopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, effort::of_copying(operand(&context, 2)))?;
+    system::returndatacopy(context)
+}
+
+fn mcopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(context.host, effort::of_copying(operand(&context, 2)))?;
+    memory::mcopy(context)
+}
+
+/// The item of the stack at this depth; zero if there is none, which the instruction itself finds.
+fn operand(context: &Ictx<'_, '_, '_>, depth: usize) -> U256 {
+    context.interpreter.stack.data().iter().rev().nth(depth).copied().unwrap_or_default()
+}
+
 fn call<const KIND: u8>(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, CALL_COST)?;
+    spend(context.host, effort::CALL)?;
     contract::call::<KIND, _, _>(context)
 }
 
 fn create<const IS_CREATE2: bool>(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, CALL_COST)?;
+    spend(context.host, effort::CALL.saturating_add(effort::of_hashing(operand(&context, 2))))?;
     contract::create::<IS_CREATE2, _, _>(context)
 }
 
@@ -138,7 +177,8 @@ impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
         let watch = context.journaled_state.database.watch;
-        if watch.has_budget() && is_slow(&inputs.bytecode_address) {
+        let effort = effort::of_precompile(&inputs.bytecode_address, inputs.input.len());
+        if watch.has_budget() && !effort.is_some_and(|effort| watch.tick(effort)) {
             watch.stop();
             return Err("stopped".into());
         }
@@ -165,10 +205,4 @@ impl WatchedPrecompiles {
         let output = contract.execute(&inputs.input.as_bytes(context), inputs.gas_limit, inputs.reservoir);
         output.ok()?.halt_reason().map(precompile_words)
     }
-}
-
-/// Modular exponentiation, pairings, the Blake2 function, and all on BLS curves.
-fn is_slow(address: &Address) -> bool {
-    let (high, low) = address.as_slice().split_at(19);
-    matches!(low[0], 0x05 | 0x08..=0x11) && high.iter().all(|byte| *byte == 0)
 }

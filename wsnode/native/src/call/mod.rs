@@ -2,6 +2,7 @@
 
 pub(crate) mod database;
 pub(crate) mod diagnosis;
+mod effort;
 mod estimate;
 pub(crate) mod evm;
 pub(crate) mod fees;

@@ -33,6 +33,12 @@ impl Overrides {
         self.state.is_none() && self.block.is_none()
     }
 
+    /// Bytes of code among them.
+    pub fn code_length(&self) -> usize {
+        let accounts = self.state.iter().flat_map(|accounts| accounts.values());
+        accounts.filter_map(|account| Some(account.code.as_ref()?.len())).sum()
+    }
+
     /// Put them on top of a state and into a block's members, and return how precompiled contracts move.
     pub fn apply(self, layer: &mut Layer<'_>, environment: &mut EvmEnv) -> Result<Moves, Error> {
         let Layer::Cached(cache) = layer else {

@@ -14,6 +14,7 @@ use revm::{Database, ExecuteEvm};
 
 use super::database::{CallState, Layer};
 use super::diagnosis::LastStep;
+use super::effort;
 use super::evm::{CallContext, Moves};
 use super::fees::Fees;
 use super::{evm, halt, refusal, Message, Outcome, Overrides, Watch};
@@ -52,6 +53,7 @@ impl<'a> Scene<'a> {
         let mut moves = Moves::new();
         if !overrides.is_empty() {
             layer = layer.cached();
+            watch.tick(effort::of_copying(U256::from(overrides.code_length())));
             moves = overrides.apply(&mut layer, &mut environment)?;
         }
         let state = CallState { layer, watch };
@@ -83,6 +85,10 @@ impl<'a> Scene<'a> {
 
     /// Run `message` with `gas`; the state stays as it is.
     pub fn run(&mut self, message: &Message, gas: u64) -> Result<Outcome, Error> {
+        let watch = self.state.watch;
+        if !watch.tick(effort::of_copying(U256::from(message.input.len()))) || watch.is_stopped() {
+            return Ok(Outcome::Interrupted { cancelled: watch.is_cancelled() });
+        }
         let fees = self.fees(message);
         let environment = self.environment_for(message, &fees);
         refusal::check(message, &fees, &environment)?;
