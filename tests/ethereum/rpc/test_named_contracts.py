@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.rpc.named_contracts import OF_ANY_ACCOUNT
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
@@ -27,10 +28,10 @@ class OnlyOne:
 @pytest.mark.parametrize(
     ("method", "params", "allowed"),
     [
-        ("eth_getBalance", [ONE, "latest"], True),
-        ("eth_getBalance", [TWO, "latest"], False),
+        ("eth_getBalance", [TWO, "latest"], True),
+        ("eth_getTransactionCount", [TWO], True),
+        ("eth_getCode", [ONE], True),
         ("eth_getCode", [TWO], False),
-        ("eth_getTransactionCount", [TWO], False),
         ("eth_getStorageAt", [ONE, "0x0", "latest"], True),
         ("eth_getStorageAt", [TWO, "0x0", "latest"], False),
         ("eth_getProof", [TWO, [], "latest"], False),
@@ -44,6 +45,13 @@ class OnlyOne:
         ("eth_call", [{"to": ONE}, "latest", {ONE: {"code": "0x00"}}], False),
         ("eth_estimateGas", [{"to": TWO}], False),
         ("eth_createAccessList", [{"to": TWO}], False),
+        ("eth_simulateV1", [{"blockStateCalls": [{"calls": [{"to": ONE}]}]}], True),
+        (
+            "eth_simulateV1",
+            [{"blockStateCalls": [{"calls": [{"to": ONE}]}, {"calls": [{"to": TWO}]}]}],
+            False,
+        ),
+        ("eth_simulateV1", [{"blockStateCalls": [{"calls": [{"data": "0x00"}]}]}], False),
         ("eth_getLogs", [{"address": ONE}], True),
         ("eth_getLogs", [{"address": [ONE, TWO]}], False),
         ("eth_getLogs", [{}], False),
@@ -63,3 +71,11 @@ def test_calls_that_name_other_contracts_are_refused(
     session.end_turn()
     refused = isinstance(answer, bytes) and b"not allowed" in answer
     assert refused is not allowed, answer
+
+
+def test_every_method_that_takes_an_account_says_which(execution_apis_chain: Chain) -> None:
+    accounts = {"address", "call", "filter", "simulation", "slots"}
+    for method in build_registry(execution_apis_chain).methods.values():
+        struct = method.parameters.struct
+        if struct is not None and accounts & set(struct.__struct_fields__):
+            assert (method.contracts is None) == (method.name in OF_ANY_ACCOUNT), method.name

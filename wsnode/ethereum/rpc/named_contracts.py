@@ -6,19 +6,26 @@ from typing import Any
 import msgspec
 
 from wsnode.ethereum.rpc.access_lists import AccessListParameters
+from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.calls import CallParameters
 from wsnode.ethereum.rpc.log_pages import PageParameters
 from wsnode.ethereum.rpc.logs import LogParameters
+from wsnode.ethereum.rpc.overrides import StateOverrides
 from wsnode.ethereum.rpc.proofs import ProofParameters
+from wsnode.ethereum.rpc.simulate import SimulationParameters
 from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
 from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
 from wsnode.jsonrpc.registry import Registry
 
 
+OF_ANY_ACCOUNT = ("eth_getBalance", "eth_getTransactionCount", "txpool_contentFrom")
+"""What users ask of their own accounts, which no list can name beforehand."""
+
+
 def add_named_contracts(registry: Registry) -> None:
     """Tell `registry` of each method that names contracts."""
     for method in registry.methods.values():
-        if method.parameters.struct in _FINDERS:
+        if method.parameters.struct in _FINDERS and method.name not in OF_ANY_ACCOUNT:
             method.contracts = _FINDERS[method.parameters.struct]
 
 
@@ -31,11 +38,25 @@ def _of_slots(params: StorageValuesParameters) -> Sequence[int]:
 
 
 def _of_call(params: CallParameters | AccessListParameters) -> Sequence[int] | None:
+    return _of_calls([params.call], params.state_overrides)
+
+
+def _of_simulation(params: SimulationParameters) -> Sequence[int] | None:
+    named: list[int] = []
+    for block in params.simulation.blocks:
+        if (of_block := _of_calls(block.calls, block.state_overrides)) is None:
+            return None
+        named += of_block
+    return named
+
+
+def _of_calls(calls: Sequence[CallObject], overrides: StateOverrides) -> Sequence[int] | None:
     # Code that a call brings along can read whatever it likes, and so can overridden code.
-    if params.call.to is None or params.state_overrides.count(b'"code"'):
+    targets = [call.to for call in calls if call.to is not None]
+    if len(targets) < len(calls) or overrides.count(b'"code"'):
         return None
-    overridden = msgspec.json.decode(params.state_overrides or b"{}")
-    return [*_numbers([params.call.to]), *(int(address, 16) for address in overridden)]
+    overridden = msgspec.json.decode(overrides or b"{}")
+    return [*_numbers(targets), *(int(address, 16) for address in overridden)]
 
 
 def _of_logs(params: LogParameters) -> Sequence[int] | None:
@@ -57,6 +78,7 @@ _FINDERS: dict[type[msgspec.Struct] | None, Any] = {
     StorageValuesParameters: _of_slots,
     CallParameters: _of_call,
     AccessListParameters: _of_call,
+    SimulationParameters: _of_simulation,
     LogParameters: _of_logs,
     PageParameters: _of_log_page,
 }
