@@ -17,7 +17,6 @@ from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
 from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
 from wsnode.jsonrpc.registry import Registry
 
-
 OF_ANY_ACCOUNT = ("eth_getBalance", "eth_getTransactionCount", "txpool_contentFrom")
 """What users ask of their own accounts, which no list can name beforehand."""
 
