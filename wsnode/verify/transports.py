@@ -2,14 +2,18 @@
 
 import http.client
 import json
+import ssl
 import urllib.error
 import urllib.request
 from typing import Protocol
+from urllib.parse import SplitResult, urlsplit
 
 import trio
 import trio_websocket
 
+ClientStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 LARGEST_MESSAGE = 1 << 30
+LONGEST_OPENING = 10.0
 LONGEST_CLOSING = 1.0
 # Straight to the node, as the WebSocket connection goes.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -68,7 +72,7 @@ def _post(url: str, text: str) -> str:
 
 
 class SocketTransport:
-    """One connection, opened at the first request and again after it is lost."""
+    """One connection, opened when it is needed, again after it is lost; refused once, given up."""
 
     name = "WebSocket"
 
@@ -76,6 +80,7 @@ class SocketTransport:
         self._url = url
         self._nursery = nursery
         self._connection: trio_websocket.WebSocketConnection | None = None
+        self._refused: ConnectionError | None = None
 
     async def ask(self, request: str) -> str:
         """Return the next message that is no notification."""
@@ -97,14 +102,63 @@ class SocketTransport:
                 await self._connection.aclose()
 
     async def _connect(self) -> trio_websocket.WebSocketConnection:
+        if self._refused is not None:
+            raise self._refused
         try:
-            return await trio_websocket.connect_websocket_url(
-                self._nursery, self._url, max_message_size=LARGEST_MESSAGE, receive_buffer_size=1 << 16
+            with trio.fail_after(LONGEST_OPENING):
+                connection: trio_websocket.WebSocketConnection = await self._nursery.start(_hold, self._url)
+        except trio.TooSlowError:
+            self._refused = ConnectionError(f"no WebSocket: not open after {LONGEST_OPENING:g} s")
+        except ConnectionError as error:
+            self._refused = error
+        else:
+            return connection
+        raise self._refused
+
+
+async def _hold(url: str, *, task_status: trio.TaskStatus[trio_websocket.WebSocketConnection]) -> None:
+    """Keep a connection in a nursery of its own: what a strange node makes it raise ends no more."""
+    opened = False
+    parsed = urlsplit(url)
+    stream = await _open(parsed)
+    target = (parsed.path or "/") + (f"?{parsed.query}" if parsed.query else "")
+    try:
+        async with trio.open_nursery() as nursery:
+            connection = await trio_websocket.wrap_client_stream(
+                nursery, stream, parsed.netloc.rpartition("@")[2], target, max_message_size=LARGEST_MESSAGE
             )
-        except trio_websocket.ConnectionRejected as error:
-            raise ConnectionError(f"no WebSocket: HTTP status {error.status_code}") from error
-        except trio_websocket.HandshakeError as error:
-            raise ConnectionError(f"no WebSocket: {error!r}") from error
+            opened = True
+            task_status.started(connection)
+    except ExceptionGroup as group:
+        # Once it is open, whoever asks is told by the connection itself.
+        if not opened:
+            raise ConnectionError(f"no WebSocket: {_reason(group)}") from group
+    finally:
+        await trio.aclose_forcefully(stream)
+
+
+async def _open(url: SplitResult) -> ClientStream:
+    secure, host = url.scheme == "wss", url.hostname or ""
+    try:
+        stream = await trio.open_tcp_stream(host, url.port or (443 if secure else 80))
+        if not secure:
+            return stream
+        encrypted = trio.SSLStream(stream, ssl.create_default_context(), server_hostname=host)
+        await encrypted.do_handshake()
+    except trio.BrokenResourceError as error:
+        await trio.aclose_forcefully(stream)
+        raise ConnectionError(str(error.__cause__ or "the connection was closed")) from error
+    except OSError as error:
+        raise ConnectionError(str(error)) from error
+    return encrypted
+
+
+def _reason(error: Exception) -> str:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, trio_websocket.ConnectionRejected):
+        return f"HTTP status {error.status_code}"
+    return str(error) or type(error).__name__
 
 
 async def _reply(connection: trio_websocket.WebSocketConnection) -> str:
