@@ -40,7 +40,8 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--shown", type=int, default=20, help="differences to print, at most 3 a method")
+    parser.add_argument("--shown", type=int, default=20, help="differences to print")
+    parser.add_argument("--each", type=int, default=3, help="of these, at most so many of one method")
     parser.add_argument("--codes-only", action="store_true", help="do not compare the words of errors")
     parser.add_argument("--except", dest="known", metavar="REGEX", help="pass over replies that hold this")
     given = parser.parse_args()
@@ -58,7 +59,7 @@ def compared(first: Ask, second: Ask, methods: list[str], given: argparse.Namesp
         return 2
     material = Material.read(first, head, random.Random(given.seed))
     print(f"{given.calls} calls up to block {head}, {material}", flush=True)
-    comparison = Comparison(first, second, given.shown, known=given.known, codes_only=given.codes_only)
+    comparison = Comparison(first, second, given)
     for question in questions(material, methods, given.calls):
         comparison.ask(question)
     return comparison.report()
@@ -90,11 +91,12 @@ def questions(material: Material, methods: list[str], calls: int) -> Iterator[Qu
 class Comparison:
     """Counts what agrees, and shows what does not."""
 
-    def __init__(self, first: Ask, second: Ask, shown: int, *, known: str | None, codes_only: bool) -> None:
+    def __init__(self, first: Ask, second: Ask, given: argparse.Namespace) -> None:
         self._nodes = (first, second)
-        self._known = re.compile(known or r"\Z(?!\Z)")
-        self._left_to_show = shown
-        self._codes_only = codes_only
+        # Without an exception, what no reply can hold.
+        self._known = re.compile(given.known or r"\Z(?!\Z)")
+        self._left_to_show, self._each = given.shown, given.each
+        self._codes_only = given.codes_only
         self._asked, self._different, self._missing = Counter[str](), Counter[str](), set[str]()
 
     def ask(self, question: Question) -> None:
@@ -128,7 +130,7 @@ class Comparison:
 
     def _show(self, question: Question, first: Any, second: Any) -> None:
         self._different[question.method] += 1
-        if self._left_to_show == 0 or self._different[question.method] > 3:
+        if self._left_to_show == 0 or self._different[question.method] > self._each:
             return
         self._left_to_show -= 1
         path, here, there = next(differences(first, second))
