@@ -9,7 +9,8 @@ error. A method that one of the two does not have is named once and left out. Wh
 or on the time (versions, peers, the pending block) is not asked. The same seed asks the same questions.
 Exit status: 0 no difference, 1 differences, 2 not the same chain.
 
-Against geth, let its gas cap be ten times the blocks' gas limit (`--rpc.gascap`), as wsnode's is.
+Against geth, let its gas cap (`--rpc.gascap`) be ten times the blocks' gas limit, as wsnode's is for calls;
+for `eth_simulateV1` leave it at geth's 50 million, which wsnode takes there.
 """
 
 import argparse
