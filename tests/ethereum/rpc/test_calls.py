@@ -30,6 +30,14 @@ def test_a_short_call_is_answered_at_once(execution_apis_chain: Chain) -> None:
     session.end_turn()
 
 
+def test_a_call_may_have_more_gas_than_64_bits_hold(execution_apis_chain: Chain) -> None:
+    registry = build_registry(execution_apis_chain, limits=CallLimits(call_gas_blocks=2**60))
+    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    request = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}'
+    assert session.receive(request) == b'{"jsonrpc":"2.0","id":1,"result":"0x"}'
+    session.end_turn()
+
+
 def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_chain: Chain) -> None:
     registry = build_registry(execution_apis_chain, limits=CallLimits(call_seconds=0.5, call_inline_jumps=10))
     session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)

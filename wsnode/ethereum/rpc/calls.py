@@ -37,6 +37,8 @@ from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
 
 REVERTED: Final = 3
+# Development chains like a gas limit of 2**63 - 1, ten times which no 64 bits hold.
+LARGEST_GAS: Final = 2**63 - 1
 
 
 class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -173,7 +175,7 @@ def prepare(view: Snapshot, params: CallParameters, gas_blocks: int) -> Executio
         view,
         header,
         message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
-        gas_blocks * fields.gas_limit,
+        min(gas_blocks * fields.gas_limit, LARGEST_GAS),
         pending,
         params.state_overrides or None,
         params.block_overrides or None,

@@ -151,19 +151,32 @@ fn from_prague_on_a_block_needs_the_contracts_of_requests() {
 /// Hashes 2 MB again and again without a jump: 40 s of work for 500 million gas.
 const HASHING: [u8; 8] = hex!("6220000060002050");
 
+/// Run code on an empty state with all the gas there is.
+fn run(code: Vec<u8>, watch: &Watch) -> Outcome {
+    static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("wsnode-run-{}-{run}", std::process::id()));
+    let chain = std::sync::Arc::new(spec("", "").unwrap());
+    let engine = Engine::open(&folder, chain.clone(), true).unwrap();
+    let message = Message { to: TxKind::Create, input: code.into(), ..Message::default() };
+    let header = crate::block::genesis(&chain).header_row;
+    let work = |place: crate::call::Place<'_>| call(place, &message, u64::MAX >> 1, watch);
+    let outcome = engine.at_block(&header, false, Overrides::default(), work).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    outcome
+}
+
 #[test]
 fn hashing_without_a_jump_is_interrupted() {
-    let chain = std::sync::Arc::new(spec("", "").unwrap());
-    let folder = std::env::temp_dir().join(format!("wsnode-hashing-{}", std::process::id()));
-    let engine = Engine::open(&folder, chain.clone(), true).unwrap();
-    let message = Message { to: TxKind::Create, input: HASHING.repeat(2000).into(), ..Message::default() };
-    let run = |watch: Watch| {
-        let header = crate::block::genesis(&chain).header_row;
-        let work = |place: crate::call::Place<'_>| call(place, &message, 500_000_000, &watch);
-        engine.at_block(&header, false, Overrides::default(), work).unwrap()
-    };
-    assert_eq!(run(Watch::new(Some(5000), None)), Outcome::Interrupted { cancelled: false });
-    let cancelled = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
-    assert_eq!(run(Watch::new(None, Some(cancelled))), Outcome::Interrupted { cancelled: true });
-    let _ = std::fs::remove_dir_all(&folder);
+    let budget = Watch::new(Some(5000), None);
+    assert_eq!(run(HASHING.repeat(2000), &budget), Outcome::Interrupted { cancelled: false });
+    let cancelled = Watch::new(None, Some(std::sync::Arc::new(true.into())));
+    assert_eq!(run(HASHING.repeat(2000), &cancelled), Outcome::Interrupted { cancelled: true });
+}
+
+#[test]
+fn memory_is_bounded_where_gas_is_not() {
+    // One word stored 2 GB on.
+    let outcome = run(hex!("6001637fffffff52").to_vec(), &Watch::new(None, None));
+    assert!(matches!(outcome, Outcome::Halt { reason, .. } if reason == "out of gas"));
 }

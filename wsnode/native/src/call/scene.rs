@@ -26,6 +26,9 @@ use crate::state::StateError;
 /// What the EVM says of a run.
 pub type EvmResult = Result<ResultAndState, EVMError<StateError>>;
 
+/// The memory of a run, for chains where gas is so plentiful that it does not bound it: 30 billion gas buy this.
+const MEMORY_LIMIT: u64 = 128 << 20;
+
 /// A block's state, the header whose surroundings a message sees, and what the caller wants to be different.
 #[derive(Debug)]
 pub struct Place<'a> {
@@ -203,6 +206,7 @@ pub(crate) fn loosen(environment: &mut EvmEnv) {
     settings.tx_chain_id_check = false;
     settings.tx_gas_limit_cap = Some(u64::MAX);
     settings.max_blobs_per_tx = None;
+    settings.memory_limit = MEMORY_LIMIT;
 }
 
 pub(crate) fn transaction(message: &Message, fees: &Fees, gas: u64, rules: SpecId) -> TxEnv {
