@@ -258,6 +258,30 @@ def create_access_list(
     cancel: CancelFlag | None = None,
     state_overrides: bytes | None = None,
 ) -> tuple[bytes, int, str | None] | Interrupted: ...
+def trace_block(
+    state: State,
+    rows: tuple[bytes, bytes],
+    options: bytes,
+    *,
+    index: int | None,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> bytes | str: ...
+def trace_call(
+    state: State,
+    rows: tuple[bytes, bytes],
+    message: Message,
+    options: bytes,
+    *,
+    gas_cap: int,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+    transactions: int | None = None,
+    state_overrides: bytes | None = None,
+    block_overrides: bytes | None = None,
+) -> bytes | str: ...
 def revert_reason(output: bytes) -> str | None: ...
 def sign_transaction(
     secret: bytes,

@@ -23,6 +23,8 @@ from wsnode._native import (
     create_access_list,
     revert_reason,
     sign_transaction,
+    trace_block,
+    trace_call,
 )
 
 __all__ = [
@@ -48,4 +50,6 @@ __all__ = [
     "create_access_list",
     "revert_reason",
     "sign_transaction",
+    "trace_block",
+    "trace_call",
 ]

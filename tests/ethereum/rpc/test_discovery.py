@@ -70,6 +70,8 @@ def calls(ask: Ask) -> Iterator[tuple[str, list[Any]]]:
     yield "eth_feeHistory", ["0x40", "latest", [10, 50]]
     yield "eth_call", [{"to": ACCOUNT}]
     yield "eth_createAccessList", [{"to": ACCOUNT}]
+    yield "debug_traceBlockByNumber", ["latest", {"tracer": "callTracer"}]
+    yield "debug_traceCall", [{"to": ACCOUNT}]
     yield "txpool_contentFrom", [ACCOUNT]
     failing = {
         "stateOverrides": {ACCOUNT: {"code": "0x60006000fd"}},

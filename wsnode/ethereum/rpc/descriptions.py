@@ -30,6 +30,9 @@ _RATIOS: Final = list_of({"type": "number"})
 _SLOT: Final = record({"key": text("0x[0-9a-f]+"), "value": QUANTITY, "proof": list_of(BYTES)})
 _POOL: Final = record(dict.fromkeys(("pending", "queued"), mapping_of({})))
 
+_ONE_TRACE: Final[Schema] = {"type": ["object", "array"]}
+_TRACE: Final = record({"txHash": HASH}, {"result": {}, "error": {"type": "string"}})
+
 RESULTS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("eth_blockNumber", "eth_chainId", "eth_gasPrice", "eth_maxPriorityFeePerGas"), QUANTITY),
     **dict.fromkeys(("eth_getBalance", "eth_getTransactionCount", "eth_estimateGas"), QUANTITY),
@@ -88,6 +91,8 @@ RESULTS: Final[dict[str, Schema]] = {
     "web3_sha3": HASH,
     **dict.fromkeys(("debug_getRawHeader", "debug_getRawBlock", "debug_getRawTransaction"), or_null(BYTES)),
     "debug_getRawReceipts": or_null(list_of(BYTES)),
+    **dict.fromkeys(("debug_traceTransaction", "debug_traceCall"), _ONE_TRACE),
+    **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash"), list_of(_TRACE)),
     "txpool_status": record({"pending": QUANTITY, "queued": QUANTITY}),
     **dict.fromkeys(("txpool_content", "txpool_contentFrom", "txpool_inspect"), _POOL),
     "rpc_modules": mapping_of({"type": "string"}),

@@ -27,5 +27,14 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     call_inline_jumps: int = 5_000
     """Jumps and calls that a call may make while everybody waits: about a millisecond of ordinary code."""
 
+    trace_seconds: float = 5.0
+    """How long the trace of one transaction may take unless its caller names a `timeout`."""
+
+    trace_longest_seconds: float = 60.0
+    """How long a trace may take whatever its caller names."""
+
+    trace_bytes: int = 64 * 1024 * 1024
+    """The traces of one call: half a million steps or so."""
+
 
 DEFAULT_LIMITS = CallLimits()

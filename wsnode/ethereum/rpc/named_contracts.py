@@ -15,6 +15,7 @@ from wsnode.ethereum.rpc.proofs import ProofParameters
 from wsnode.ethereum.rpc.simulate import SimulationParameters
 from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
 from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
+from wsnode.ethereum.rpc.traces import CallTraceParameters
 from wsnode.jsonrpc.registry import Registry
 
 OF_ANY_ACCOUNT = ("eth_getBalance", "eth_getTransactionCount", "txpool_contentFrom")
@@ -38,6 +39,10 @@ def _of_slots(params: StorageValuesParameters) -> Sequence[int]:
 
 def _of_call(params: CallParameters | AccessListParameters) -> Sequence[int] | None:
     return _of_calls([params.call], params.state_overrides)
+
+
+def _of_traced_call(params: CallTraceParameters) -> Sequence[int] | None:
+    return _of_calls([params.call], params.options.state_overrides)
 
 
 def _of_simulation(params: SimulationParameters) -> Sequence[int] | None:
@@ -77,6 +82,7 @@ _FINDERS: dict[type[msgspec.Struct] | None, Any] = {
     StorageValuesParameters: _of_slots,
     CallParameters: _of_call,
     AccessListParameters: _of_call,
+    CallTraceParameters: _of_traced_call,
     SimulationParameters: _of_simulation,
     LogParameters: _of_logs,
     PageParameters: _of_log_page,

@@ -20,6 +20,7 @@ from wsnode.ethereum.rpc import (
     simulate,
     state,
     storage_values,
+    traces,
     transactions,
 )
 from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
@@ -50,6 +51,7 @@ def build_registry(
     proofs.add_methods(registry)
     access_lists.add_methods(registry, limits)
     simulate.add_methods(registry, limits)
+    traces.add_methods(registry, limits)
     raw.add_methods(registry, block_methods)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool.add_methods(registry)

@@ -1,5 +1,6 @@
 //! Access lists and traces.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -10,7 +11,9 @@ use super::messages::{outcome, CancelFlag, Message};
 use super::state::State;
 use crate::access_list;
 use crate::call::{Outcome, Overrides, Watch};
+use crate::engine::Rows;
 use crate::error::Error;
+use crate::trace::{self, CallPlace, Limits, Options, Stopped, Traced};
 
 /// The access list of a message as JSON, the gas that it uses with it, and why it fails if it does.
 #[pyfunction]
@@ -49,6 +52,87 @@ fn create_access_list(
     (PyBytes::new(py, &list), gas_used, failure).into_py_any(py)
 }
 
+type BlockRows = (PyBackedBytes, PyBackedBytes);
+
+/// What a trace may take: seconds a transaction, and bytes of text in all.
+fn limits(seconds: f64, size: usize, cancel: &CancelFlag) -> Limits {
+    Limits { seconds, size, stop: cancel.0.clone() }
+}
+
+fn parse(options: &[u8]) -> PyResult<Options> {
+    serde_json::from_slice(options).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))
+}
+
+fn traced(py: Python<'_>, traced: Traced) -> PyResult<Py<PyAny>> {
+    match traced {
+        Traced::Text(text) => PyBytes::new(py, &text).into_py_any(py),
+        Traced::UnknownTracer => "unknown".into_py_any(py),
+        Traced::Stopped(Stopped::Late) => "late".into_py_any(py),
+        Traced::Stopped(Stopped::TooLarge) => "large".into_py_any(py),
+        Traced::Stopped(Stopped::Cancelled) => "cancelled".into_py_any(py),
+    }
+}
+
+/// The trace of a transaction of a block as JSON, or of all of them; a word where there is none.
+#[pyfunction]
+#[pyo3(signature = (state, rows, options, *, index, seconds, size, cancel))]
+#[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+fn trace_block(
+    py: Python<'_>,
+    state: &State,
+    rows: BlockRows,
+    options: &[u8],
+    index: Option<usize>,
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Py<PyAny>> {
+    let (engine, options, limits) = (&state.0, parse(options)?, limits(seconds, size, &cancel));
+    let rows: Rows<'_> = (&rows.0, &rows.1);
+    let result = py.detach(|| {
+        guard(|| match index {
+            Some(index) => trace::trace_transaction(engine, rows, index, &options, &limits),
+            None => trace::trace_block(engine, rows, &options, &limits),
+        })
+    })?;
+    traced(py, result)
+}
+
+/// The trace of a message after a block, or after so many of its transactions.
+#[pyfunction]
+#[pyo3(signature = (
+    state, rows, message, options, *, gas_cap, seconds, size, cancel, transactions=None, state_overrides=None,
+    block_overrides=None
+))]
+#[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+fn trace_call(
+    py: Python<'_>,
+    state: &State,
+    rows: BlockRows,
+    message: PyRef<'_, Message>,
+    options: &[u8],
+    gas_cap: u64,
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+    transactions: Option<usize>,
+    state_overrides: Option<&[u8]>,
+    block_overrides: Option<&[u8]>,
+) -> PyResult<Py<PyAny>> {
+    let (engine, options, limits) = (&state.0, parse(options)?, limits(seconds, size, &cancel));
+    let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
+    let (message, rows): (_, Rows<'_>) = (&message.0, (&rows.0, &rows.1));
+    let result = py.detach(|| {
+        guard(|| {
+            let place = CallPlace { rows, transactions, overrides, gas_cap };
+            trace::trace_call(engine, place, message, &options, &limits)
+        })
+    })?;
+    traced(py, result)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(create_access_list, module)?)
+    module.add_function(wrap_pyfunction!(create_access_list, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_block, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_call, module)?)
 }

@@ -2,6 +2,7 @@
 
 use revm::bytecode::opcode::OpCode;
 use revm::context_interface::result::{HaltReason, OutOfGasError};
+use revm::interpreter::{InstructionResult, SuccessOrHalt};
 use revm::precompile::PrecompileHalt;
 
 use super::diagnosis::LastStep;
@@ -45,6 +46,14 @@ fn stack_fault(last: LastStep) -> String {
     }
     let room = (STACK_LIMIT + taken).saturating_sub(given(last.opcode));
     format!("stack limit reached {stack} ({room})")
+}
+
+/// The words for what ended a frame or an instruction.
+pub fn fault_words(result: InstructionResult, last: LastStep) -> String {
+    match SuccessOrHalt::<HaltReason>::from(result) {
+        SuccessOrHalt::Halt(reason) => words(&reason, last),
+        _ => "execution reverted".into(),
+    }
 }
 
 fn out_of_gas(error: &OutOfGasError, last: LastStep) -> &'static str {

@@ -14,12 +14,15 @@ mod revert_reason;
 pub(crate) mod scene;
 mod watch;
 
-pub use database::Layer;
+pub use database::{CallState, Layer};
+pub use diagnosis::LastStep;
 pub use estimate::{estimate, Estimate};
+pub use evm::{build as build_evm, CallContext};
+pub use halt::fault_words;
 pub use message::Message;
 pub use overrides::Overrides;
 pub use revert_reason::revert_reason;
-pub use scene::{EvmResult, Place, Scene};
+pub use scene::{failure, Place, Scene};
 pub use watch::Watch;
 
 use alloy_primitives::Bytes;

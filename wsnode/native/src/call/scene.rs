@@ -41,7 +41,7 @@ pub struct Place<'a> {
 /// A place with its overrides applied.
 #[derive(Debug)]
 pub struct Scene<'a> {
-    state: CallState<'a>,
+    pub state: CallState<'a>,
     pub environment: EvmEnv,
     moves: Moves,
     /// The base fee of the header, whatever overrides say.
@@ -109,17 +109,18 @@ impl<'a> Scene<'a> {
     where
         I: for<'s> Inspector<CallContext<'s, 'a>>,
     {
-        let result = self.inspect(message, gas, inspector)?.0;
+        let result = self.inspect(message, gas, inspector, |_, _, _| ())?.0;
         self.outcome(result, message, gas)
     }
 
-    /// What the EVM itself says of a run under the eyes of `inspector`, and what was run where.
+    /// What the EVM itself says of a run under the eyes of `inspector`, which is prepared first, and what was run.
     pub fn inspect<I>(
         &mut self,
         message: &Message,
         gas: u64,
-        inspector: I,
-    ) -> Result<(EvmResult, TxEnv, EvmEnv), Error>
+        mut inspector: I,
+        prepare: impl FnOnce(&mut I, &mut CallState<'a>, &TxEnv),
+    ) -> Result<(EvmResult, TxEnv), Error>
     where
         I: for<'s> Inspector<CallContext<'s, 'a>>,
     {
@@ -128,8 +129,9 @@ impl<'a> Scene<'a> {
         refusal::check(message, &fees, &environment)?;
         self.check_balance(message, &fees, gas)?;
         let transaction = transaction(message, &fees, gas, environment.cfg_env.spec);
-        let mut evm = evm::build(&mut self.state, environment.clone(), &self.moves, inspector)?;
-        Ok((evm.inspect_tx(transaction.clone()), transaction, environment))
+        prepare(&mut inspector, &mut self.state, &transaction);
+        let mut evm = evm::build(&mut self.state, environment, &self.moves, inspector)?;
+        Ok((evm.inspect_tx(transaction.clone()), transaction))
     }
 
     /// Most calls cost nothing, and a balance is a read.
@@ -189,7 +191,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-fn failure(error: EVMError<StateError>, message: &Message) -> Error {
+pub fn failure(error: EVMError<StateError>, message: &Message) -> Error {
     match error {
         EVMError::Transaction(reason) => refusal::from_revm(&reason, message),
         EVMError::Database(error) => error.into(),

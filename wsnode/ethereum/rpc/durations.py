@@ -1,0 +1,43 @@
+"""Lengths of time as Go writes them."""
+
+import re
+from typing import Final
+
+_SECONDS: Final = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+}
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+_UNIT: Final = re.compile(r"[^.0-9]*")
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds that `text`, such as `1m30s`, stands for.
+
+    Raises:
+        ValueError: It stands for none, in Go's words.
+    """
+    sign = -1.0 if text[:1] == "-" else 1.0
+    rest = text[1:] if text[:1] in {"-", "+"} else text
+    if rest == "0":
+        return 0.0
+    total = 0.0
+    while rest or text in {"", "-", "+"}:
+        number = _NUMBER.match(rest)
+        if number is None:
+            raise ValueError(f'time: invalid duration "{text}"')
+        unit = _UNIT.match(rest, number.end())
+        assert unit is not None, "it matches nothing, too"
+        if not unit[0]:
+            raise ValueError(f'time: missing unit in duration "{text}"')
+        if unit[0] not in _SECONDS:
+            raise ValueError(f'time: unknown unit "{unit[0]}" in duration "{text}"')
+        total += float(number[0]) * _SECONDS[unit[0]]
+        rest = rest[unit.end() :]
+    return sign * total

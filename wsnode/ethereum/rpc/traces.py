@@ -1,0 +1,223 @@
+"""debug_trace…: transactions, blocks and calls under the eyes of geth's tracers."""
+
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rows import header_fields, transaction_hashes
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.blocks import HashParameters
+from wsnode.ethereum.rpc.call_object import CallObject
+from wsnode.ethereum.rpc.durations import seconds_of
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.messages import message_of
+from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag
+from wsnode.ethereum.rpc.state import missing_history
+from wsnode.ethereum.rpc.trace_options import (
+    NO_CALL_OPTIONS,
+    NO_OPTIONS,
+    CallTraceOptions,
+    TraceOptions,
+    is_script,
+)
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import (
+    CancelFlag,
+    HistoryError,
+    InvalidTransactionError,
+    trace_block,
+    trace_call,
+)
+from wsnode.jsonrpc.errors import RpcError, response_too_large, server_error
+from wsnode.jsonrpc.messages import CancelToken, InThread, Step
+from wsnode.jsonrpc.registry import Registry
+
+HASH_SIZE: Final = 32
+
+
+class HashTraceParameters(HashParameters, array_like=True, frozen=True, gc=False):
+    """`[hash, options]`."""
+
+    options: TraceOptions = NO_OPTIONS
+
+
+class NumberTraceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block number, options]`."""
+
+    block: NumberOrTag
+    options: TraceOptions = NO_OPTIONS
+
+
+class CallTraceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[call, block, options]`; without `block`, the latest."""
+
+    call: CallObject
+    block: BlockParameter = LATEST_BLOCK
+    options: CallTraceOptions = NO_CALL_OPTIONS
+
+
+Tracing = Generator[Step, Any, bytes]
+
+
+class Traces:
+    """The methods within their limits."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+        self.timed_out = server_error("execution timeout")
+
+    def trace_transaction(self, view: Snapshot, params: HashTraceParameters) -> Tracing:
+        """Return the trace of a canonical transaction."""
+        place = view.transaction(params.hash)
+        if place is None:
+            raise server_error("transaction not found")
+        number, index = place
+        found = rows(view, number)
+        assert found is not None, "a transaction's block is stored"
+        return (yield from self._trace_stored(view, found, params.options, index))
+
+    def trace_block_by_number(self, view: Snapshot, params: NumberTraceParameters) -> Tracing:
+        """Return the traces of all transactions of a canonical block."""
+        if is_pending(params.block):
+            # The block to come has no transactions.
+            return b"[]"
+        found = numbered_rows(view, params.block)
+        if found is None:
+            raise server_error(f"block #{int(params.block)} not found")
+        return (yield from self._trace_block(view, found, params.options))
+
+    def trace_block_by_hash(self, view: Snapshot, params: HashTraceParameters) -> Tracing:
+        """Return the traces of all transactions of a block on top of a canonical one."""
+        return (yield from self._trace_block(view, _hashed(view, params.hash), params.options))
+
+    def _trace_block(self, view: Snapshot, found: Rows, options: TraceOptions) -> Tracing:
+        header = header_fields(found[0])
+        if header.number == 0:
+            raise server_error("genesis is not traceable")
+        if view.hash_of(header.number - 1) != header.parent_hash:
+            raise server_error("hash is not currently canonical")
+        if is_script(options.tracer):
+            return _refused_one_by_one(found, options)
+        return (yield from self._trace_stored(view, found, options, None))
+
+    def _trace_stored(self, view: Snapshot, found: Rows, options: TraceOptions, index: int | None) -> Tracing:
+        encoded, seconds = options.encoded(), self._seconds(options)
+
+        def run(flag: CancelFlag) -> bytes | str:
+            return trace_block(
+                view.state,
+                found,
+                encoded,
+                index=index,
+                seconds=seconds,
+                size=self._limits.trace_bytes,
+                cancel=flag,
+            )
+
+        return self._in_thread(run)
+
+    def trace_call(self, view: Snapshot, params: CallTraceParameters) -> Tracing:
+        """Return the trace of a call after a block, or after some of its transactions."""
+        found, options = _called_on(view, params.block), params.options
+        count = options.transactions
+        if count is not None and count >= len(transaction_hashes(found[1])) // HASH_SIZE:
+            block_hash = header_fields(found[0]).hash.hex()
+            raise server_error(f"transaction index {count} out of range for block 0x{block_hash}")
+        if unsupported := options.block_overrides.unsupported:
+            raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
+        header = header_fields(found[0])
+        message = message_of(
+            params.call, chain_id=view.spec.chain_id, with_base_fee=header.base_fee is not None
+        )
+        encoded, seconds = options.encoded(), self._seconds(options)
+
+        def run(flag: CancelFlag) -> bytes | str:
+            return trace_call(
+                view.state,
+                found,
+                message,
+                encoded,
+                gas_cap=self._limits.call_gas_blocks * header.gas_limit,
+                seconds=seconds,
+                size=self._limits.trace_bytes,
+                cancel=flag,
+                transactions=count,
+                state_overrides=options.state_overrides or None,
+                block_overrides=options.block_overrides or None,
+            )
+
+        return (yield from self._in_thread(run))
+
+    def _seconds(self, options: TraceOptions) -> float:
+        if options.timeout is None:
+            return self._limits.trace_seconds
+        try:
+            return seconds_of(options.timeout)
+        except ValueError as error:
+            raise server_error(str(error)) from None
+
+    def _in_thread(self, run: Callable[[CancelFlag], bytes | str]) -> Tracing:
+        def until_cancelled(token: CancelToken) -> bytes | str:
+            flag = CancelFlag()
+            token.link(flag.set)
+            return run(flag)
+
+        try:
+            trace: bytes | str = yield InThread(until_cancelled)
+        except InvalidTransactionError as error:
+            known = error.kind == "overrides"
+            raise server_error(str(error) if known else f"tracing failed: {error}") from None
+        except HistoryError as error:
+            raise missing_history(error) from None
+        if isinstance(trace, str):
+            raise response_too_large() if trace == "large" else self.timed_out
+        return trace
+
+
+def _refused_one_by_one(found: Rows, options: TraceOptions) -> bytes:
+    """Return what geth says of each transaction under a tracer that it takes for JavaScript."""
+    try:
+        options.encoded()
+    except RpcError as error:
+        hashes = transaction_hashes(found[1])
+        each = [hashes[start : start + HASH_SIZE] for start in range(0, len(hashes), HASH_SIZE)]
+        return msgspec.json.encode(
+            [{"txHash": f"0x{found_hash.hex()}", "error": error.message} for found_hash in each]
+        )
+    return b"[]"
+
+
+def _hashed(view: Snapshot, block_hash: Hash32) -> Rows:
+    found = hashed_rows(view, block_hash)
+    if found is None:
+        raise server_error(f"block 0x{block_hash.hex()} not found")
+    return found
+
+
+def _called_on(view: Snapshot, block: BlockParameter) -> Rows:
+    if block.number is None:
+        assert block.hash is not None
+        found = _hashed(view, block.hash)
+        if view.number_of(block.hash) is None:
+            raise server_error("hash is not currently canonical")
+        return found
+    if is_pending(block.number):
+        raise server_error("tracing on top of pending is not supported")
+    numbered = numbered_rows(view, block.number)
+    if numbered is None:
+        raise server_error(f"block #{int(block.number)} not found")
+    return numbered
+
+
+def add_methods(registry: Registry, limits: CallLimits) -> None:
+    """Register this module's methods."""
+    traces = Traces(limits)
+    for name, handler in (
+        ("debug_traceTransaction", traces.trace_transaction),
+        ("debug_traceBlockByNumber", traces.trace_block_by_number),
+        ("debug_traceBlockByHash", traces.trace_block_by_hash),
+        ("debug_traceCall", traces.trace_call),
+    ):
+        registry.method(name, deadline=limits.trace_longest_seconds, timeout_error=traces.timed_out)(handler)

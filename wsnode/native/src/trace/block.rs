@@ -1,0 +1,144 @@
+//! Transactions of a stored block, run again from the state before it.
+
+use alloy_consensus::{Header, TxEnvelope};
+use alloy_evm::{EvmEnv, FromRecoveredTx};
+use alloy_primitives::{Address, B256};
+use revm::context::result::ResultAndState;
+use revm::context::TxEnv;
+use revm::inspector::{InspectEvm, NoOpInspector};
+use revm::{DatabaseCommit, ExecuteEvm};
+
+use super::flat::Position;
+use super::options::Options;
+use super::run::{Limits, Run, Stopped};
+use super::tracer::{Ended, Surroundings, Tracer};
+use super::{precompiles, Traced};
+use crate::build::pending_state;
+use crate::call::{build_evm, CallState, Layer, Watch};
+use crate::chain_spec::ChainSpec;
+use crate::error::Error;
+use crate::execute::evm_environment;
+use crate::rows::{BodyRow, HeaderRow};
+use crate::state::StateReader;
+
+/// A block's transactions on the state before them, one after the other.
+#[derive(Debug)]
+pub struct Replay<'a> {
+    state: CallState<'a>,
+    environment: EvmEnv,
+    block_hash: B256,
+    block_number: u64,
+    transactions: Vec<TxEnvelope>,
+    senders: Vec<Address>,
+    hashes: &'a [u8],
+    logs: usize,
+}
+
+impl<'a> Replay<'a> {
+    /// The state after the system calls of the block, before its first transaction.
+    pub fn new(
+        spec: &ChainSpec,
+        reader: &'a StateReader,
+        (header_row, body_row): (&[u8], &'a [u8]),
+        watch: &'a Watch,
+    ) -> Result<Self, Error> {
+        let row = HeaderRow::new(header_row)?;
+        let header: Header = row.header()?;
+        let parent = header.number.checked_sub(1).ok_or_else(|| Error::internal("genesis has no parent"))?;
+        let cache = pending_state(spec, reader.at(parent)?, &header)?;
+        let body = BodyRow::new(body_row)?;
+        Ok(Self {
+            state: CallState { layer: Layer::Cached(Box::new(cache)), watch },
+            environment: evm_environment(spec, &header),
+            block_hash: *row.hash(),
+            block_number: header.number,
+            transactions: body.transactions()?,
+            senders: body.senders()?,
+            hashes: body.transaction_hashes()?,
+            logs: 0,
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.transactions.len()
+    }
+
+    pub fn hash(&self, index: usize) -> B256 {
+        B256::from_slice(&self.hashes[32 * index..32 * index + 32])
+    }
+
+    /// The state as it is now.
+    pub fn into_layer(self) -> Layer<'a> {
+        self.state.layer
+    }
+
+    /// Run a transaction without a look; false if the watch stopped it.
+    pub fn skip(&mut self, index: usize) -> Result<bool, Error> {
+        let transaction = self.transaction(index);
+        let result = {
+            let moves = Vec::new();
+            let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, NoOpInspector)?;
+            evm.transact(transaction)
+        };
+        if self.state.watch.is_stopped() {
+            return Ok(false);
+        }
+        self.keep(result.map_err(Error::internal)?);
+        Ok(true)
+    }
+
+    /// Run a transaction and write its trace.
+    pub fn trace(&mut self, index: usize, options: &Options, limits: &Limits) -> Result<Traced, Error> {
+        let surroundings = self.surroundings(index);
+        let Some(mut tracer) = Tracer::new(options, &surroundings) else {
+            return Ok(Traced::UnknownTracer);
+        };
+        let transaction = self.transaction(index);
+        tracer.prepare(&mut self.state, &transaction, surroundings.beneficiary);
+        let mut run = Run::new(tracer, limits, &surroundings.precompiles);
+        let result = {
+            let moves = Vec::new();
+            let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, &mut run)?;
+            evm.inspect_tx(transaction.clone())
+        };
+        if let Some(stopped) = run.stopped {
+            return Ok(Traced::Stopped(stopped));
+        }
+        if self.state.watch.is_stopped() {
+            return Ok(Traced::Stopped(Stopped::Cancelled));
+        }
+        let result = result.map_err(Error::internal)?;
+        let mut text = Vec::new();
+        let ended = Ended { transaction: &transaction, result: &result };
+        run.tracer.finish(&mut text, &mut self.state, &surroundings, &ended);
+        self.keep(result);
+        Ok(Traced::Text(text))
+    }
+
+    fn keep(&mut self, result: ResultAndState) {
+        self.logs += result.result.logs().len();
+        if let Layer::Cached(cache) = &mut self.state.layer {
+            cache.commit(result.state);
+        }
+    }
+
+    fn transaction(&self, index: usize) -> TxEnv {
+        TxEnv::from_recovered_tx(&self.transactions[index], self.senders[index])
+    }
+
+    fn surroundings(&self, index: usize) -> Surroundings {
+        let rules = self.environment.cfg_env.spec;
+        Surroundings {
+            rules,
+            precompiles: precompiles(rules),
+            beneficiary: self.environment.block_env.beneficiary,
+            position: Position {
+                block_hash: Some(self.block_hash),
+                block_number: self.block_number,
+                transaction_hash: Some(self.hash(index)),
+                index,
+            },
+            first_log: self.logs,
+        }
+    }
+}

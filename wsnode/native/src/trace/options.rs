@@ -1,0 +1,41 @@
+//! What a caller wants to be traced.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// A tracer by geth's name, and its settings. Without a name, struct logs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Options {
+    pub tracer: Option<String>,
+    pub tracer_config: TracerConfig,
+    #[serde(flatten)]
+    pub steps: StepOptions,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StepOptions {
+    pub enable_memory: bool,
+    pub disable_stack: bool,
+    pub disable_storage: bool,
+    pub enable_return_data: bool,
+    /// Bytes of logs after which no more are written; 0 for no limit.
+    pub limit: i64,
+}
+
+/// The settings of all tracers together, and those of the tracers inside a muxTracer.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TracerConfig {
+    pub only_top_call: bool,
+    pub with_log: bool,
+    pub diff_mode: bool,
+    pub disable_code: bool,
+    pub disable_storage: bool,
+    pub include_empty: bool,
+    pub convert_parity_errors: bool,
+    pub include_precompiles: bool,
+    pub tracers: BTreeMap<String, TracerConfig>,
+}
