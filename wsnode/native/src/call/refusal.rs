@@ -30,10 +30,10 @@ pub fn check_strictly(message: &Message, fees: &Fees, environment: &EvmEnv) -> R
 
 fn check_all(message: &Message, fees: &Fees, environment: &EvmEnv, is_strict: bool) -> Result<(), Error> {
     let rules = environment.cfg_env.spec;
-    check_type(message, rules)?;
     if rules.is_enabled_in(SpecId::LONDON) {
         check_fees(message, fees, environment.block_env.basefee, is_strict)?;
     }
+    check_type(message, rules)?;
     if let Some(hashes) = &message.blob_hashes {
         let limit = if rules.is_enabled_in(SpecId::OSAKA) { MAXIMUM_BLOBS } else { usize::MAX };
         check_blobs(message, hashes, limit)?;

@@ -55,10 +55,12 @@ pub fn run(
 ) -> Result<Simulated, Error> {
     let mut header = header::begin(spec, parent, &planned, options.is_strict)?;
     let mut site = Site::new(spec, &header, &planned, options)?;
-    overrides::apply(&planned.block.state, ledger, &mut site.precompiles.contracts.precompiles)?;
-    system::before_calls(&mut site, ledger, &header)?;
+    let contracts = &mut site.precompiles.contracts.precompiles;
+    overrides::apply(&planned.block.state, ledger, contracts, site.is_prague)?;
+    let mut tracer = Tracer::new(options.traces_transfers);
+    system::before_calls(&mut site, ledger, &header, &mut tracer)?;
     let calls = std::mem::take(&mut planned.block.calls);
-    let (results, receipts) = run_calls(calls, &mut site, ledger, &header, options, budget)?;
+    let (results, receipts) = run_calls(calls, &mut site, ledger, &header, &mut tracer, budget)?;
     header.gas_used = results.iter().map(|result| result.gas_used).sum();
     let blob_gas = results.iter().map(|result| result.transaction.blob_gas).sum();
     header.blob_gas_used = header.excess_blob_gas.map(|_| blob_gas);
@@ -107,10 +109,9 @@ fn run_calls(
     site: &mut Site,
     ledger: &mut Ledger<'_>,
     header: &Header,
-    options: &Options,
+    tracer: &mut Tracer,
     budget: &mut u64,
 ) -> Result<Run, Error> {
-    let mut tracer = Tracer::new(options.traces_transfers);
     let (mut results, mut receipts) = (Vec::with_capacity(calls.len()), Vec::with_capacity(calls.len()));
     let mut used = 0;
     for call in calls {
@@ -120,7 +121,7 @@ fn run_calls(
             Call::Refused(words) => return Err(refuse("arguments", words)),
         };
         let remaining = header.gas_limit - used;
-        let result = call::run(message, site, ledger, &mut tracer, remaining, *budget)?;
+        let result = call::run(message, site, ledger, tracer, remaining, *budget)?;
         used += result.gas_used;
         *budget -= result.gas_used;
         receipts.push(receipt(&result, used, site, ledger)?);

@@ -140,6 +140,7 @@ fn execute(
 ) -> Result<ResultAndState, Error> {
     let mut environment = site.environment.clone();
     let mut transaction = scene::transaction(message, fees, terms.gas, environment.cfg_env.spec);
+    name_price(&mut transaction, fees, environment.cfg_env.spec);
     let spent = fees.cap.saturating_mul(U256::from(terms.gas)).saturating_add(message.value);
     name_blob_fee(&mut transaction, &mut environment, balance.saturating_sub(spent));
     let precompiles = Borrowed(&mut site.precompiles);
@@ -152,6 +153,15 @@ fn execute(
         EVMError::Database(error) => error.into(),
         other => Error::internal(other),
     })
+}
+
+/// Before London a base fee can only be an override: what it makes of the fees is the price.
+fn name_price(transaction: &mut TxEnv, fees: &Fees, rules: SpecId) {
+    if fees.is_dynamic && !rules.is_enabled_in(SpecId::LONDON) {
+        transaction.tx_type = u8::from(!transaction.access_list.is_empty());
+        transaction.gas_price = fees.price.saturating_to();
+        transaction.gas_priority_fee = None;
+    }
 }
 
 /// Blobs that name no fee, where that is not refused, cost the block's if the sender has that much, or nothing.

@@ -1,6 +1,7 @@
 //! The header of a simulated block as far as it is known before its calls.
 
 use alloy_consensus::{Header, EMPTY_OMMER_ROOT_HASH};
+use alloy_eips::eip1559::INITIAL_BASE_FEE;
 use alloy_primitives::{B256, U256};
 
 use super::plan::Planned;
@@ -45,7 +46,11 @@ fn base_fee(
     wanted: &BlockOverrides,
     is_strict: bool,
 ) -> Result<Option<u64>, Error> {
-    let next = next_base_fee(spec, parent);
+    // An override may have given a base fee to a block that has none.
+    let next = match next_base_fee(spec, parent) {
+        Some(_) if !spec.is_london(parent.number) => Some(INITIAL_BASE_FEE),
+        next => next,
+    };
     let Some(wanted) = wanted.base_fee_per_gas else {
         return Ok(next.map(|fee| if is_strict { fee } else { 0 }));
     };

@@ -15,6 +15,7 @@ pub fn apply(
     overrides: &StateOverride,
     ledger: &mut Ledger<'_>,
     precompiles: &mut PrecompilesMap,
+    has_delegations: bool,
 ) -> Result<(), Error> {
     let mut accounts: Vec<_> = overrides.iter().collect();
     accounts.sort_unstable_by_key(|(address, _)| **address);
@@ -28,7 +29,7 @@ pub fn apply(
             targets.insert(target);
         }
         forget(*address, precompiles);
-        set_account(*address, account, ledger)?;
+        set_account(*address, account, ledger, has_delegations)?;
         set_storage(*address, account, ledger)?;
     }
     Ok(())
@@ -60,7 +61,12 @@ fn move_precompile(
     precompiles.move_precompiles([(source, target)]).map_err(Error::internal)
 }
 
-fn set_account(address: Address, account: &AccountOverride, ledger: &mut Ledger<'_>) -> Result<(), Error> {
+fn set_account(
+    address: Address,
+    account: &AccountOverride,
+    ledger: &mut Ledger<'_>,
+    has_delegations: bool,
+) -> Result<(), Error> {
     if account.nonce.is_none() && account.code.is_none() && account.balance.is_none() {
         return Ok(());
     }
@@ -68,7 +74,7 @@ fn set_account(address: Address, account: &AccountOverride, ledger: &mut Ledger<
     info.nonce = account.nonce.unwrap_or(info.nonce);
     info.balance = account.balance.unwrap_or(info.balance);
     if let Some(code) = &account.code {
-        let code = bytecode(code);
+        let code = if has_delegations { bytecode(code) } else { Bytecode::new_legacy(code.clone()) };
         info.code_hash = code.hash_slow();
         info.code = Some(code);
     }

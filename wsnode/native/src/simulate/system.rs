@@ -13,12 +13,12 @@ use alloy_evm::eth::eip6110::accumulate_deposits_from_receipts;
 use alloy_evm::eth::spec::EthExecutorSpec;
 use alloy_primitives::{Address, Bytes, U256};
 use revm::context::result::ExecutionResult;
-use revm::inspector::NoOpInspector;
-use revm::SystemCallEvm;
+use revm::inspector::InspectSystemCallEvm;
 
 use super::block::Site;
 use super::ledger::Ledger;
 use super::precompiles::Borrowed;
+use super::tracer::Tracer;
 use crate::call::evm::build_with;
 use crate::call::refusal::refuse;
 use crate::chain_spec::{ChainSpec, Fork};
@@ -26,12 +26,17 @@ use crate::error::Error;
 use crate::execute::rules_of;
 
 /// Tell the contracts that keep them the roots and hashes of blocks before.
-pub fn before_calls(site: &mut Site, ledger: &mut Ledger<'_>, header: &Header) -> Result<(), Error> {
+pub fn before_calls(
+    site: &mut Site,
+    ledger: &mut Ledger<'_>,
+    header: &Header,
+    tracer: &mut Tracer,
+) -> Result<(), Error> {
     if let Some(root) = header.parent_beacon_block_root {
-        system_call(site, ledger, BEACON_ROOTS_ADDRESS, root.into())?;
+        system_call(site, ledger, BEACON_ROOTS_ADDRESS, root.into(), tracer)?;
     }
     if site.is_prague {
-        system_call(site, ledger, HISTORY_STORAGE_ADDRESS, header.parent_hash.into())?;
+        system_call(site, ledger, HISTORY_STORAGE_ADDRESS, header.parent_hash.into(), tracer)?;
     }
     Ok(())
 }
@@ -85,7 +90,7 @@ fn drain(site: &mut Site, ledger: &mut Ledger<'_>, contract: Address) -> Result<
     if ledger.account(contract)?.is_empty_code_hash() {
         return Err(refuse("system_call", format!("empty system contract: no code at {contract}")));
     }
-    match system_call(site, ledger, contract, Bytes::new())? {
+    match system_call(site, ledger, contract, Bytes::new(), &mut Tracer::default())? {
         ExecutionResult::Success { output, .. } => Ok(output.into_data()),
         ExecutionResult::Revert { .. } => {
             Err(refuse("system_call", "system call failed to execute: execution reverted"))
@@ -97,17 +102,24 @@ fn drain(site: &mut Site, ledger: &mut Ledger<'_>, contract: Address) -> Result<
     }
 }
 
+/// Logs of system calls are nobody's, but they count.
 fn system_call(
     site: &mut Site,
     ledger: &mut Ledger<'_>,
     contract: Address,
     input: Bytes,
+    tracer: &mut Tracer,
 ) -> Result<ExecutionResult, Error> {
     let environment = site.environment.clone();
-    let result = build_with(&mut ledger.state, environment, Borrowed(&mut site.precompiles), NoOpInspector)
-        .system_call(contract, input);
+    let precompiles = Borrowed(&mut site.precompiles);
+    let mut evm = build_with(&mut ledger.state, environment, precompiles, std::mem::take(tracer));
+    let result = evm.inspect_system_call(contract, input);
+    *tracer = evm.inspector;
+    tracer.take_logs();
     super::check_watch(ledger.state.watch)?;
-    let result = result.map_err(Error::internal)?;
+    let mut result = result.map_err(Error::internal)?;
+    // Unlike other calls, those of the system do not touch an account without code.
+    result.state.retain(|address, account| *address != contract || !account.info.is_empty());
     ledger.commit(result.state, site.clears_empty)?;
     Ok(result.result)
 }
