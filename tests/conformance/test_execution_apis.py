@@ -1,9 +1,7 @@
 """Every case of execution-apis whose method is registered, and geth's answers to malformed ones."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +9,7 @@ from tests.conformance.cases import Transport, disagreement, split
 from tests.memory_transport import Client, memory_transport
 from tests.vector_files import find_vectors
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.verify.cases import Case, Exchange, read_cases
+from wsnode.verify.cases import Case, read_cases
 
 TRANSPORTS: dict[str, Callable[[Dispatcher], Transport]] = {
     "memory": lambda dispatcher: memory_transport(dispatcher, Client()),
