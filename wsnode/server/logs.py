@@ -2,6 +2,8 @@
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -40,6 +42,36 @@ class HumanFormatter(logging.Formatter):
         return super().formatMessage(record) + shown
 
 
+class Sparing(logging.Filter):
+    """Lets some lines a second through, and says with the next one how many it left out.
+
+    Whoever asks for slow calls decides how many there are, and writing each holds everybody up.
+    """
+
+    def __init__(self, lines_per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._most = lines_per_second
+        self._clock = clock
+        self._began, self._written, self._left_out = -1.0, 0, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        now = self._clock()
+        if now - self._began >= 1:
+            self._began, self._written = now, 0
+        if self._written >= self._most:
+            self._left_out += 1
+            return False
+        self._written += 1
+        if self._left_out:
+            record.details = {**getattr(record, "details", {}), "left_out": self._left_out}
+            self._left_out = 0
+        return True
+
+
+SPARING = Sparing(10)
+
+
 def configure(level: str = "info", form: str = "human", stream: TextIO | None = None) -> None:
     """Send everything that wsnode logs at `level` or above to `stream`, stderr if None.
 
@@ -54,3 +86,4 @@ def configure(level: str = "info", form: str = "human", stream: TextIO | None = 
     handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("wsnode").setLevel(level.upper())
+    logging.getLogger("wsnode.slow").addFilter(SPARING)
