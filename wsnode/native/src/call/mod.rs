@@ -18,7 +18,7 @@ pub use database::{CallState, Layer};
 pub use diagnosis::LastStep;
 pub use estimate::{estimate, Estimate};
 pub use evm::{build as build_evm, CallContext};
-pub use halt::fault_words;
+pub use halt::{fault_words, precompile_words};
 pub use message::Message;
 pub use overrides::Overrides;
 pub use revert_reason::revert_reason;

@@ -7,13 +7,17 @@ use revm::interpreter::{
     CallInputs, CallScheme, CreateInputs, CreateScheme, InstructionResult, InterpreterAction,
     InterpreterResult,
 };
+use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::Log;
 
 use super::fault::{self, Begun};
 use super::reading::{account, as_address, item, Frame};
 use super::text;
-use crate::call::{fault_words, revert_reason, CallContext, LastStep};
+use crate::call::{fault_words, precompile_words, revert_reason, CallContext, LastStep};
+
+/// About what a call takes besides its input and output.
+const FRAME_SIZE: usize = 512;
 
 /// One call of a contract, or what geth counts as one.
 #[derive(Debug, Default)]
@@ -53,11 +57,21 @@ pub struct Calls {
     open: Vec<CallFrame>,
     depth: usize,
     destruct: Option<CallFrame>,
+    size: usize,
 }
 
 impl Calls {
     pub fn new(only_top_call: bool, with_log: bool, first_log: usize, rules: SpecId) -> Self {
-        Self { only_top_call, with_log, first_log, rules, open: Vec::new(), depth: 0, destruct: None }
+        Self {
+            only_top_call,
+            with_log,
+            first_log,
+            rules,
+            open: Vec::new(),
+            depth: 0,
+            destruct: None,
+            size: 0,
+        }
     }
 
     pub fn enter_call(&mut self, inputs: &CallInputs, input: Bytes) {
@@ -87,8 +101,14 @@ impl Calls {
         });
     }
 
+    /// Bytes that are kept for the calls so far: input costs a caller nearly nothing.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     fn enter(&mut self, frame: CallFrame) {
         if self.depth == 0 || !self.only_top_call {
+            self.size += FRAME_SIZE + frame.input.len();
             self.open.push(frame);
         }
         self.depth += 1;
@@ -99,8 +119,10 @@ impl Calls {
         if self.only_top_call && self.depth > 0 {
             return;
         }
+        let rules = self.rules;
         let Some(frame) = self.open.last_mut() else { return };
-        frame.end(result, precompile);
+        frame.end(result, precompile, rules);
+        self.size += frame.output.len();
         if self.depth > 0 {
             let frame = self.open.pop().unwrap_or_default();
             if let Some(parent) = self.open.last_mut() {
@@ -168,7 +190,7 @@ impl Calls {
 }
 
 impl CallFrame {
-    fn end(&mut self, result: &InterpreterResult, precompile: Option<&str>) {
+    fn end(&mut self, result: &InterpreterResult, precompile: Option<&str>, rules: SpecId) {
         let end = result.result;
         let is_create = self.kind.starts_with("CREATE");
         self.gas_used = if end.is_ok_or_revert() { result.gas.total_gas_spent() } else { self.gas };
@@ -183,9 +205,10 @@ impl CallFrame {
         }
         self.error = Some(match end {
             InstructionResult::Revert => "execution reverted".into(),
-            InstructionResult::PrecompileError => {
-                precompile.map_or_else(|| fault_words(end, last), String::from)
-            }
+            InstructionResult::PrecompileError => match precompile.or_else(|| self.precompile_words(rules)) {
+                Some(words) => words.into(),
+                None => fault_words(end, last),
+            },
             other => self.fault.take().unwrap_or_else(|| fault_words(other, last)),
         });
         if is_create {
@@ -195,6 +218,12 @@ impl CallFrame {
             self.output = result.output.clone();
             self.revert_reason = revert_reason(&result.output);
         }
+    }
+
+    /// Why a precompiled contract failed that was called by another: the EVM tells only of a transaction's own.
+    fn precompile_words(&self, rules: SpecId) -> Option<&'static str> {
+        let contract = Precompiles::new(PrecompileSpecId::from_spec_id(rules)).get(&self.to?)?;
+        contract.execute(&self.input, self.gas, 0).ok()?.halt_reason().map(precompile_words)
     }
 
     fn forget_failed_logs(&mut self, is_parent_failed: bool) {

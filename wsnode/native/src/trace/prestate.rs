@@ -20,6 +20,9 @@ use super::reading::{account, as_address, code, item, storage, stored_account, F
 use super::text;
 use crate::call::{CallContext, CallState};
 
+/// About what an account or a slot takes besides code.
+const ENTRY_SIZE: usize = 256;
+
 /// Collects accounts and slots when they are first named.
 #[derive(Debug)]
 pub struct Prestate {
@@ -30,6 +33,7 @@ pub struct Prestate {
     deleted: BTreeSet<Address>,
     begun: Begun,
     noted: Vec<Noted>,
+    size: usize,
 }
 
 /// What the current instruction noted: forgotten again if it does not get to run.
@@ -55,7 +59,12 @@ impl Prestate {
     pub fn new(config: TracerConfig, rules: SpecId) -> Self {
         let (created, deleted) = (BTreeSet::new(), BTreeSet::new());
         let begun = Begun { opcode: 0, gas: 0, stack: 0, rules };
-        Self { config, rules, before: BTreeMap::new(), created, deleted, begun, noted: Vec::new() }
+        Self { config, rules, before: BTreeMap::new(), created, deleted, begun, noted: Vec::new(), size: 0 }
+    }
+
+    /// Bytes that are kept so far.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// Note the accounts that every transaction needs, before any of it happens.
@@ -94,6 +103,7 @@ impl Prestate {
 
     fn note(&mut self, state: &mut CallState<'_>, address: Address, found: &AccountInfo) {
         let code = code(state, found);
+        self.size += ENTRY_SIZE + code.len();
         let is_empty = found.nonce == 0 && found.balance.is_zero() && code.is_empty();
         let entry = State {
             balance: Some(found.balance),
@@ -161,6 +171,7 @@ impl Prestate {
         if let Some(state) = self.before.get_mut(&address) {
             if let Entry::Vacant(entry) = state.storage.entry(slot) {
                 entry.insert(value);
+                self.size += ENTRY_SIZE;
                 self.noted.push(Noted::Slot(address, slot));
             }
         }

@@ -53,22 +53,25 @@ impl<'a> Run<'a> {
         Self { tracer, stopped: None, limits, precompiles, begun: Instant::now(), steps: 0, is_running: true }
     }
 
+    /// End the run if it has had its time or its room. One step can hold megabytes of memory, so room is looked at always.
     fn look(&mut self) {
         let stopped = match () {
-            () if self.begun.elapsed().as_secs_f64() >= self.limits.seconds => Stopped::Late,
             () if self.tracer.size() > self.limits.size => Stopped::TooLarge,
+            () if self.steps.is_multiple_of(STEPS) && self.is_late() => Stopped::Late,
             () => return,
         };
         self.stopped.get_or_insert(stopped);
         self.limits.stop.store(true, Ordering::Relaxed);
     }
+
+    fn is_late(&self) -> bool {
+        self.begun.elapsed().as_secs_f64() >= self.limits.seconds
+    }
 }
 
 impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for Run<'_> {
     fn step(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
-        if self.steps.is_multiple_of(STEPS) {
-            self.look();
-        }
+        self.look();
         self.steps = self.steps.wrapping_add(1);
         // geth does not run code that is not there; the EVM stops at once.
         self.is_running = frame.bytecode.bytecode_len() > 0;

@@ -73,11 +73,14 @@ impl Tracer {
         })
     }
 
-    /// Bytes of text that are kept already.
+    /// Bytes that are kept so far.
     pub fn size(&self) -> usize {
         match self {
             Self::Steps(steps) => steps.size(),
-            _ => 0,
+            Self::Calls(calls) | Self::Flat(calls, _) => calls.size(),
+            Self::Prestate(prestate) => prestate.size(),
+            Self::Selectors(_) | Self::Noop => 0,
+            Self::Mux(inner) => inner.iter().map(|(_, tracer)| tracer.size()).sum(),
         }
     }
 
