@@ -107,6 +107,6 @@ def test_a_document_nested_without_end_is_refused(opening: str) -> None:
 
 
 def test_a_program_nested_too_deep_is_refused() -> None:
-    program = '{"data":[],"builtins":[],"hints":{},"identifiers":' + '{"a":' * 5000 + "1" + "}" * 5001
+    program = '{"data":[],"builtins":[],"hints":{},"identifiers":' + '{"a":' * 100_000 + "1" + "}" * 100_001
     with pytest.raises(NotAClassError):
         decode_class(f'{{"program":{program},"entry_points_by_type":{{}}}}'.encode())
