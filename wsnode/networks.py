@@ -35,8 +35,8 @@ class BothFamilies(EthereumSnapshot):
 
     __slots__ = ("_starknet", "_starknet_chain")
 
-    def __init__(self, snapshot: EthereumSnapshot, starknet: StarknetChain) -> None:
-        super().__init__(snapshot.reader, snapshot.spec, snapshot.state, snapshot.caller)
+    def __init__(self, ethereum: EthereumChain, starknet: StarknetChain, caller: Caller) -> None:
+        super().__init__(ethereum.store.read(), ethereum.spec, ethereum.state, caller)
         self._starknet_chain = starknet
         self._starknet: StarknetSnapshot | None = None
 
@@ -77,7 +77,7 @@ def network_of(
     first, second = ethereum, starknet
 
     def open_both(caller: Caller) -> BothFamilies:
-        return BothFamilies(first.snapshot(caller), second)
+        return BothFamilies(first, second, caller)
 
     return Network(name, registry, open_both, hosts, msgspec.to_builtins(limits), keys)
 
