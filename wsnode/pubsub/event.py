@@ -5,7 +5,7 @@ from typing import Any
 
 IDENTITY_BYTES = 34
 """The length of every id, `0x` and 32 hex digits, so that an event's frames are equally long for all."""
-PART_BYTES = 256 * 1024
+PART_BYTES = 128 * 1024
 """How large an event may be: who has more to tell makes several, each with a position before it."""
 
 
