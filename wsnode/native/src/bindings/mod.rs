@@ -5,6 +5,7 @@ mod building;
 mod errors;
 mod messages;
 mod numbers;
+mod plain_call;
 mod render;
 mod simulate;
 mod spec;
@@ -23,6 +24,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     state::register(module)?;
     tracing::register(module)?;
     messages::register(module)?;
+    plain_call::register(module)?;
     building::register(module)?;
     render::register(module)?;
     simulate::register(module)?;
