@@ -20,8 +20,12 @@ class BlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 def get_transaction_by_hash(view: Snapshot, params: HashParameters) -> bytes:
     """Return a canonical transaction, or null when unknown."""
-    place = view.transaction(params.hash)
-    return NULL if place is None else _render(rows(view, place[0]), place[1])
+    found = view.transaction_and_body(params.hash)
+    if found is None:
+        return NULL
+    number, index, body = found
+    header = view.header(number)
+    return (None if header is None else render_transaction(header, body, index)) or NULL
 
 
 def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
@@ -31,14 +35,14 @@ def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters)
 
 def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
     """Return the receipt of a canonical transaction, or null when unknown."""
-    place = view.transaction(params.hash)
-    if place is None:
+    found = view.transaction_and_body(params.hash)
+    if found is None:
         return NULL
-    found, receipts = rows(view, place[0]), view.receipts(place[0])
-    if found is None or receipts is None:
+    number, index, body = found
+    header, receipts = view.header(number), view.receipts(number)
+    if header is None or receipts is None:
         return NULL
-    receipt = render_receipt(*found, receipts, place[1])
-    return NULL if receipt is None else receipt
+    return render_receipt(header, body, receipts, index) or NULL
 
 
 def get_block_receipts(view: Snapshot, params: BlockParameters) -> bytes:
