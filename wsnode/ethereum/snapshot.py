@@ -60,6 +60,8 @@ class Snapshot:
 
     def hash_of(self, number: int) -> Hash32 | None:
         """Return the hash of a canonical block, None beyond the head."""
+        if number == self.head:
+            return self.head_hash
         row = self.reader.get(HEADERS, number_key(number))
         return None if row is None else Hash32(header_fields(row).hash)
 

@@ -19,15 +19,14 @@ from wsnode.ethereum.rpc.overrides import (
 )
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.pending import continues
-from wsnode.ethereum.rpc.state import missing_history
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
     Halt,
-    HistoryError,
     Interrupted,
     InvalidTransactionError,
     Message,
+    ReorganisedError,
     Revert,
     Success,
     revert_reason,
@@ -122,8 +121,8 @@ class Calls:
                 outcome = yield InThread(execution.call_until_cancelled)
         except InvalidTransactionError as error:
             raise _refused(error, supplied_gas(params.call, execution.gas_cap)) from None
-        except HistoryError as error:
-            raise missing_history(error) from None
+        except ReorganisedError:
+            raise header_not_found() from None
         if isinstance(outcome, Success):
             return data(outcome.output)
         raise self._failed(outcome)
@@ -137,8 +136,8 @@ class Calls:
                 estimate = yield InThread(execution.estimate_until_cancelled)
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
-        except HistoryError as error:
-            raise missing_history(error) from None
+        except ReorganisedError:
+            raise header_not_found() from None
         if isinstance(estimate, int):
             return quantity(estimate)
         raise self._failed(estimate)
