@@ -24,6 +24,7 @@ def add(
     burst: Annotated[float | None, typer.Option(min=0, help="Credits that can be saved up.")] = None,
     cost: Annotated[list[str] | None, typer.Option(metavar="METHOD=CREDITS", help="1 if not given.")] = None,
     connections: Annotated[int | None, typer.Option(min=0, help="WebSocket connections at once.")] = None,
+    subscriptions: Annotated[int | None, typer.Option(min=0, help="Subscriptions at once.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="An allowed method; may end in *.")] = None,
     forwarding: Annotated[bool, typer.Option("--forwarding", help="Ask the partner in an outage.")] = False,
     contract: Annotated[
@@ -37,6 +38,7 @@ def add(
         burst=burst,
         credits=dict(map(parse_cost, cost or ())),
         connections=connections,
+        subscriptions=subscriptions,
         methods=tuple(method) if method else None,
         contracts=tuple(map(parse_contract, contract)) if contract else None,
         origins=tuple(origin) if origin else None,

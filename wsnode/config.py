@@ -71,6 +71,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tls_key: str | None = None
     origins: tuple[str, ...] | None = None
     """The web pages that may connect; all of them if absent."""
+    slow_subscriber: Literal["resume", "close"] = "resume"
+    """What becomes of a client that falls behind with a subscription: told, and then served what it missed,
+    or told and closed with 1013."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["human", "json"] = "human"
     limits: Limits = Limits()

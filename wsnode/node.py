@@ -53,22 +53,26 @@ async def _serve(
     announce: Announce,
     reread: Callable[[], Config] | None,
 ) -> None:
-    server = Server(networks, config.limits, origins=config.origins)
+    slow = config.slow_subscriber == "close"
+    server = Server(networks, config.limits, origins=config.origins, closes_slow=slow)
     tls = _tls(config)
     listeners = _listeners(config)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-        async with trio.open_nursery() as nursery:
-            for network in networks:
-                for work in network.background:
-                    nursery.start_soon(work)
-                if isinstance(network.keys, KeyFileRing):
-                    nursery.start_soon(network.keys.watch)
-            await nursery.start(partial(serve, server, listeners, tls=tls))
-            announce(Address(config.address.host, listeners[0].getsockname()[1]))
-            reload = partial(_reload, Running(config, server, networks, tls), reread)
-            if await _obey(signals, reload) == signal.SIGTERM:
-                server.farewell = RESTARTING
-            nursery.cancel_scope.cancel()
+        async with trio.open_nursery() as ending:
+            async with trio.open_nursery() as nursery:
+                for network in networks:
+                    for work in network.background:
+                        nursery.start_soon(work)
+                    if isinstance(network.keys, KeyFileRing):
+                        nursery.start_soon(network.keys.watch)
+                await nursery.start(partial(serve, server, listeners, tls=tls))
+                announce(Address(config.address.host, listeners[0].getsockname()[1]))
+                reload = partial(_reload, Running(config, server, networks, tls), reread)
+                if await _obey(signals, reload) == signal.SIGTERM:
+                    server.farewell = RESTARTING
+                ending.start_soon(_hurry, signals, server)
+                nursery.cancel_scope.cancel()
+            ending.cancel_scope.cancel()
 
 
 async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> int:
@@ -78,6 +82,13 @@ async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> int:
             return number
         reload()
     return signal.SIGTERM
+
+
+async def _hurry(signals: AsyncIterator[int], server: Server) -> None:
+    """Have the next signal that ends the node end it at once."""
+    async for number in signals:
+        if number != signal.SIGHUP:
+            server.hurry()
 
 
 class Running(NamedTuple):

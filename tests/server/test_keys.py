@@ -233,7 +233,7 @@ async def test_every_limit_in_force_is_told(open_site: OpenSite, tmp_path: Path)
         result = (await client(site).ask(ask, target=f"/v3/{key}")).json["result"]
         assert result["server"]["batch_items"] == 1000
         assert result["key"] == {"name": "bot", "requests_per_second": 5}
-        assert result["usage"] == {"current_rps": 1, "connections": 0}
+        assert result["usage"] == {"current_rps": 1, "connections": 0, "subscriptions": 0}
         assert key not in json.dumps(result)
     async with open_site() as site:
         assert "key" not in (await client(site).ask(ask)).json["result"]

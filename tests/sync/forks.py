@@ -11,7 +11,7 @@ from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import block_rlp, header_fields
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.sync.appender import Appender
-from wsnode.sync.development import DevelopmentChain
+from wsnode.sync.development.builder import BlockBuilder
 
 GAS_LIMIT = 30_000_000
 EMPTY_ROOT = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
@@ -103,7 +103,7 @@ def branch(folder: Path) -> Iterator[Branch]:
 def staked(folder: Path, recipients: list[int]) -> list[bytes]:
     """Return the blocks of a proof-of-stake chain, one for each fee recipient."""
     with Chain.open(folder, genesis(merged=True), writer=True, durable=False) as chain:
-        builder = DevelopmentChain(chain)
+        builder = BlockBuilder(chain)
         for number, recipient in enumerate(recipients, 1):
             builder.append([], timestamp=12 * number, fee_recipient=recipient.to_bytes(20, "big"))
         with chain.snapshot() as snapshot:

@@ -16,7 +16,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.networks import ETHEREUM_FOLDER
 from wsnode.node import run
-from wsnode.sync.development import DevelopmentChain
+from wsnode.sync.development.builder import BlockBuilder
 from wsnode.terminal import announce_ready
 
 NETWORK = "demo"
@@ -41,13 +41,13 @@ def build_ethereum(folder: Path) -> None:
     """Bring the demo chain in `folder` to its last scripted block."""
     genesis = (files("wsnode.demo") / "genesis.json").read_bytes()
     with Chain.open(folder / ETHEREUM_FOLDER, genesis, writer=True, durable=False) as chain:
-        development = DevelopmentChain(chain)
+        builder = BlockBuilder(chain)
         start = header_fields(chain.spec.genesis_block().header).timestamp
         done = chain.head.number
         for number, transactions in enumerate(script.blocks(), start=1):
             if number > done:
                 timestamp = start + number * script.BLOCK_SECONDS
-                built = development.append(transactions, timestamp=timestamp, fee_recipient=FEE_RECIPIENT)
+                built = builder.append(transactions, timestamp=timestamp, fee_recipient=FEE_RECIPIENT)
                 assert not built.refused, built.refused
         chain.sync()
 

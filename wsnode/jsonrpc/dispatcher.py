@@ -30,10 +30,11 @@ from wsnode.jsonrpc.errors import (
     TimeLimitError,
     internal_error,
     invalid_request,
+    notifications_not_supported,
     request_timed_out,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import Answer, Pending, Replying, Request, Step, Steps, View
+from wsnode.jsonrpc.messages import Answer, Channel, Pending, Replying, Request, Step, Steps, View
 from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method, Registry
 
@@ -117,7 +118,9 @@ class Session:
         "_slow_seconds",
         "_view",
         "caller",
+        "channel",
         "eager",
+        "held",
         "mark",
         "refusal",
     )
@@ -135,6 +138,10 @@ class Session:
         """Whether a call in slices runs its first one at once."""
         self.refusal: RpcError | None = None
         """What such calls are told instead, while the connection can take no more of them."""
+        self.channel: Channel | None = None
+        """What methods that send more than their reply are given."""
+        self.held: list[Any] = []
+        """What calls have begun, held until their replies are posted; batches in flight keep their own."""
         self.mark = 0.0
         """When the call before ended, in this turn: one look at the clock a call is enough."""
 
@@ -148,6 +155,11 @@ class Session:
             return self._receive_unusual(text)
         reply = self._call(request)
         return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
+
+    def take_held(self) -> list[Any]:
+        """Return what is held for the replies given so far."""
+        held, self.held = self.held, []
+        return held
 
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""
@@ -217,9 +229,19 @@ class Session:
         return method.function(self._open() if self._scope is None else self._view)
 
     def _run_without_view(self, method: Method, *parameters: Any) -> Any:
+        if method.needs_channel:
+            return self._run_with_channel(method, *parameters)
         if method.needs_caller:
             return method.function(self.caller, *parameters)
         return method.function(*parameters)
+
+    def _run_with_channel(self, method: Method, *parameters: Any) -> Any:
+        if self.channel is None:
+            raise notifications_not_supported()
+        try:
+            return method.function(self.channel, *parameters)
+        finally:
+            self.held += self.channel.take_held()
 
     def _open(self) -> Any:
         scope = self._dispatcher.open_view(self.caller)
@@ -309,8 +331,13 @@ class Session:
             return b"[%b]" % error_reply(_identity_of(request[0]) or NULL, invalid_request("batch too large"))
         # Its own session: its calls share one view however long the batch takes.
         batch = Session(self._dispatcher, self.caller, self._gate)
-        batch.refusal = self.refusal
-        return self._begin(batch.run_batch(request))
+        batch.refusal, batch.channel = self.refusal, self.channel
+        answer = self._begin(batch.run_batch(request))
+        if isinstance(answer, Pending):
+            answer.held = batch.held
+        else:
+            self.held += batch.held
+        return answer
 
     def run_batch(self, items: list[bytes]) -> Replying:
         """Return, in the end, the reply to a batch, or nothing if it held notifications only."""

@@ -56,6 +56,11 @@ def method_not_found(name: str, data: Any = msgspec.UNSET) -> RpcError:
     return RpcError(METHOD_NOT_FOUND, f"the method {name} does not exist/is not available", data)
 
 
+def notifications_not_supported() -> RpcError:
+    """Return the error for a subscription where only replies can be sent, as over HTTP."""
+    return RpcError(METHOD_NOT_FOUND, "notifications not supported")
+
+
 def server_error(message: str, data: Any = msgspec.UNSET) -> RpcError:
     """Return an error of the unclassified kind."""
     return RpcError(SERVER_ERROR, message, data)

@@ -1,6 +1,6 @@
 """What passes between a connection, the dispatcher and a handler."""
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -86,10 +86,18 @@ class View(Protocol):
         ...
 
 
+class Channel(Protocol):
+    """Where a call came from, if more than its reply can be sent there."""
+
+    def take_held(self) -> Sequence[Any]:
+        """Return what the calls since the last time have begun: it is held until their reply is posted."""
+        ...
+
+
 class Pending:
     """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
 
-    __slots__ = ("_steps", "reply", "step", "view")
+    __slots__ = ("_steps", "held", "reply", "step", "view")
 
     def __init__(self, steps: Replying) -> None:
         self._steps = steps
@@ -97,6 +105,8 @@ class Pending:
         """What the call reads from and closes when it has ended."""
         self.step: Step = None
         self.reply: bytes | None = None
+        self.held: list[Any] = []
+        """What its calls have begun, held until the reply is posted."""
 
     def resume(self, value: Any = None) -> bool:
         """Run to the next step with the result of the last one; True when `reply` is final."""

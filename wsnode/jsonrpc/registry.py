@@ -27,6 +27,7 @@ class Method:
         "is_bare",
         "name",
         "needs_caller",
+        "needs_channel",
         "needs_view",
         "parameters",
         "plain",
@@ -42,6 +43,7 @@ class Method:
         *,
         needs_view: bool,
         needs_caller: bool,
+        needs_channel: bool,
         takes_parameters: bool,
         parameters: ParameterDecoder,
         deadline: float | None,
@@ -51,6 +53,7 @@ class Method:
         self.function = function
         self.needs_view = needs_view
         self.needs_caller = needs_caller
+        self.needs_channel = needs_channel
         self.takes_parameters = takes_parameters
         self.parameters = parameters
         self.deadline = deadline
@@ -84,6 +87,7 @@ class Registry:
         *,
         view: bool = True,
         caller: bool = False,
+        channel: bool = False,
         by_name: bool = False,
         in_thread: bool = False,
         deadline: float | None = None,
@@ -91,20 +95,25 @@ class Registry:
     ) -> Callable[[Handler], Handler]:
         """Return the decorator that registers `handler(view, params)` as `name`.
 
-        Without `view` the handler is called without one; with `caller` it gets the caller instead. The
-        parameters are the Struct annotated on the last argument, by position if it is array-like; without
-        such an argument the method takes none (`by_name`: an empty object will do as well). A generator
-        handler yields between slices; `in_thread` runs a plain one in the worker pool. After `deadline`
-        seconds it is `timeout_error`.
+        Without `view` the handler is called without one; with `caller` it gets the caller instead; with
+        `channel` the connection, to send more than the reply on it: where there is none the call is refused,
+        and the handler returns at once, so that what it begins can follow the reply. The parameters are the
+        Struct annotated on the last argument, by position if it is array-like; without such an argument the
+        method takes none (`by_name`: an empty object will do as well). A generator handler yields between
+        slices; `in_thread` runs a plain one in the worker pool. After `deadline` seconds it is
+        `timeout_error`.
         """
 
         def register(handler: Handler) -> Handler:
-            struct = _parameters_of(handler, first=1 if view or caller else 0)
+            if channel and (in_thread or inspect.isgeneratorfunction(handler)):
+                raise TypeError(f"{handler.__qualname__}: with a channel it must return at once")
+            struct = _parameters_of(handler, first=1 if view or caller or channel else 0)
             self.methods[name] = Method(
                 name,
                 _threaded(handler) if in_thread else handler,
-                needs_view=view and not caller,
+                needs_view=view and not (caller or channel),
                 needs_caller=caller,
+                needs_channel=channel,
                 takes_parameters=struct is not None,
                 parameters=decoder_for(struct, by_name=by_name),
                 deadline=deadline,

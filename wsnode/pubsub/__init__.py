@@ -1,1 +1,1 @@
-"""Hands one event to many subscribers; those that fall behind are told and never delay the others."""
+"""Hand one event to many subscribers: each gets all of it in order, or is told what it missed."""

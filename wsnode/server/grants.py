@@ -35,6 +35,8 @@ class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """What calls of a method cost."""
     connections: int | None = None
     """WebSocket connections open at once."""
+    subscriptions: int | None = None
+    """Subscriptions open at once, on all connections together."""
     methods: tuple[str, ...] | None = None
     """The methods that may be called, with `*` for any ending."""
     contracts: tuple[ContractAddress, ...] | None = None
@@ -61,7 +63,7 @@ class Grant:
     def __init__(self, name: str, limits: KeyLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
         self.is_revoked = False
-        self.connections = 0
+        self.connections = self.subscriptions = 0
         self._clock = clock
         self._allowed: dict[str, bool] = {}
         self._second = self._count = self._previous = 0
@@ -135,10 +137,25 @@ class Grant:
         if allowed is not None and self.connections >= allowed:
             raise limit_exceeded("connection limit exceeded", {"connections": allowed})
 
+    def take_subscription(self) -> None:
+        """Count one more subscription; who took it counts it off in the end.
+
+        Raises:
+            RpcError: There are as many as there may be.
+        """
+        allowed = self.limits.subscriptions
+        if allowed is not None and self.subscriptions >= allowed:
+            raise limit_exceeded("subscription limit exceeded", {"subscriptions": allowed})
+        self.subscriptions += 1
+
     def usage(self) -> dict[str, Any]:
         """Return what was used of what is limited."""
         self._roll(int(self._clock()))
-        return {"current_rps": max(self._previous, self._count), "connections": self.connections}
+        return {
+            "current_rps": max(self._previous, self._count),
+            "connections": self.connections,
+            "subscriptions": self.subscriptions,
+        }
 
     @property
     def _burst(self) -> float:

@@ -16,9 +16,11 @@ def register_limits(network: Network, current: Callable[[], Limits]) -> None:
 
     @network.registry.method("rpc_limits", caller=True)
     def rpc_limits(caller: Caller) -> dict[str, Any]:
-        """Return the server's, the methods' and the key's limits, and the key's usage."""
+        """Return the server's, the methods' and the key's limits, and the key's and connection's usage."""
         report = {"server": msgspec.to_builtins(current()), "methods": dict(network.limits)}
         if caller.grant is not None:
             key = {"name": caller.grant.name, **msgspec.to_builtins(caller.grant.limits)}
             report |= {"key": key, "usage": caller.grant.usage()}
+        if caller.allowance is not None:
+            report["connection"] = {"subscriptions": caller.allowance.used}
         return report

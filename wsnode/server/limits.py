@@ -33,6 +33,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The time of one batch; the calls that are left then are told -32002."""
     reply_bytes: int = 64 * MIB
     """The reply to one call; a larger one becomes -32003."""
+    subscriptions: int = 1000
+    """Subscriptions open on one connection; one more is told -32005."""
     calls_per_connection: int = 256
     """Slow calls in flight on one connection; one more is told -32005."""
     calls: int = 4096

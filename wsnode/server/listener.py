@@ -7,10 +7,12 @@ import ssl
 from collections.abc import Sequence
 from functools import partial
 
+import msgspec
 import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
+from wsnode.server.allowance import Allowance
 from wsnode.server.garbage import Shelter
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
@@ -42,9 +44,14 @@ class Server:
         *,
         origins: Sequence[str] | None = None,
         pages: dict[str, Page] | None = None,
+        closes_slow: bool = False,
     ) -> None:
-        """`origins` are the web pages that may connect, all of them if None; `pages` are served besides."""
-        self.shared = Shared(limits or Limits())
+        """`origins` are the web pages that may connect, all of them if None; `pages` are served besides.
+
+        A client that falls behind with a subscription catches up, or is closed if `closes_slow`.
+        """
+        self.shared = Shared(limits or Limits(), closes_slow=closes_slow)
+        self._fan_outs = [network.fan_out for network in networks if network.fan_out is not None]
         for network in networks:
             register_limits(network, lambda: self.limits)
         self._dispatchers = {
@@ -58,6 +65,8 @@ class Server:
         self.directory = Directory(self._dispatchers, hosts, keys)
         self.farewell = STOPPING
         """What WebSocket clients are told at the end: a close code and a reason."""
+        self.waits: list[trio.CancelScope] = []
+        """What the end of the server waits for."""
         self._origins = origins
         metrics = Metrics({network.name: network.registry for network in networks}, self.shared)
         every_page = {**self._health_pages(), "/metrics": metrics.page, **(pages or {})}
@@ -121,15 +130,31 @@ class Server:
         """Tell what /readyz says: whether calls are taken."""
         return not self.shared.draining
 
+    def hurry(self) -> None:
+        """Wait for nobody any more, if the server is about to stop."""
+        for scope in self.waits:
+            scope.cancel()
+
+    async def hand_out(self) -> None:
+        """Bring what networks publish to their subscribers, for ever."""
+        async with trio.open_nursery() as nursery:
+            for fan_out in self._fan_outs:
+                nursery.start_soon(fan_out.run)
+
     async def drain(self) -> None:
-        """Let calls in flight end, say goodbye to every WebSocket connection, and end idle ones of HTTP."""
+        """End subscriptions, let calls in flight end, and say goodbye to every connection.
+
+        A subscription's last notice says where it stands, so it is sent all that was published first.
+        """
         self.shared.draining = True
+        for fan_out in self._fan_outs:
+            fan_out.flush()
         for scope in self._service.idle:
             scope.cancel()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.shared.lane.wait_idle, self.limits.grace_seconds)
             for connection in list(self._alive):
-                nursery.start_soon(connection.close, *self.farewell)
+                nursery.start_soon(connection.retire, *self.farewell)
 
     async def _serve(self, transport: Transport) -> None:
         try:
@@ -159,8 +184,10 @@ class Server:
         if entrance is None or not said:
             return
         grant = entrance.caller.grant
-        session = entrance.dispatcher.session(entrance.caller, grant)
-        connection = WebSocketConnection(transport, session, self.shared, handshake.deflate)
+        allowance = Allowance(self.shared, grant)
+        caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
+        session = entrance.dispatcher.session(caller, grant)
+        connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)
         del head, handshake
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
         self.shared.counters.websockets += 1
@@ -168,9 +195,7 @@ class Server:
             if grant is None:
                 await connection.run(rest)
             else:
-                with grant.connection(
-                    partial(connection.cut_off, POLICY_VIOLATION, "the API key was revoked")
-                ):
+                with grant.connection(partial(connection.close, POLICY_VIOLATION, "the API key was revoked")):
                     await connection.run(rest)
         finally:
             self.shared.counters.websockets -= 1
@@ -200,7 +225,8 @@ async def serve(
     stopping = trio.Event()
     server.shelter.begin()
     async with trio.open_nursery() as outer:
-        connections = await outer.start(_hold_connections, stopping)
+        connections = await outer.start(_hold_connections, server, stopping)
+        server.waits.append(connections.cancel_scope)
         try:
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(server.keep_alive)
@@ -211,20 +237,27 @@ async def serve(
         finally:
             for listener in listeners:
                 listener.close()
-            with trio.CancelScope(shield=True):
+            with trio.CancelScope(shield=True) as draining:
+                server.waits.append(draining)
                 await server.drain()
             connections.cancel_scope.deadline = trio.current_time() + server.limits.close_seconds
             stopping.set()
 
 
 async def _hold_connections(
-    stopping: trio.Event, *, task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED
+    server: Server,
+    stopping: trio.Event,
+    *,
+    task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     # Connections outlive the cancellation of `serve` by the time that their goodbye may take.
     with trio.CancelScope(shield=True):
-        async with trio.open_nursery() as nursery:
-            task_status.started(nursery)
-            await stopping.wait()
+        async with trio.open_nursery() as publishing:
+            publishing.start_soon(server.hand_out)
+            async with trio.open_nursery() as nursery:
+                task_status.started(nursery)
+                await stopping.wait()
+            publishing.cancel_scope.cancel()
 
 
 async def _accept(

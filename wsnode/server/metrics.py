@@ -93,6 +93,7 @@ class Metrics(Collector):
         yield CounterMetricFamily("wsnode_messages", "WebSocket messages received", value=counters.messages)
         yield CounterMetricFamily("wsnode_http_requests", "HTTP requests", value=counters.http_requests)
         yield CounterMetricFamily("wsnode_accepted", "Connections accepted", value=counters.accepted)
+        yield from self._subscriptions()
         refusals = CounterMetricFamily(
             "wsnode_refusals", "Requests refused by HTTP status", labels=["status"]
         )
@@ -103,6 +104,17 @@ class Metrics(Collector):
         for code, count in counters.closes.items():
             closes.add_metric([str(code)], count)
         yield closes
+
+    def _subscriptions(self) -> Iterator[Metric]:
+        counters = self._shared.counters
+        family = GaugeMetricFamily("wsnode_subscriptions", "Open subscriptions", labels=["kind"])
+        for kind, count in counters.subscriptions.items():
+            family.add_metric([kind], count)
+        yield family
+        sent = counters.notifications
+        yield CounterMetricFamily("wsnode_notifications", "Notifications sent", value=sent)
+        behind = counters.fallen_behind
+        yield CounterMetricFamily("wsnode_fallen_behind", "Subscriptions without room for more", value=behind)
 
 
 def buckets(meter: Meter) -> list[tuple[str, float]]:

@@ -10,6 +10,8 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.messages import View
 from wsnode.jsonrpc.registry import Registry
+from wsnode.pubsub.fan_out import FanOut
+from wsnode.server.allowance import Allowance
 from wsnode.server.grants import Grant
 
 _PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?")
@@ -23,6 +25,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller's key allows; nothing where no key is asked for."""
     open_path: bool = False
     """Whether the bare path was used."""
+    allowance: Allowance | None = None
+    """What may be subscribed to; nothing over HTTP."""
 
     @property
     def key_name(self) -> str | None:
@@ -59,6 +63,8 @@ class Network(msgspec.Struct, frozen=True):
     """Limits of its methods' own, for `rpc_limits` to show."""
     keys: KeyRing | None = None
     """Without keys any key will do, and none at all on the bare path."""
+    fan_out: FanOut | None = None
+    """What hands events to its subscribers; the server runs it."""
     background: Sequence[Callable[[], Awaitable[None]]] = ()
     """What runs as long as the network is served."""
 

@@ -74,6 +74,11 @@ class Outbox:
         """Tell whether the client should read before it is given more."""
         return self.waiting_bytes > self._limit or not self._budget.allows(self.waiting_bytes)
 
+    def has_room(self, size: int) -> bool:
+        """Tell whether `size` bytes more are within the bounds; always, where nothing waits."""
+        kept = self.waiting_bytes
+        return not kept or (kept + size <= self._limit and self._budget.allows(kept + size))
+
     def send(self, frames: bytes) -> bool:
         """Send whole frames after all that waits; True when someone must call `drain`.
 

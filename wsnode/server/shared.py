@@ -15,6 +15,10 @@ class Counters:
         self.received_bytes = self.messages = self.http_requests = 0
         self.refusals = Counter[int]()
         """HTTP answers that refused, by status."""
+        self.subscriptions = Counter[str]()
+        """Subscriptions that are open, by kind."""
+        self.notifications = self.fallen_behind = 0
+        """Notifications sent, and how often a subscription could not be sent more."""
         self.closes = Counter[int]()
         """WebSocket connections that ended, by the close code that was heard or said; 1006 without one."""
 
@@ -22,8 +26,10 @@ class Counters:
 class Shared:
     """The limits, and what is left of them for all connections together."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, closes_slow: bool = False) -> None:
         self.limits = limits
+        self.closes_slow = closes_slow
+        """Whether a client that falls behind with a subscription is closed; otherwise it catches up."""
         self.lane = SlowLane(limits)
         self.counters = Counters()
         self.draining = False

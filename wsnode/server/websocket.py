@@ -17,8 +17,13 @@ from websockets.protocol import SEND_EOF
 from wsnode.jsonrpc.dispatcher import Session
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscriptions import Subscriptions
+from wsnode.server.allowance import Allowance
 from wsnode.server.deflate import compress
 from wsnode.server.frames import CLOSE_WHOLE, PING, SHORT_HEADS, Framing, frame_head, text_frame
+from wsnode.server.notifications import PLAIN, pieces_of
 from wsnode.server.outbox import LargeReply, Outbox
 from wsnode.server.shared import Shared
 from wsnode.server.transport import Transport, linger
@@ -33,9 +38,12 @@ class WebSocketConnection:
     """An open connection, from the handshake to the close."""
 
     __slots__ = (
+        "_allowance",
         "_backlog",
         "_calls",
+        "_counters",
         "_deflate",
+        "_encoding",
         "_ended",
         "_framing",
         "_held",
@@ -47,6 +55,8 @@ class WebSocketConnection:
         "_said_goodbye",
         "_session",
         "_shared",
+        "_spawned",
+        "_subscriptions",
         "_transport",
     )
 
@@ -55,19 +65,26 @@ class WebSocketConnection:
         transport: Transport,
         session: Session,
         shared: Shared,
+        allowance: Allowance,
         deflate: PerMessageDeflate | None = None,
     ) -> None:
         limits = shared.limits
         self._transport = transport
         self._session = session
         self._shared = shared
+        self._counters = shared.counters
+        self._allowance = allowance
         self._lane = shared.lane
         self._deflate = deflate
+        self._encoding = PLAIN if deflate is None else deflate.local_max_window_bits
+        """In which form events are sent."""
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
         self._backlog: list[bytes] = []
         """Messages that wait for room in the outbox."""
         self._calls: set[trio.CancelScope] = set()
+        self._spawned: set[trio.CancelScope] | None = None
+        self._subscriptions: Subscriptions | None = None
         self._nursery: trio.Nursery | None = None
         self._held = 0
         """What unfinished messages have been counted as in the process's budget."""
@@ -79,14 +96,18 @@ class WebSocketConnection:
 
     async def run(self, early: bytes) -> None:
         """Serve until either side closes; `early` came behind the handshake."""
+        self._session.channel = self
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 await self._read_until_the_end(early)
-                for scope in self._calls:
+                self._end_subscriptions()
+                for scope in (*self._calls, *(self._spawned or ())):
                     scope.cancel()
                 self._end_within(self._shared.limits.close_seconds if self._ended else 0)
         finally:
+            self._end_subscriptions()
+            self._session.channel = None
             self._outbox.discard()
             self._shared.counters.closes[self._framing.close_code] += 1
             self._shared.received.used -= self._held
@@ -105,19 +126,94 @@ class WebSocketConnection:
         if not self._framing.closed:
             self._post_urgent(PING)
 
-    def cut_off(self, code: int, reason: str) -> None:
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Return what the client has subscribed to."""
+        if self._subscriptions is None:
+            self._subscriptions = Subscriptions(self, self._allowance)
+        return self._subscriptions
+
+    def take_held(self) -> list[Subscription]:
+        """Return the subscriptions that are to begin after the reply to the call that made them."""
+        return [] if self._subscriptions is None else self._subscriptions.take_held()
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the client should read before it is given more."""
+        return self._outbox.is_full
+
+    def offer(self, identity: bytes, event: Event) -> bool:
+        """Send `event` to the subscription `identity`, if there is room for all of it."""
+        outbox = self._outbox
+        if outbox.waiting_bytes and not outbox.has_room(event.size):
+            return False
+        self.deliver(identity, event)
+        return True
+
+    def deliver(self, identity: bytes, event: Event) -> None:
+        """Send `event` to the subscription `identity`, be there room or not."""
+        if self._said_goodbye:
+            return
+        pieces = event.encoded.get(self._encoding)
+        if pieces is None:
+            pieces = pieces_of(event, self._encoding, self._shared.limits.deflate_bytes)
+        self._counters.notifications += len(pieces) - 1
+        self._post(identity.join(pieces))
+
+    async def wait_room(self) -> None:
+        """Wait until the client has read enough to be given more."""
+        await self._outbox.wait_room()
+
+    def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
+        """Have `subscription` tell the client and catch up, or close the connection if it is not to."""
+        self._counters.fallen_behind += 1
+        subscription.fall_behind(position, missed)
+        if self._shared.closes_slow:
+            self.close(CloseCode.TRY_AGAIN_LATER, "the client does not keep up with its subscriptions")
+
+    def spawn(self, function: Callable[[], Awaitable[None]]) -> trio.CancelScope:
+        """Run `function`, until the connection ends or the scope is cancelled."""
+        scope = trio.CancelScope()
+        if self._spawned is None:
+            self._spawned = set()
+        self._spawned.add(scope)
+        self._start(self._run_spawned, function, scope)
+        return scope
+
+    async def _run_spawned(self, function: Callable[[], Awaitable[None]], scope: trio.CancelScope) -> None:
+        try:
+            with scope:
+                await function()
+        except Exception:
+            logger.exception("a subscription of %s failed", self._session.caller.key_name)
+            self.close(CloseCode.INTERNAL_ERROR, "")
+        finally:
+            if self._spawned is not None:
+                self._spawned.discard(scope)
+
+    def _end_subscriptions(self) -> None:
+        if self._subscriptions is not None:
+            self._subscriptions.end_all()
+            self._subscriptions = None
+
+    def close(self, code: int, reason: str) -> None:
         """Say goodbye now; calls in flight end unanswered."""
         self._framing.close(code, reason)
         self._post_control()
         self._end_within(self._shared.limits.close_seconds)
 
-    async def close(self, code: int, reason: str) -> None:
-        """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
+    async def retire(self, code: int, reason: str) -> None:
+        """End the subscriptions, let the calls in flight end, then say goodbye.
+
+        `run` ends once that is answered, or soon after.
+        """
+        if self._subscriptions is not None:
+            self._subscriptions.farewell()
         with trio.move_on_after(self._shared.limits.grace_seconds):
             while self._calls:
                 self._idle = trio.Event()
                 await self._idle.wait()
-        self.cut_off(code, reason)
+        self.close(code, reason)
 
     async def _read_until_the_end(self, early: bytes) -> None:
         try:
@@ -204,13 +300,15 @@ class WebSocketConnection:
                 if pieces:
                     self._post(b"".join(pieces))
                     pieces = []
-                self._post_reply(answer)
+                self._post_reply(answer, session.take_held())
             size += length
             if size > room or (not count & 7 and time.perf_counter() > deadline):
                 break
         session.end_turn()
         if pieces:
             self._post(b"".join(pieces))
+        if session.held:
+            self._release(session.take_held())
         return messages[count:]
 
     @property
@@ -237,20 +335,32 @@ class WebSocketConnection:
                 if self._idle is not None:
                     self._idle.set()
         if reply is not None:
-            self._post_reply(reply)
+            self._post_reply(reply, pending.held)
+        else:
+            self._release(pending.held)
 
-    def _post_reply(self, reply: bytes) -> None:
+    def _post_reply(self, reply: bytes, held: list[Subscription]) -> None:
+        """Post `reply`, and then begin what was held for it."""
         size = len(reply)
         if self._deflate is None or size < self._shared.limits.deflate_bytes:
             self._post_message(reply)
         elif size <= self._shared.limits.deflate_inline_bytes:
             self._post_message(compress(reply, self._deflate), compressed=True)
         else:
-            self._start(self._post_compressed, reply, self._deflate)
+            self._start(self._post_compressed, reply, self._deflate, held)
+            return
+        self._release(held)
 
-    async def _post_compressed(self, reply: bytes, deflate: PerMessageDeflate) -> None:
+    async def _post_compressed(
+        self, reply: bytes, deflate: PerMessageDeflate, held: list[Subscription]
+    ) -> None:
         payload = await self._lane.workers.run(self, lambda _cancel: compress(reply, deflate))
         self._post_message(payload, compressed=True)
+        self._release(held)
+
+    def _release(self, held: list[Subscription]) -> None:
+        if held:
+            self.subscriptions.release(held)
 
     def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
         if self._said_goodbye:
@@ -270,6 +380,7 @@ class WebSocketConnection:
                 # Behind all replies, for nothing may follow it.
                 self._said_goodbye = True
                 self._post(frame)
+                self._end_subscriptions()
             else:
                 self._post_urgent(frame)
 

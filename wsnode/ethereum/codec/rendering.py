@@ -2,6 +2,8 @@
 
 from wsnode._native import (
     render_block,
+    render_each_log,
+    render_header,
     render_logs,
     render_receipt,
     render_receipts,
@@ -11,6 +13,8 @@ from wsnode._native import (
 
 __all__ = [
     "render_block",
+    "render_each_log",
+    "render_header",
     "render_logs",
     "render_receipt",
     "render_receipts",

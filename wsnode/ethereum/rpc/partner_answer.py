@@ -10,8 +10,8 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rendering import render_transaction
+from wsnode.ethereum.codec.rlp import Item, encode
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.rpc.raw import Item, encode
 from wsnode.ethereum.state import ChainSpec
 
 Number = Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-fA-F]{1,64}\Z")]

@@ -1,9 +1,10 @@
 """debug_getRaw…: headers, blocks, transactions and receipts in the form that consensus hashes."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
+from wsnode.ethereum.codec.rlp import Item, block_transactions, encode, encoded_items, number
 from wsnode.ethereum.codec.rows import block_rlp
 from wsnode.ethereum.rpc.answers import NULL, data
 from wsnode.ethereum.rpc.blocks import Blocks, HashParameters
@@ -14,13 +15,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 
-Item: TypeAlias = "bytes | list[Item]"
-
 _NOTHING = data(b"")
-
-LIST = 0xC0
-STRING = 0x80
-SHORT = 55
 
 
 class Raw:
@@ -37,7 +32,7 @@ class Raw:
     def get_raw_header(self, view: Snapshot, params: BlockParameters) -> bytes:
         """Return a header's RLP, nothing beyond the head."""
         found = self._rows(view, params.block, "header")
-        return _NOTHING if found is None else data(_items(block_rlp(*found))[0])
+        return _NOTHING if found is None else data(encoded_items(block_rlp(*found))[0])
 
     def _rows(self, view: Snapshot, block: BlockParameter, name: str) -> Rows | None:
         if block.number is not None:
@@ -55,10 +50,7 @@ def get_raw_transaction(view: Snapshot, params: HashParameters) -> bytes:
     found = None if place is None else rows(view, place[0])
     if place is None or found is None:
         return _NOTHING
-    transaction = _items(_items(block_rlp(*found))[1])[place[1]]
-    # A typed transaction lies in the block as a string, a legacy one as a list.
-    start = 0 if transaction[0] >= LIST else _content(transaction, 0)[0]
-    return data(transaction[start:])
+    return data(block_transactions(*found)[place[1]])
 
 
 def get_raw_receipts(view: Snapshot, params: BlockParameters) -> list[str] | bytes:
@@ -79,50 +71,12 @@ def _encode_receipt(receipt: dict[str, Any]) -> bytes:
     return _number(receipt["type"]) + content
 
 
-def encode(item: Item) -> bytes:
-    """Return an item's RLP."""
-    if isinstance(item, list):
-        return _with_length(b"".join(map(encode, item)), LIST)
-    return item if len(item) == 1 and item[0] < STRING else _with_length(item, STRING)
-
-
-def _with_length(content: bytes, kind: int) -> bytes:
-    if len(content) <= SHORT:
-        return bytes((kind + len(content),)) + content
-    size = _number(hex(len(content)))
-    return bytes((kind + SHORT + len(size),)) + size + content
-
-
-def _items(encoded: bytes) -> list[bytes]:
-    """Return the encoded items of an encoded list."""
-    position, length = _content(encoded, 0)
-    end, items = position + length, []
-    while position < end:
-        start, length = _content(encoded, position)
-        items.append(encoded[position : start + length])
-        position = start + length
-    return items
-
-
-def _content(encoded: bytes, position: int) -> tuple[int, int]:
-    """Return where the content of the item at `position` begins and how long it is."""
-    first = encoded[position]
-    if first < STRING:
-        return position, 1
-    short = first - (LIST if first >= LIST else STRING)
-    if short <= SHORT:
-        return position + 1, short
-    start = position + 1 + short - SHORT
-    return start, int.from_bytes(encoded[position + 1 : start], "big")
-
-
 def _bytes(text: str) -> bytes:
     return bytes.fromhex(text[2:])
 
 
 def _number(text: str) -> bytes:
-    number = int(text, 16)
-    return number.to_bytes((number.bit_length() + 7) // 8, "big")
+    return number(int(text, 16))
 
 
 def add_methods(registry: Registry, blocks: Blocks) -> None:

@@ -1,6 +1,7 @@
 //! Rows as Python sees them: JSON text and a few of their members.
 
 mod header;
+mod logs;
 mod readers;
 
 use std::cell::RefCell;
@@ -10,12 +11,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
 use crate::error::Error;
-use crate::json::{self, BlockStyle, LogSelection, TotalDifficulty, Writer};
+use crate::json::{self, BlockStyle, TotalDifficulty, Writer};
 use crate::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
 
 /// Adds the functions and the class of this module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     header::register(module)?;
+    logs::register(module)?;
     readers::register(module)?;
     register_renderers(module)
 }
@@ -26,7 +28,7 @@ fn register_renderers(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(render_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(render_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(render_receipts, module)?)?;
-    module.add_function(wrap_pyfunction!(render_logs, module)?)
+    module.add_function(wrap_pyfunction!(render_header, module)?)
 }
 
 fn corrupt(error: RowError) -> PyErr {
@@ -142,28 +144,9 @@ fn render_receipts<'py>(
     rendered(py, write).map(|(bytes, ())| bytes)
 }
 
-type BlockLogs<'a> = (&'a [u8], &'a [u8], &'a [u8], Option<Vec<usize>>);
-
 #[pyfunction]
-fn render_logs<'py>(py: Python<'py>, blocks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    let blocks = blocks.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-    let blocks = blocks.iter().map(|block| block.extract()).collect::<PyResult<Vec<_>>>()?;
-    rendered(py, |text| write_logs(text, blocks)).map(|(bytes, ())| bytes)
-}
-
-fn write_logs(text: &mut Writer, blocks: Vec<BlockLogs<'_>>) -> Result<(), RowError> {
-    let mut separate = false;
-    for (header, body, receipts, numbers) in blocks {
-        let selection = LogSelection {
-            header: HeaderRow::new(header)?,
-            body: BodyRow::new(body)?,
-            receipts: ReceiptsRow::new(receipts)?,
-            numbers,
-        };
-        json::render_logs(text, &selection, separate)?;
-        separate |= selection.count() > 0;
-    }
-    Ok(())
+fn render_header<'py>(py: Python<'py>, header: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    rendered(py, |text| json::render_header(text, &HeaderRow::new(header)?)).map(|(bytes, ())| bytes)
 }
 
 /// The integer as 256 bits; an OverflowError when it is negative or longer.

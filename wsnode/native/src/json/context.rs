@@ -16,6 +16,8 @@ pub struct BlockContext<'a> {
     pub blob_base_fee: Option<u128>,
     /// The block is not sealed yet: its objects do not name it.
     pub pending: bool,
+    /// The block is of the chain no longer: its logs say so.
+    pub removed: bool,
 }
 
 impl<'a> BlockContext<'a> {
@@ -29,6 +31,7 @@ impl<'a> BlockContext<'a> {
             base_fee: fields.base_fee,
             blob_base_fee: row.blob_base_fee(),
             pending,
+            removed: false,
         })
     }
 

@@ -28,18 +28,29 @@ pub fn render_logs(
 ) -> Result<(), RowError> {
     let block = BlockContext::new(&selection.header, false)?;
     let mut write = |number| {
-        let log = selection.receipts.log(number)?.ok_or(RowError::Corrupt("no such log"))?;
-        let hash = transaction_hash(&selection.body, log.transaction_index)?;
         if std::mem::replace(&mut separate, true) {
             text.fixed(b",");
         }
-        write_log(text, &block, &log, hash, number);
-        Ok(())
+        render_log(text, &block, &selection.body, &selection.receipts, number)
     };
     match &selection.numbers {
         Some(numbers) => numbers.iter().copied().try_for_each(&mut write),
         None => (0..selection.receipts.log_count()).try_for_each(&mut write),
     }
+}
+
+/// Writes the log at `number` alone.
+pub fn render_log(
+    text: &mut Writer,
+    block: &BlockContext<'_>,
+    body: &BodyRow<'_>,
+    receipts: &ReceiptsRow<'_>,
+    number: usize,
+) -> Result<(), RowError> {
+    let log = receipts.log(number)?.ok_or(RowError::Corrupt("no such log"))?;
+    let hash = transaction_hash(body, log.transaction_index)?;
+    write_log(text, block, &log, hash, number);
+    Ok(())
 }
 
 fn transaction_hash<'a>(body: &BodyRow<'a>, index: usize) -> Result<&'a [u8; 32], RowError> {
@@ -78,7 +89,10 @@ pub fn write_log(
     text.quantity(block.timestamp);
     text.fixed(b"\",\"logIndex\":\"0x");
     text.quantity(number as u64);
-    text.fixed(b"\",\"removed\":false}");
+    match block.removed {
+        true => text.fixed(b"\",\"removed\":true}"),
+        false => text.fixed(b"\",\"removed\":false}"),
+    }
 }
 
 #[inline]

@@ -5,6 +5,7 @@
 mod block;
 mod context;
 mod envelope;
+mod head;
 mod header;
 mod hex;
 mod log;
@@ -15,7 +16,8 @@ mod writer;
 
 pub use block::{render_block, render_uncle, BlockStyle, TotalDifficulty};
 pub use context::BlockContext;
-pub use log::{render_logs, write_log, LogSelection};
+pub use head::render_header;
+pub use log::{render_log, render_logs, write_log, LogSelection};
 pub use receipt::{render_receipt, render_receipts};
 pub use transaction::render_transaction;
 pub use writer::Writer;

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.ethereum.rpc.raw import Item, _items, encode
+from wsnode.ethereum.codec.rlp import Item, encode, encoded_items
 
 items: st.SearchStrategy[Item] = st.recursive(
     st.binary(max_size=70), lambda inner: st.lists(inner, max_size=6), max_leaves=30
@@ -10,4 +10,4 @@ items: st.SearchStrategy[Item] = st.recursive(
 
 @given(st.lists(items, max_size=8))
 def test_an_encoded_list_comes_apart_into_its_encoded_items(content: list[Item]) -> None:
-    assert _items(encode(content)) == list(map(encode, content))
+    assert encoded_items(encode(content)) == list(map(encode, content))

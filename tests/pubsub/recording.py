@@ -1,0 +1,85 @@
+"""A channel that keeps what it is given, and a subscription that says what it was told."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import trio
+
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscriptions import Subscriptions
+
+
+class Open:
+    """Allows any number of subscriptions."""
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+
+    def take(self, kind: str) -> None:
+        self.taken.append(kind)
+
+    def give_back(self, kind: str) -> None:
+        self.taken.remove(kind)
+
+
+class RecordingChannel:
+    """A client with room for `room` bytes, until `read` makes more; what it got is in `sent`."""
+
+    def __init__(self, nursery: trio.Nursery | None = None, room: int = 1 << 40) -> None:
+        self.sent: list[bytes] = []
+        self.closed: tuple[int, str] | None = None
+        self.allowance = Open()
+        self.subscriptions = Subscriptions(self, self.allowance)
+        self._nursery = nursery
+        self._limit = room
+        self._waiting = 0
+        self._room = trio.Event()
+
+    @property
+    def is_full(self) -> bool:
+        return self._waiting > self._limit
+
+    def offer(self, identity: bytes, event: Event) -> bool:
+        if self._waiting + event.size > self._limit:
+            return False
+        self.deliver(identity, event)
+        return True
+
+    def deliver(self, identity: bytes, event: Event) -> None:
+        if self.closed is None:
+            self.sent += [before + identity + after for before, after in event.messages]
+            self._waiting += event.size
+
+    async def wait_room(self) -> None:
+        while self.is_full:
+            await self._room.wait()
+
+    def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
+        subscription.fall_behind(position, missed)
+
+    def spawn(self, function: Callable[[], Awaitable[None]]) -> trio.CancelScope:
+        assert self._nursery is not None
+        scope = trio.CancelScope()
+
+        async def run() -> None:
+            with scope:
+                await function()
+
+        self._nursery.start_soon(run)
+        return scope
+
+    def close(self, code: int, reason: str) -> None:
+        self.closed = self.closed or (code, reason)
+
+    def read(self) -> list[bytes]:
+        """Return what was sent since the last time, and make room for as much."""
+        sent, self.sent = self.sent, []
+        self._waiting = 0
+        self._room.set()
+        self._room = trio.Event()
+        return sent
+
+    def post_reply(self) -> None:
+        """Do what follows the reply to a call."""
+        self.subscriptions.release(self.subscriptions.take_held())

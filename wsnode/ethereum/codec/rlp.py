@@ -1,0 +1,62 @@
+"""RLP read and written as far as values are bytes and lists; the engine does all else."""
+
+from typing import Final, TypeAlias
+
+from wsnode.ethereum.codec.rows import block_rlp
+
+Item: TypeAlias = "bytes | list[Item]"
+
+LIST: Final = 0xC0
+STRING: Final = 0x80
+SHORT: Final = 55
+
+
+def encode(item: Item) -> bytes:
+    """Return an item's RLP."""
+    if isinstance(item, list):
+        return _with_length(b"".join(map(encode, item)), LIST)
+    return item if len(item) == 1 and item[0] < STRING else _with_length(item, STRING)
+
+
+def encoded_items(encoded: bytes) -> list[bytes]:
+    """Return the encoded items of an encoded list."""
+    position, length = content(encoded, 0)
+    end, items = position + length, []
+    while position < end:
+        start, length = content(encoded, position)
+        items.append(encoded[position : start + length])
+        position = start + length
+    return items
+
+
+def content(encoded: bytes, position: int) -> tuple[int, int]:
+    """Return where the content of the item at `position` begins and how long it is."""
+    first = encoded[position]
+    if first < STRING:
+        return position, 1
+    short = first - (LIST if first >= LIST else STRING)
+    if short <= SHORT:
+        return position + 1, short
+    start = position + 1 + short - SHORT
+    return start, int.from_bytes(encoded[position + 1 : start], "big")
+
+
+def number(value: int) -> bytes:
+    """Return a number's bytes, without zeros in front."""
+    return value.to_bytes((value.bit_length() + 7) // 8, "big")
+
+
+def block_transactions(header: bytes, body: bytes) -> list[bytes]:
+    """Return the transactions in a block's rows, each as it is signed and sent, without blobs."""
+    # A typed transaction lies in the block as a string, a legacy one as a list.
+    return [
+        item if item[0] >= LIST else item[content(item, 0)[0] :]
+        for item in encoded_items(encoded_items(block_rlp(header, body))[1])
+    ]
+
+
+def _with_length(payload: bytes, kind: int) -> bytes:
+    if len(payload) <= SHORT:
+        return bytes((kind + len(payload),)) + payload
+    size = number(len(payload))
+    return bytes((kind + SHORT + len(size),)) + size + payload

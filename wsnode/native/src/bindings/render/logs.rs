@@ -1,0 +1,75 @@
+//! Logs as JSON text, and the values that filters compare.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use super::{corrupt, rendered};
+use crate::json::{self, BlockContext, LogSelection, Writer};
+use crate::rows::{BodyRow, HeaderRow, LogRow, ReceiptsRow, RowError};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(render_logs, module)?)?;
+    module.add_function(wrap_pyfunction!(render_each_log, module)?)?;
+    module.add_function(wrap_pyfunction!(log_values, module)?)
+}
+
+type BlockLogs<'a> = (&'a [u8], &'a [u8], &'a [u8], Option<Vec<usize>>);
+
+#[pyfunction]
+fn render_logs<'py>(py: Python<'py>, blocks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let blocks = blocks.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    let blocks = blocks.iter().map(|block| block.extract()).collect::<PyResult<Vec<_>>>()?;
+    rendered(py, |text| write_logs(text, blocks)).map(|(bytes, ())| bytes)
+}
+
+fn write_logs(text: &mut Writer, blocks: Vec<BlockLogs<'_>>) -> Result<(), RowError> {
+    let mut separate = false;
+    for (header, body, receipts, numbers) in blocks {
+        let selection = LogSelection {
+            header: HeaderRow::new(header)?,
+            body: BodyRow::new(body)?,
+            receipts: ReceiptsRow::new(receipts)?,
+            numbers,
+        };
+        json::render_logs(text, &selection, separate)?;
+        separate |= selection.count() > 0;
+    }
+    Ok(())
+}
+
+/// The logs of a block with these numbers, each a text of its own.
+#[pyfunction]
+#[pyo3(signature = (header, body, receipts, indices, *, removed=false))]
+fn render_each_log<'py>(
+    py: Python<'py>,
+    header: &[u8],
+    body: &[u8],
+    receipts: &[u8],
+    indices: Vec<usize>,
+    removed: bool,
+) -> PyResult<Bound<'py, PyList>> {
+    let header = HeaderRow::new(header).map_err(corrupt)?;
+    let (body, receipts) =
+        (BodyRow::new(body).map_err(corrupt)?, ReceiptsRow::new(receipts).map_err(corrupt)?);
+    let block = BlockContext { removed, ..BlockContext::new(&header, false).map_err(corrupt)? };
+    let texts = PyList::empty(py);
+    for number in indices {
+        let write = |text: &mut Writer| json::render_log(text, &block, &body, &receipts, number);
+        texts.append(rendered(py, write)?.0)?;
+    }
+    Ok(texts)
+}
+
+type LogValues<'py> = (Bound<'py, PyBytes>, Bound<'py, PyTuple>);
+
+/// The address and the topics of each log of a block.
+#[pyfunction]
+fn log_values<'py>(py: Python<'py>, receipts: &[u8]) -> PyResult<Vec<LogValues<'py>>> {
+    let receipts = ReceiptsRow::new(receipts).map_err(corrupt)?;
+    receipts.log_rows().map(|log| log.map_err(corrupt).and_then(|log| values(py, &log))).collect()
+}
+
+fn values<'py>(py: Python<'py>, log: &LogRow<'_>) -> PyResult<LogValues<'py>> {
+    let topics = log.topics.as_chunks::<32>().0.iter().map(|topic| PyBytes::new(py, topic));
+    Ok((PyBytes::new(py, log.address.as_slice()), PyTuple::new(py, topics)?))
+}

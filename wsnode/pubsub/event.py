@@ -1,0 +1,24 @@
+"""What is told to many: text that differs between its receivers in one place only."""
+
+from collections.abc import Sequence
+from typing import Any
+
+IDENTITY_BYTES = 34
+"""The length of every id, `0x` and 32 hex digits, so that an event's frames are equally long for all."""
+PART_BYTES = 128 * 1024
+"""How large an event may be: who has more to tell makes several, each with a position before it."""
+
+
+class Event:
+    """One or more notifications, encoded once for everybody who gets them."""
+
+    __slots__ = ("encoded", "messages", "size")
+
+    def __init__(self, messages: Sequence[tuple[bytes, bytes]]) -> None:
+        self.messages = messages
+        """The JSON text before and after the id, for each notification."""
+        self.encoded: dict[Any, Any] = {}
+        """What transports keep here, each under a key of its own kind."""
+        text = sum(len(before) + len(after) for before, after in messages)
+        self.size = text + IDENTITY_BYTES * len(messages)
+        """The bytes of all notifications, uncompressed and without what frames them."""

@@ -1,0 +1,100 @@
+"""Hands each event to everybody it concerns, a little at a time, so that nobody else is kept waiting."""
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from math import inf
+from time import perf_counter
+from typing import Any
+
+import trio
+
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscriptions import INTERNAL_ERROR
+
+SLICE_SECONDS = 0.002
+QUEUE_BYTES = 64 * 1024 * 1024
+"""How much may be published before it is handed out; beyond it every member has fallen behind."""
+
+logger = logging.getLogger("wsnode.pubsub")
+
+
+class _Delivery:
+    """An event on its way: `rest` are the members whose turn is still to come."""
+
+    __slots__ = ("before", "event", "missed", "rest", "sequence", "size")
+
+    def __init__(
+        self, sequence: int, rest: Iterator[Subscription], event: Event, before: Any, *, refused: bool
+    ) -> None:
+        self.sequence = sequence
+        self.rest = rest
+        self.event = None if refused else event
+        self.size = 0 if refused else event.size
+        self.missed = len(event.messages)
+        self.before = before
+
+
+class FanOut:
+    """The events of one network, in the order in which they were published."""
+
+    def __init__(self, queue_bytes: int = QUEUE_BYTES) -> None:
+        self.sequence = 0
+        self.queued_bytes = 0
+        """The size of the events that have not been handed to everybody."""
+        self._queue_bytes = queue_bytes
+        self._queue: deque[_Delivery] = deque()
+        self._published = trio.Event()
+
+    def publish(self, members: tuple[Subscription, ...], event: Event, before: Any) -> None:
+        """Queue `event` for `members`; one without room falls behind, at the position `before` it."""
+        refused = self.queued_bytes > self._queue_bytes
+        delivery = _Delivery(self.sequence, iter(members), event, before, refused=refused)
+        self.sequence += 1
+        self.queued_bytes += delivery.size
+        self._queue.append(delivery)
+        self._published.set()
+
+    async def run(self) -> None:
+        """Hand out what is published, for ever."""
+        while True:
+            if not self._queue:
+                self._published = trio.Event()
+                await self._published.wait()
+            self._advance(perf_counter() + SLICE_SECONDS)
+            await trio.lowlevel.checkpoint()
+
+    def flush(self) -> None:
+        """Hand out all that was published, at once."""
+        self._advance(inf)
+
+    def _advance(self, deadline: float) -> None:
+        queue = self._queue
+        while queue:
+            delivery = queue[0]
+            if not self._deliver(delivery, deadline):
+                return
+            queue.popleft()
+            self.queued_bytes -= delivery.size
+
+    def _deliver(self, delivery: _Delivery, deadline: float) -> bool:
+        """Go on with one event until `deadline`; True if everybody has had a turn."""
+        sequence, event = delivery.sequence, delivery.event
+        for member in delivery.rest:
+            if member.since > sequence:
+                continue
+            if event is None or not member.channel.offer(member.identity, event):
+                self._leave_behind(member, delivery)
+            if perf_counter() > deadline:
+                return False
+        return True
+
+    def _leave_behind(self, member: Subscription, delivery: _Delivery) -> None:
+        assert member.group is not None
+        member.group.leave(member)
+        try:
+            member.channel.fall_behind(member, delivery.before, delivery.missed)
+        except Exception:
+            logger.exception("a %s subscription does not catch up", member.kind)
+            member.channel.close(INTERNAL_ERROR, "")

@@ -1,0 +1,40 @@
+"""How many subscriptions a connection and a key may have, and how many they have."""
+
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.server.grants import Grant
+from wsnode.server.shared import Shared
+
+
+class Allowance:
+    """What one connection may subscribe to."""
+
+    __slots__ = ("_grant", "_shared", "used")
+
+    def __init__(self, shared: Shared, grant: Grant | None) -> None:
+        self._shared = shared
+        self._grant = grant
+        self.used = 0
+        """How many subscriptions are open."""
+
+    def take(self, kind: str) -> None:
+        """Count one more.
+
+        Raises:
+            RpcError: The connection or the key has as many as it may, or the node is about to stop.
+        """
+        if self._shared.draining:
+            raise limit_exceeded("the node is about to stop")
+        limit = self._shared.limits.subscriptions
+        if self.used >= limit:
+            raise limit_exceeded("subscription limit exceeded", {"subscriptions": limit})
+        if self._grant is not None:
+            self._grant.take_subscription()
+        self.used += 1
+        self._shared.counters.subscriptions[kind] += 1
+
+    def give_back(self, kind: str) -> None:
+        """Count one less."""
+        if self._grant is not None:
+            self._grant.subscriptions -= 1
+        self.used -= 1
+        self._shared.counters.subscriptions[kind] -= 1

@@ -1,0 +1,74 @@
+"""Builds, verifies and stores blocks on the head of a chain: for one thread at a time."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import block_from_rows, keccak256
+from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.state import BlockAttributes
+from wsnode.sync.appender import Appender
+
+
+class BuiltBlock(msgspec.Struct, frozen=True):
+    """A new head, and those of the transactions that could not be part of it, with the reasons."""
+
+    head: Head
+    refused: list[tuple[int, str]]
+
+
+class BlockBuilder:
+    """Builds on the head of a chain that is open for writing."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._appender = Appender(chain)
+
+    @property
+    def tip(self) -> Header:
+        """Return the head's header."""
+        return header_fields(self._appender.tip[0])
+
+    def append(
+        self,
+        transactions: Sequence[bytes],
+        *,
+        timestamp: int,
+        fee_recipient: bytes,
+        salt: bytes = b"",
+    ) -> BuiltBlock:
+        """Return the block of these transactions, verified and stored.
+
+        It passes the same checks as a block from elsewhere, so a builder's mistake cannot be stored. Blocks
+        that are equal in all else differ if their `salt` does.
+        """
+        parent = self._appender.tip
+        attributes = _attributes(header_fields(parent[0]), timestamp, fee_recipient, salt)
+        built, refused = self._chain.state.build_block(parent, attributes, transactions)
+        block = block_from_rows(self._chain.spec, built.header, built.body)
+        extension = self._appender.extend([block])
+        if extension.error is not None:
+            raise extension.error
+        self._appender.store(self._appender.take_pending())
+        head = self._appender.head
+        self._chain.mark_final(head)
+        return BuiltBlock(head, refused)
+
+    def unwind(self, number: int) -> list[Head]:
+        """Take the blocks above `number` off the chain and return them, highest first."""
+        removed = self._chain.unwind(number)
+        self._appender.reset()
+        return removed
+
+
+def _attributes(parent: Header, timestamp: int, fee_recipient: bytes, salt: bytes) -> BlockAttributes:
+    return BlockAttributes(
+        timestamp=timestamp,
+        fee_recipient=fee_recipient,
+        # Anything does that is the same in every run.
+        prev_randao=keccak256(parent.hash + salt),
+        gas_limit=parent.gas_limit,
+        parent_beacon_block_root=bytes(32),
+    )

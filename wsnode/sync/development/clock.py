@@ -1,0 +1,75 @@
+"""What time it is on a development chain, which tests may set forward.
+
+The rules are anvil's (its `TimeManager`), but for one: a block is always later than its parent, because the
+chain is verified like any other.
+"""
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+
+class TimeError(Exception):
+    """A time that no block can have any more."""
+
+    def __init__(self, timestamp: int) -> None:
+        super().__init__(f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp")
+        self.timestamp = timestamp
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """How far the clock is ahead of the world's, the next block's exact time, and the seconds between two."""
+
+    offset: int = 0
+    next_exact: int | None = None
+    interval: int | None = None
+
+
+class BlockClock:
+    """Gives blocks their times, in whole seconds."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self.setting = Setting()
+
+    def increase(self, seconds: int) -> int:
+        """Set the clock forward and return how far it is ahead by now."""
+        offset = self.setting.offset + seconds
+        self.setting = msgspec.structs.replace(self.setting, offset=offset)
+        return offset
+
+    def set(self, timestamp: int) -> int:
+        """Have it be `timestamp` now, and return how many seconds later than the world's time that is."""
+        seconds = timestamp - int(self._now())
+        self.setting = msgspec.structs.replace(self.setting, offset=seconds, next_exact=None)
+        return seconds
+
+    def set_next(self, timestamp: int, *, parent: int) -> None:
+        """Give the block after one of time `parent` exactly this time.
+
+        Raises:
+            TimeError: That is not later than `parent`.
+        """
+        if timestamp <= parent:
+            raise TimeError(timestamp)
+        self.setting = msgspec.structs.replace(self.setting, next_exact=timestamp)
+
+    def set_interval(self, seconds: int | None) -> None:
+        """Put so many seconds between the times of two blocks, whatever the real time between them."""
+        self.setting = msgspec.structs.replace(self.setting, interval=seconds)
+
+    def take(self, parent: int) -> int:
+        """Return the time of the block after one of time `parent`."""
+        chosen = self._chosen(parent)
+        if self.setting.next_exact is not None:
+            self.set(chosen)
+        return max(chosen, parent + 1)
+
+    def _chosen(self, parent: int) -> int:
+        setting = self.setting
+        if setting.next_exact is not None:
+            return setting.next_exact
+        if setting.interval is not None:
+            return parent + setting.interval
+        return int(self._now()) + setting.offset
