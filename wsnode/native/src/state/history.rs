@@ -60,9 +60,11 @@ impl Snapshot<'_> {
         let is_head = number == self.head.number;
         let recorded = if is_head { Some(self.head) } else { self.block(number)? };
         let found = recorded.map(|recorded| recorded.hash);
-        recorded
-            .filter(|recorded| recorded.hash == wanted)
-            .ok_or(StateError::Reorganised { number, wanted, found })
+        recorded.filter(|recorded| recorded.hash == wanted).ok_or(StateError::Reorganised {
+            number,
+            wanted,
+            found,
+        })
     }
 
     /// A block's hash and state root.

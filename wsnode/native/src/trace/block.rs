@@ -1,8 +1,8 @@
 //! Transactions of a stored block, run again from the state before it.
 
 use alloy_consensus::{Header, TxEnvelope};
-use alloy_evm::{EvmEnv, FromRecoveredTx};
 use alloy_eips::BlockNumHash;
+use alloy_evm::{EvmEnv, FromRecoveredTx};
 use alloy_primitives::{Address, B256};
 use revm::context::result::ResultAndState;
 use revm::context::TxEnv;
