@@ -7,7 +7,8 @@ A NODE is `[NAME=]URL[@PID]` that mines at once on `eth_sendTransaction` from an
 dev`, anvil, `geth --dev`. With --dev they are started here. Every block has one transaction with 100 logs. By
 turns: logs to 1, 100 and 1,000 subscribers, newHeads to 10,000, logs to 1,000 beside one that does not read.
 Lag is the time from sending the transaction to the last notification of the block at the last subscriber; a
-block that is not complete after 15 s counts as 15 s. CPU and memory are of the node's process. The client is
+block that is not complete after 15 s counts as 15 s. CPU and memory (before, subscribed, at most) are of the
+node's process. The client is
 bench/fan_out.c, which needs a C compiler.
 """
 
@@ -161,11 +162,10 @@ def trigger(ready: Ready) -> str:
 
 def text_of(figures: Figures, scene: Scene) -> str:
     """Return the figures of a node in a line."""
-    growth = figures["memory_peak"] - figures["memory_subscribed"]
-    each = (figures["memory_subscribed"] - figures["memory_before"]) / scene.subscribers * 1024
     text = f"last p50 {figures['last_p50']:9.2f} p99 {figures['last_p99']:9.2f} ms"
     text += f"  {figures['cpu']:7.2f} us each of {figures['notifications']:,}"
-    text += f"  memory {growth:+.1f} MiB, {each:.1f} KiB a subscriber"
+    memory = (figures[f"memory_{when}"] for when in ("before", "subscribed", "peak"))
+    text += f"  memory {' -> '.join(f'{mebibytes:.0f}' for mebibytes in memory)} MiB"
     if figures["missing"] or figures["notices"] or figures["ended"]:
         text += f"  missing {figures['missing']:,}, notices {figures['notices']}, cut off {figures['ended']}"
     if scene.stalled:
