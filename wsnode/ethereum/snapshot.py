@@ -18,6 +18,10 @@ class Caller(Protocol):
     def service_form(self) -> bool:
         """Return whether replies carry the service's additional members."""
 
+    @property
+    def key_name(self) -> str | None:
+        """Return the name of the key that was used, None without one."""
+
 
 class Snapshot:
     """The canonical chain up to one head, and the side blocks known then. A context manager."""

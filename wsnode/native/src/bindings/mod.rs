@@ -5,6 +5,7 @@ mod building;
 mod errors;
 mod messages;
 mod numbers;
+mod pool;
 mod render;
 mod simulate;
 mod spec;
@@ -24,6 +25,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tracing::register(module)?;
     messages::register(module)?;
     building::register(module)?;
+    pool::register(module)?;
     render::register(module)?;
     simulate::register(module)?;
     starknet::register(module)?;
