@@ -51,6 +51,8 @@ class Hub:
         """The last head that was told."""
         self.on_change: list[Callable[[HeadChange], None]] = []
         """Called with each change, once the subscribers' events are on their way."""
+        self.is_held = False
+        """Whether a change of several steps is under way, which is to be told as one."""
         self._moved = trio.Event()
         self._called = trio.Event()
         self._is_behind = False
@@ -68,6 +70,8 @@ class Hub:
 
         After many blocks at once only the first are told of, and the rest by the watching task.
         """
+        if self.is_held:
+            return HeadChange((), ())
         with self._chain.snapshot() as view:
             if view.head_hash == self.head.hash:
                 self._is_behind = False

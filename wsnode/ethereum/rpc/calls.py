@@ -31,7 +31,7 @@ from wsnode.ethereum.state import (
     Success,
     revert_reason,
 )
-from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, server_error
 from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
 
@@ -129,17 +129,30 @@ class Calls:
 
     def estimate_gas(self, view: Snapshot, params: CallParameters) -> Generator[Step, Any, bytes]:
         """Return the lowest gas limit, within 1.5 %, with which the call succeeds."""
+        return quantity((yield from self.estimated(view, params)))
+
+    def estimated(self, view: Snapshot, params: CallParameters) -> Generator[Step, Any, int]:
+        """Return the lowest gas limit with which the call succeeds, as a number.
+
+        Raises:
+            RpcError: It does not succeed with any, or not in time.
+        """
         execution = prepare(view, params, self._limits.call_gas_blocks)
         try:
             estimate = execution.estimate(budget=self._limits.call_inline_jumps)
             if isinstance(estimate, Interrupted):
-                estimate = yield InThread(execution.estimate_until_cancelled)
+                work = InThread(execution.estimate_until_cancelled)
+                # For methods that have no deadline of their own.
+                work.seconds = self._limits.call_seconds
+                estimate = yield work
+        except TimeLimitError:
+            raise self.timed_out from None
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
         except ReorganisedError:
             raise header_not_found() from None
         if isinstance(estimate, int):
-            return quantity(estimate)
+            return estimate
         raise self._failed(estimate)
 
     def _failed(self, outcome: Revert | Halt | Interrupted) -> RpcError:
