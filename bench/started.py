@@ -32,6 +32,13 @@ def wsnode_with(folder: Path, temporary: Path) -> Iterator[Node]:
     data = temporary / "wsnode"
     command = [sys.executable, "-m", "wsnode", "import", "eth", "--data", str(data)]
     finish([*command, "--genesis", str(folder / "genesis.json"), str(chain_file(folder))], temporary)
+    with wsnode_serving(data, temporary) as node:
+        yield node
+
+
+@contextmanager
+def wsnode_serving(data: Path, temporary: Path) -> Iterator[Node]:
+    """Serve a folder of wsnode's."""
     with _wsnode(["serve", "--data", str(data), "--open"], temporary) as node:
         yield node
 
