@@ -297,9 +297,29 @@ def sign_transaction(
     value: int,
     input: bytes,
     gas: int,
-    max_fee: int,
-    max_priority_fee: int,
+    max_fee: int | None = None,
+    max_priority_fee: int | None = None,
+    gas_price: int | None = None,
+    access_list: bytes | None = None,
+    authorizations: bytes | None = None,
 ) -> bytes: ...
+def unsigned_transaction(
+    sender: bytes,
+    *,
+    chain_id: int,
+    nonce: int,
+    to: bytes | None,
+    value: int,
+    input: bytes,
+    gas: int,
+    max_fee: int | None = None,
+    max_priority_fee: int | None = None,
+    gas_price: int | None = None,
+    access_list: bytes | None = None,
+    authorizations: bytes | None = None,
+) -> bytes: ...
+def sign_message(secret: bytes, message: bytes) -> bytes: ...
+
 @final
 class PooledTransaction:
     def __new__(cls, spec: ChainSpec, encoded: bytes) -> PooledTransaction: ...

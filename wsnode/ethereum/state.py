@@ -23,9 +23,11 @@ from wsnode._native import (
     address_of,
     create_access_list,
     revert_reason,
+    sign_message,
     sign_transaction,
     trace_block,
     trace_call,
+    unsigned_transaction,
 )
 
 __all__ = [
@@ -51,7 +53,9 @@ __all__ = [
     "address_of",
     "create_access_list",
     "revert_reason",
+    "sign_message",
     "sign_transaction",
     "trace_block",
     "trace_call",
+    "unsigned_transaction",
 ]

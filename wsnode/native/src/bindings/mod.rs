@@ -7,6 +7,7 @@ mod messages;
 mod numbers;
 mod pool;
 mod render;
+mod signing;
 mod simulate;
 mod spec;
 mod starknet;
@@ -26,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     messages::register(module)?;
     building::register(module)?;
     pool::register(module)?;
+    signing::register(module)?;
     render::register(module)?;
     simulate::register(module)?;
     starknet::register(module)?;
