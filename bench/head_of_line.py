@@ -1,6 +1,6 @@
 """Do cheap calls wait behind heavy ones, on the same connection or on others?
 
-    python -m bench.head_of_line ws://127.0.0.1:8545/ws/v3/key --pid PID
+    python -m bench.head_of_line wsnode=ws://127.0.0.1:8545/@PID [geth=ws://127.0.0.1:8546/@PID …]
 
 One connection sends `--calls` heavy `eth_call`s at once, each a loop that spends `--gas` in a contract which
 exists by state override only, so any chain will do. Meanwhile the same connection and another one ask for
@@ -12,16 +12,9 @@ import sys
 import time
 from typing import NamedTuple
 
-from bench.peer import (
-    Peer,
-    Steady,
-    cpu_seconds,
-    nodes_of,
-    parser_of,
-    print_ratios,
-    request_frame,
-    steady_client,
-)
+from bench.nodes import Node, cpu_seconds, parser_of, print_ratios
+from bench.peer import Peer, Steady, steady_client
+from wsnode.load.frames import request_frame
 
 CONTRACT = "0x00000000000000000000000000000000c0ffee00"
 LOOP = "0x5b600056"
@@ -69,8 +62,9 @@ def converse(peer: Peer, count: int) -> tuple[Steady, int]:
     return own, ended
 
 
-def measure(url: str, pid: int | None, options: argparse.Namespace) -> Result:
+def measure(node: Node, options: argparse.Namespace) -> Result:
     """Print and return what one node does."""
+    url, pid = node.url, node.process
     with steady_client(url) as before:
         time.sleep(1)
     peer, cpu = Peer(url), cpu_seconds(pid) if pid else 0.0
@@ -96,10 +90,11 @@ def main() -> int:
     parser.add_argument("--gas", type=int, default=100_000_000, help="that each call spends")
     options = parser.parse_args()
     figures = []
-    for url, pid in nodes_of(options):
-        print(url)
-        figures.append(measure(url, pid, options))
-    print_ratios(("p99 of the same connection", "p99 of another", "time"), figures)
+    for node in options.nodes:
+        print(node.name)
+        figures.append(measure(node, options))
+    names = ("p99 of the same connection", "p99 of another", "seconds of the heavy calls")
+    print_ratios(names, options.nodes, figures)
     return 0
 
 

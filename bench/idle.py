@@ -1,32 +1,23 @@
 """What do connections cost that do nothing, and does anybody notice while they open?
 
-    python -m bench.idle ws://127.0.0.1:8545/ws/v3/key --pid PID
-    python -m bench.idle ws://127.0.0.1:8545/ ws://127.0.0.1:8546/ --pid PID PID --counts 1000
+    python -m bench.idle wsnode=ws://127.0.0.1:8545/@PID [geth=ws://127.0.0.1:8546/@PID …] --counts 1000
 
 Opens connections up to each count, as fast as the node takes them or spread over `--over` seconds, beside a
 client that asks for the block number a hundred times a second. Memory is the growth of the node's resident
 size since before the first connection, divided by their number. The limit of open files must allow for them.
 """
 
-import argparse
 import base64
 import os
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from bench.peer import (
-    Peer,
-    cpu_seconds,
-    nodes_of,
-    one_round_trip,
-    parser_of,
-    print_ratios,
-    resident_bytes,
-    steady_client,
-)
+from bench.nodes import Node, cpu_seconds, parser_of, print_ratios, resident_bytes
+from bench.peer import Peer, one_round_trip, steady_client
 
 SETTLE_SECONDS = 2.0
 AT_ONCE = 32
@@ -72,30 +63,31 @@ def begin(url: str) -> socket.socket:
     return connected
 
 
-def measure(url: str, pid: int | None, options: argparse.Namespace) -> list[Result]:
+def measure(node: Node, counts: Sequence[int], *, over: float) -> list[Result]:
     """Print a line for each count, and return the figures."""
-    peer = Peer(url)
+    peer = Peer(node.url)
     one_round_trip(peer)
     peer.close()
     time.sleep(0.5)
-    before = resident_bytes(pid) if pid else 0
+    before = resident_bytes(node.process) if node.process else 0
     opened: list[socket.socket] = []
-    results = [at_count(url, pid, count, opened, before, options.over) for count in options.counts]
+    results = [at_count(node, count, opened, before, over) for count in counts]
     for connected in opened:
         connected.close()
-    if pid:
+    if node.process:
         time.sleep(SETTLE_SECONDS)
-        print(f"  after all have left: {(resident_bytes(pid) - before) / 2**20:+.1f} MiB", flush=True)
+        print(
+            f"  after all have left: {(resident_bytes(node.process) - before) / 2**20:+.1f} MiB", flush=True
+        )
     return results
 
 
-def at_count(
-    url: str, pid: int | None, count: int, opened: list[socket.socket], before: int, over: float
-) -> Result:
+def at_count(node: Node, count: int, opened: list[socket.socket], before: int, over: float) -> Result:
     """Open connections up to `count` and print what that took."""
-    with steady_client(url) as client:
+    pid = node.process
+    with steady_client(node.url) as client:
         began = time.perf_counter()
-        open_more(url, count, opened, over)
+        open_more(node.url, count, opened, over)
         seconds = time.perf_counter() - began
     time.sleep(SETTLE_SECONDS)
     kib, idle_cpu = float("nan"), float("nan")
@@ -116,10 +108,10 @@ def main() -> int:
     parser.add_argument("--over", type=float, default=0.0, help="seconds that the opening takes at least")
     options = parser.parse_args()
     figures = []
-    for url, pid in nodes_of(options):
-        print(url)
-        figures.append(measure(url, pid, options)[-1])
-    print_ratios(("memory", "seconds to open", "p99 meanwhile"), figures)
+    for node in options.nodes:
+        print(node.name)
+        figures.append(measure(node, options.counts, over=options.over)[-1])
+    print_ratios(("memory", "seconds to open", "p99 meanwhile"), options.nodes, figures)
     return 0
 
 

@@ -1,6 +1,6 @@
 """Import a chain into an empty folder and print how fast; with `--geth`, geth's import beside it.
 
-    python bench/import_chain.py FOLDER [--geth PATH] [--repeats 3]
+    python -m bench.import_chain FOLDER [--geth PATH] [--repeats 3]
 
 FOLDER holds genesis.json, chain.rlp or chain.rlp.gz, and meta.json with `headNumber`, `headHash` and
 `counts`. Each import runs in its own process; CPU seconds and memory are that process's.
@@ -8,10 +8,8 @@ FOLDER holds genesis.json, chain.rlp or chain.rlp.gz, and meta.json with `headNu
 """
 
 import argparse
-import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +17,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from bench.nodes import busy_seconds
+from bench.started import chain_file, unpack
 
 Figures = dict[str, Any]
 
@@ -41,19 +42,22 @@ def main() -> None:
     parser.add_argument("--geth", type=Path)
     parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args()
-    meta = json.loads((options.folder / "meta.json").read_text())
-    for _ in range(options.repeats):
+    compare(options.folder, options.geth, options.repeats)
+
+
+def compare(folder: Path, geth: Path | None, repeats: int) -> None:
+    """Import with wsnode and, if its program is told, with geth; print figures and ratios."""
+    meta = json.loads((folder / "meta.json").read_text())
+    for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="import-") as temporary:
-            own = import_with_wsnode(options.folder, Path(temporary), meta)
+            own = import_with_wsnode(folder, Path(temporary), meta)
             report("wsnode", own)
-            if options.geth is None:
+            if geth is None:
                 continue
-            other = import_with_geth(options.geth, options.folder, Path(temporary), meta)
+            other = import_with_geth(geth, folder, Path(temporary), meta)
             report("geth", other)
-            print(
-                "ratio   "
-                + "  ".join(f"{key} {own[key] / other[key]:.2f}" for key in ("wall", "cpu", "size_mb"))
-            )
+            ratios = "  ".join(f"{key} {own[key] / other[key]:.2f}" for key in ("wall", "cpu", "size_mb"))
+            print(f"ratio   {ratios}", flush=True)
 
 
 def import_with_wsnode(folder: Path, temporary: Path, meta: Figures) -> Figures:
@@ -69,9 +73,7 @@ def import_with_wsnode(folder: Path, temporary: Path, meta: Figures) -> Figures:
 def import_with_geth(geth: Path, folder: Path, temporary: Path, meta: Figures) -> Figures:
     data = temporary / "geth"
     plain = temporary / "chain.rlp"
-    file = chain_file(folder)
-    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as source, plain.open("wb") as target:
-        shutil.copyfileobj(source, target)
+    unpack(chain_file(folder), plain)
     flags = [str(geth), "--datadir", str(data), "--syncmode", "full", "--datadir.minfreedisk", "0"]
     flags += ["--gcmode", "archive", "--state.scheme", "path", "--networkid", str(meta["chainId"])]
     subprocess.run([*flags, "init", str(folder / "genesis.json")], check=True, capture_output=True)
@@ -112,17 +114,8 @@ def report(name: str, figures: Figures) -> None:
     )
 
 
-def chain_file(folder: Path) -> Path:
-    return next(path for path in (folder / "chain.rlp", folder / "chain.rlp.gz") if path.exists())
-
-
 def megabytes(folder: Path) -> float:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
-
-
-def busy_seconds() -> float:
-    ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
-    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

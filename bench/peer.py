@@ -1,19 +1,18 @@
-"""What several benchmarks need: a client that tells replies apart, one that asks steadily, and /proc."""
+"""A client that tells replies apart, and one that asks steadily while something else goes on."""
 
-import argparse
 import json
 import multiprocessing
 import multiprocessing.connection
-import os
 import select
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.websocket import connect, masked_frame
+from wsnode.load.connection import connect
+from wsnode.load.frames import PONG, MessageReader, masked_frame, request_frame
+from wsnode.load.latencies import percentile
 
 RECEIVE_BYTES = 1024 * 1024
 LONGEST_WAIT = 30.0
@@ -24,8 +23,7 @@ class Peer:
 
     def __init__(self, url: str) -> None:
         self.socket = connect(urlsplit(url))
-        self._received = bytearray()
-        self._message = b""
+        self._reader = MessageReader()
 
     def ask(self, identity: int, method: str, params: Sequence[object] = ()) -> None:
         """Send a request."""
@@ -47,46 +45,16 @@ class Peer:
         end = time.perf_counter() + seconds
         while not found and (left := end - time.perf_counter()) > 0:
             if select.select([self.socket], [], [], left)[0]:
-                if not (data := self.socket.recv(RECEIVE_BYTES)):
+                if not (received := self.socket.recv(RECEIVE_BYTES)):
                     raise ConnectionError("the node closed the connection")
-                self._received += data
-                found = list(self._messages())
+                found = [json.loads(message) for message in self._reader.feed(received)]
+                while self._reader.pings:
+                    self.send(masked_frame(self._reader.pings.pop(), PONG))
         return found
 
     def close(self) -> None:
         """Leave without a word."""
         self.socket.close()
-
-    def _messages(self) -> Iterator[dict[str, Any]]:
-        while (frame := self._frame()) is not None:
-            head, payload = frame
-            if head & 0x0F == 8:
-                raise ConnectionError(f"the node said goodbye: {payload!r}")
-            if head & 0x0F < 8:
-                self._message += payload
-                if head & 0x80:
-                    message, self._message = self._message, b""
-                    yield json.loads(message)
-
-    def _frame(self) -> tuple[int, bytes] | None:
-        received = self._received
-        if len(received) < 2:
-            return None
-        size, start = received[1], 2
-        if size > 125:
-            start = 4 if size == 126 else 10
-            size = int.from_bytes(received[2:start])
-        if len(received) < max(start, start + size):
-            return None
-        frame = received[0], bytes(received[start : start + size])
-        del received[: start + size]
-        return frame
-
-
-def request_frame(identity: int, method: str, params: Sequence[object] = ()) -> bytes:
-    """Return a request in a frame."""
-    request = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
-    return masked_frame(json.dumps(request, separators=(",", ":")).encode())
 
 
 class Steady:
@@ -100,10 +68,7 @@ class Steady:
 
     def percentile(self, part: float) -> float:
         """Return a percentile in milliseconds."""
-        ordered = sorted(self.latencies)
-        if not ordered:
-            return float("nan")
-        return ordered[min(len(ordered) - 1, int(len(ordered) * part))] * 1000
+        return percentile(sorted(self.latencies), part)
 
     def __str__(self) -> str:
         p50, p99, longest = (self.percentile(part) for part in (0.5, 0.99, 1))
@@ -154,44 +119,3 @@ def one_round_trip(peer: Peer, began: float | None = None) -> float:
     if not peer.replies(LONGEST_WAIT):
         raise ConnectionError(f"no reply in {LONGEST_WAIT:g} s")
     return time.perf_counter() - began
-
-
-def resident_bytes(pid: int) -> int:
-    """Return how much memory a process has."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def peak_bytes(pid: int) -> int:
-    """Return the most memory that a process ever had."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the time that a process has computed."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def parser_of(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser for one node or two and their processes."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("urls", nargs="+", metavar="URL", help="ws:// or wss://; two for a comparison")
-    parser.add_argument("--pid", type=int, nargs="*", default=[], help="of the nodes, in the same order")
-    return parser
-
-
-def nodes_of(options: argparse.Namespace) -> list[tuple[str, int | None]]:
-    """Return each URL with its process, if that was told."""
-    pids: list[int | None] = [*options.pid, *[None] * len(options.urls)]
-    return list(zip(options.urls, pids, strict=False))
-
-
-def print_ratios(names: Sequence[str], figures: Sequence[Sequence[float]]) -> None:
-    """Print how many times the second node's figure the first one's is, if two were measured."""
-    if len(figures) == 2:
-        for name, first, second in zip(names, *figures, strict=True):
-            if second > 0:
-                print(f"{name}: {first / second:.2f} times", flush=True)

@@ -1,6 +1,6 @@
 """What does a client cost that asks for a gigabyte and never reads?
 
-    python -m bench.slow_reader ws://127.0.0.1:8545/ws/v3/key --pid PID
+    python -m bench.slow_reader wsnode=ws://127.0.0.1:8545/@PID [geth=ws://127.0.0.1:8546/@PID …]
 
 One client asks for `--bytes` of replies (a heavy block, again and again) and reads nothing. Another asks for
 the block number a hundred times a second, before and meanwhile: its latency should not change, and the
@@ -13,16 +13,9 @@ import sys
 import time
 from typing import NamedTuple
 
-from bench.peer import (
-    Peer,
-    nodes_of,
-    parser_of,
-    peak_bytes,
-    print_ratios,
-    request_frame,
-    resident_bytes,
-    steady_client,
-)
+from bench.nodes import Node, parser_of, peak_bytes, print_ratios, resident_bytes
+from bench.peer import Peer, steady_client
+from wsnode.load.frames import request_frame
 
 
 class Result(NamedTuple):
@@ -65,8 +58,9 @@ def pour(peer: Peer, request: bytes, count: int, seconds: float) -> int:
     return sent // len(request)
 
 
-def measure(url: str, pid: int | None, options: argparse.Namespace) -> Result:
+def measure(node: Node, options: argparse.Namespace) -> Result:
     """Print and return what one node does."""
+    url, pid = node.url, node.process
     size = reply_bytes(url, options.method, options.params)
     count = options.bytes // size + 1
     with steady_client(url) as before:
@@ -82,6 +76,9 @@ def measure(url: str, pid: int | None, options: argparse.Namespace) -> Result:
     print(f"  {count:,} replies of {size:,} bytes asked for; the node took {taken:,} of the requests")
     print(f"  a client before:    {before}")
     print(f"  a client meanwhile: {meanwhile}")
+    print(
+        f"  p99 {meanwhile.percentile(0.99) / before.percentile(0.99):.2f} times the one before", flush=True
+    )
     if pid:
         time.sleep(1)
         left = (resident_bytes(pid) - grown_from) / 2**20
@@ -98,12 +95,10 @@ def main() -> int:
     parser.add_argument("--params", type=json.loads, default=["latest", True])
     options = parser.parse_args()
     figures = []
-    for url, pid in nodes_of(options):
-        print(url)
-        figures.append(measure(url, pid, options))
-    for result in figures:
-        print(f"p99 meanwhile: {result.meanwhile / result.before:.2f} times the one before")
-    print_ratios(("growth", "p99 before", "p99 meanwhile"), figures)
+    for node in options.nodes:
+        print(node.name)
+        figures.append(measure(node, options))
+    print_ratios(("growth", "p99 before", "p99 meanwhile"), options.nodes, figures)
     return 0
 
 

@@ -49,6 +49,7 @@ class Client(msgspec.Struct, frozen=True):
     """Who asks: a plain node's client, or the service's."""
 
     service_form: bool = False
+    key_name: str | None = None
 
 
 class Ask(Protocol):

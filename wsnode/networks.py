@@ -1,6 +1,6 @@
 """A folder's chains as one network: the methods of the families that it has, and views of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import msgspec
 
 from wsnode.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
 from wsnode.ethereum.chain import Chain as EthereumChain
+from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.forwarding import StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.node import release
@@ -68,18 +69,33 @@ def network_of(
         registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}})
         add_discovery(registry, Descriptions(), title="wsnode", version=release())
         return Network(name, registry, lambda _caller: only.snapshot(), hosts, keys=keys)
+    hub = Hub(ethereum)
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
-    registry = ethereum_registry(ethereum, limits=limits, unavailable=unavailable)
-    if starknet is None:
-        return Network(name, registry, ethereum.snapshot, hosts, msgspec.to_builtins(limits), keys)
-    add_methods(registry, lambda view: view.starknet)
-    first, second = ethereum, starknet
+    registry = ethereum_registry(ethereum, limits=limits, unavailable=unavailable, hub=hub)
+    if starknet is not None:
+        add_methods(registry, lambda view: view.starknet)
+    return Network(
+        name,
+        registry,
+        _opening(ethereum, starknet),
+        hosts,
+        limits=msgspec.to_builtins(limits),
+        keys=keys,
+        fan_out=hub.fan_out,
+        background=[hub.watch],
+    )
+
+
+def _opening(first: EthereumChain, second: StarknetChain | None) -> Callable[[Caller], EthereumSnapshot]:
+    """Return what opens views of the chains that there are."""
+    if second is None:
+        return first.snapshot
 
     def open_both(caller: Caller) -> BothFamilies:
         return BothFamilies(first, second, caller)
 
-    return Network(name, registry, open_both, hosts, msgspec.to_builtins(limits), keys)
+    return open_both
 
 
 @contextmanager
@@ -112,4 +128,6 @@ def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder:
     partner = Partner(told.url)
     outage = StaleHead(told.stale_after, (folder / OUTAGE_FILE).exists)
     add_forwarding(network.registry, spec, partner.ask, outage, lambda caller: caller.forwarding)
-    return msgspec.structs.replace(network, open_view=surviving(network.open_view), background=[partner.run])
+    return msgspec.structs.replace(
+        network, open_view=surviving(network.open_view), background=[*network.background, partner.run]
+    )

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from tests.starknet.conftest import caller_of
-from wsnode.demo.starknet_chain import BLOCKS, CHAIN_ID, build_starknet
+from wsnode.demo.starknet_chain import BLOCKS, CHAIN_ID, LiveStarknet, build_starknet
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.roots import StateRoots
 
@@ -24,3 +24,22 @@ def test_the_demos_alt_chain_is_built_once_and_holds_all_kinds_of_change(tmp_pat
             assert int.from_bytes(StateRoots.of_head(reader).root(always_joined=True), "big") == int(
                 update["new_root"], 16
             )
+
+
+def test_the_alt_chain_grows_by_verified_blocks_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    build_starknet(tmp_path)
+    for start in (BLOCKS, BLOCKS + 2):
+        with Chain.open(tmp_path, writer=True) as chain:
+            live = LiveStarknet(chain)
+            for number in (start, start + 1):
+                live.grow(1_800_000_000 + number)
+            live.close()
+            call = caller_of(chain)
+            assert call("alt_blockNumber") == start + 1
+            assert call(
+                "starknet_getStorageAt", [("0x7a17", "0xc0c0")[(start + 1) % 2], "0x1", "latest"]
+            ) == hex(start + 1)
+            with chain.snapshot() as snapshot:
+                head = snapshot.block(start + 1)
+            assert head is not None
+            assert head.timestamp == 1_800_000_001 + start

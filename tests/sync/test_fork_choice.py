@@ -123,8 +123,8 @@ async def test_switching_forth_and_back_leaves_what_a_straight_import_leaves(
     assert canonical(chain) == hashes(old)
     assert chain.state.committed_head == (4, hashes(old)[-1])
     with chain.snapshot() as snapshot:
-        assert snapshot.state.account(OLD.to_bytes(20, "big"), 4) is not None
-        assert snapshot.state.account(NEW.to_bytes(20, "big"), 4) is None
+        assert snapshot.state.account(OLD.to_bytes(20, "big"), (4, hashes(old)[-1])) is not None
+        assert snapshot.state.account(NEW.to_bytes(20, "big"), (4, hashes(old)[-1])) is None
 
 
 async def test_a_branch_that_proves_invalid_gives_the_old_chain_back(

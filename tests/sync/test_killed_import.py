@@ -93,7 +93,8 @@ def check(killed: Snapshot, whole: Snapshot, meta: dict[str, Any], chance: rando
         assert killed.number_of(whole.hash_of(number) or b"") == number
         for name in ("token", "rare", "coinbase"):
             address = bytes.fromhex(meta[name][2:])
-            assert killed.state.account(address, number) == whole.state.account(address, number)
+            block = (number, killed.hash_of(number) or b"")
+            assert killed.state.account(address, block) == whole.state.account(address, block)
     assert killed.header(head + 1) is None
     for topic in ("transferTopic", "rareTopic"):
         value = bytes.fromhex(meta[topic][2:])

@@ -1,8 +1,12 @@
 """The ten funded accounts of every Ethereum development chain, and where their keys come from."""
 
+from functools import cache
 from typing import Final
 
 import msgspec
+
+from wsnode.demo.mnemonic import secrets
+from wsnode.ethereum.state import address_of
 
 MNEMONIC: Final = "test test test test test test test test test test test junk"
 
@@ -45,3 +49,16 @@ ACCOUNTS: Final = tuple(
     Account(address=bytes.fromhex(address), secret=bytes.fromhex(secret))
     for address, secret in zip(ADDRESSES, SECRETS, strict=True)
 )
+
+TRADERS: Final = 6
+
+
+def derived(mnemonic: str, count: int) -> list[Account]:
+    """Return the first accounts of a phrase."""
+    return [Account(address=address_of(secret), secret=secret) for secret in secrets(mnemonic, count)]
+
+
+@cache
+def traders() -> list[Account]:
+    """Return those who make the demo's traffic: the accounts after the ten, whose nonces are everybody's."""
+    return derived(MNEMONIC, len(ACCOUNTS) + TRADERS)[len(ACCOUNTS) :]

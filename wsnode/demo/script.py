@@ -1,14 +1,16 @@
 """What happens on the demo chain: the same transactions in the same blocks, every time."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from wsnode.demo import token
-from wsnode.demo.accounts import ACCOUNTS, Account
+from wsnode.demo import exchange, token
+from wsnode.demo.accounts import ACCOUNTS, Account, traders
 from wsnode.ethereum.state import sign_transaction
 
 CHAIN_ID: Final = 31337
 BLOCKS: Final = 40
+"""How many there are before the exchange opens."""
 BLOCK_SECONDS: Final = 12
 
 GWEI: Final = 10**9
@@ -18,20 +20,24 @@ PRIORITY_FEE: Final = GWEI
 TRANSFER_GAS: Final = 21_000
 CALL_GAS: Final = 120_000
 CREATION_GAS: Final = 1_500_000
+SWAP_GAS: Final = 250_000
+FUNDS: Final = 1_000 * ETHER
+TOKENS: Final = 90_000 * token.UNIT
+UNLIMITED: Final = 2**256 - 1
 
 
 class Wallets:
     """Signs for the demo's accounts and counts their nonces."""
 
     def __init__(self) -> None:
-        self._nonces = dict.fromkeys((account.address for account in ACCOUNTS), 0)
+        self._nonces = Counter[bytes]()
 
     def sign(
         self, sender: Account, to: bytes | None, *, value: int = 0, call: bytes = b"", gas: int = CALL_GAS
     ) -> bytes:
         """Return the next transaction of `sender`, signed and encoded."""
         nonce = self._nonces[sender.address]
-        self._nonces[sender.address] = nonce + 1
+        self._nonces[sender.address] += 1
         return sign_transaction(
             sender.secret,
             chain_id=CHAIN_ID,
@@ -55,6 +61,36 @@ def blocks() -> Iterator[list[bytes]]:
     ]
     for number in range(3, BLOCKS + 1):
         yield list(_traffic(wallets, number))
+    yield from _opening(wallets)
+
+
+def _opening(wallets: Wallets) -> Iterator[list[bytes]]:
+    """Yield the blocks in which the exchange opens; those that trade there are funded for years."""
+    first = traders()[0]
+    yield [
+        *(
+            wallets.sign(sender, trader.address, value=FUNDS, gas=TRANSFER_GAS)
+            for sender, trader in zip(ACCOUNTS[1:], traders(), strict=False)
+        ),
+        *(
+            wallets.sign(ACCOUNTS[0], token.ADDRESS, call=token.transfer(trader.address, TOKENS))
+            for trader in traders()
+        ),
+    ]
+    yield [
+        wallets.sign(first, None, call=exchange.creation(token.ADDRESS), gas=CREATION_GAS),
+        *(
+            wallets.sign(trader, token.ADDRESS, call=token.approve(exchange.ADDRESS, UNLIMITED))
+            for trader in traders()
+        ),
+        wallets.sign(
+            first,
+            exchange.ADDRESS,
+            value=exchange.ETHER_RESERVE,
+            call=exchange.deposit(exchange.TOKEN_RESERVE),
+            gas=SWAP_GAS,
+        ),
+    ]
 
 
 def _traffic(wallets: Wallets, number: int) -> Iterator[bytes]:

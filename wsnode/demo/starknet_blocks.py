@@ -1,10 +1,14 @@
 """Blocks of a made-up Starknet chain: any diffs become blocks with true roots, commitments and links."""
 
 import hashlib
+from typing import Self
 
 from wsnode.starknet.block import Header, UnverifiedBlock
+from wsnode.starknet.chain import Chain
 from wsnode.starknet.felt import ZERO
+from wsnode.starknet.intake import head_of
 from wsnode.starknet.native import StarknetTries, starknet_diff_commitment
+from wsnode.starknet.roots import StateRoots
 from wsnode.starknet.state_diff import StateDiff
 
 VERSION = "0.14.1"
@@ -13,15 +17,28 @@ BLOCK_SECONDS = 30
 
 
 class BlockMaker:
-    """Makes one block after the other, from genesis on."""
+    """Makes one block after the other, from genesis on or after the head of a stored chain."""
 
     def __init__(self) -> None:
         self._tries = StarknetTries()
         self._number = 0
         self._hash = self._root = ZERO
 
-    def make(self, diff: StateDiff) -> UnverifiedBlock:
-        """Return the next block, which changes `diff`."""
+    @classmethod
+    def after_head(cls, chain: Chain) -> Self:
+        """Return a maker of the blocks that follow a chain's head."""
+        maker = cls()
+        with chain.reader() as reader:
+            maker._tries = StateRoots.of_head(reader).tries
+        with chain.snapshot() as snapshot:
+            head = head_of(snapshot)
+        if head is not None:
+            number, maker._hash, maker._root = head
+            maker._number = number + 1
+        return maker
+
+    def make(self, diff: StateDiff, timestamp: int | None = None) -> UnverifiedBlock:
+        """Return the next block, which changes `diff`; without a time, so many seconds after the genesis."""
         self._tries.apply(*diff.packed())
         number, parent, old_root = self._number, self._hash, self._root
         self._number, self._root = number + 1, self._tries.root(True)
@@ -31,7 +48,7 @@ class BlockMaker:
             number=number,
             parent_hash=parent,
             root=self._root,
-            timestamp=GENESIS_TIME + BLOCK_SECONDS * number,
+            timestamp=GENESIS_TIME + BLOCK_SECONDS * number if timestamp is None else timestamp,
             version=VERSION,
             commitment=starknet_diff_commitment(*diff.packed(), b"".join(diff.deprecated)),
         )

@@ -1,7 +1,12 @@
 """The demo's alt chain: a class of each kind, contracts of both, an upgrade, nonces and changing storage."""
 
+import time
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
+
+import trio
 
 from wsnode.demo.starknet_blocks import BlockMaker
 from wsnode.starknet.chain import Chain
@@ -57,3 +62,37 @@ def _diffs(sierra: bytes, cairo0: bytes) -> list[StateDiff]:
 
 def _count(contract: bytes, value: int) -> tuple[bytes, bytes, bytes]:
     return contract, COUNT_KEY, number_felt(value)
+
+
+SECONDS: Final = 5
+"""How long it is from one live block to the next."""
+
+
+class LiveStarknet:
+    """Adds blocks that count up to the alt chain, verified as those of a dump are."""
+
+    def __init__(self, chain: Chain, publish: Callable[[], None] = lambda: None) -> None:
+        """`publish` is called after each block."""
+        self._maker = BlockMaker.after_head(chain)
+        self._intake = Intake(chain, lambda _: None)
+        self._publish = publish
+
+    async def run(self) -> None:
+        """Add a block every few seconds, for ever."""
+        while True:
+            await trio.sleep(SECONDS)
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self.grow)
+            self._publish()
+
+    def grow(self, timestamp: int | None = None) -> None:
+        """Add one block, now or at that time."""
+        number = self._intake.next_number
+        contract = (VAULT, COUNTER)[number % 2]
+        diff = StateDiff(storage=[_count(contract, number)], nonces=[(contract, number_felt(number))])
+        self._intake.take(self._maker.make(diff, int(time.time()) if timestamp is None else timestamp))
+        self._intake.flush()
+
+    def close(self) -> None:
+        """Let go of the chain."""
+        self._intake.close()

@@ -27,6 +27,7 @@ class PlainCaller(msgspec.Struct, frozen=True):
     """A caller inside the program, or a plain node's client."""
 
     service_form: bool = False
+    key_name: str | None = None
 
 
 PLAIN: Final = PlainCaller()

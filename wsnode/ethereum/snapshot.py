@@ -18,6 +18,10 @@ class Caller(Protocol):
     def service_form(self) -> bool:
         """Return whether replies carry the service's additional members."""
 
+    @property
+    def key_name(self) -> str | None:
+        """Return the name of the key that was used, None without one."""
+
 
 class Snapshot:
     """The canonical chain up to one head, and the side blocks known then. A context manager."""
@@ -60,6 +64,8 @@ class Snapshot:
 
     def hash_of(self, number: int) -> Hash32 | None:
         """Return the hash of a canonical block, None beyond the head."""
+        if number == self.head:
+            return self.head_hash
         row = self.reader.get(HEADERS, number_key(number))
         return None if row is None else Hash32(header_fields(row).hash)
 

@@ -14,6 +14,7 @@ from wsnode._native import (
     InvalidTransactionError,
     Message,
     PlainCall,
+    ReorganisedError,
     Revert,
     Simulation,
     State,
@@ -26,9 +27,11 @@ from wsnode._native import (
     read_plain_call,
     revert_reason,
     run_plain_call,
+    sign_message,
     sign_transaction,
     trace_block,
     trace_call,
+    unsigned_transaction,
 )
 
 __all__ = [
@@ -45,6 +48,7 @@ __all__ = [
     "InvalidTransactionError",
     "Message",
     "PlainCall",
+    "ReorganisedError",
     "Revert",
     "Simulation",
     "State",
@@ -57,7 +61,9 @@ __all__ = [
     "read_plain_call",
     "revert_reason",
     "run_plain_call",
+    "sign_message",
     "sign_transaction",
     "trace_block",
     "trace_call",
+    "unsigned_transaction",
 ]

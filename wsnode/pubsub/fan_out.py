@@ -62,14 +62,15 @@ class FanOut:
             if not self._queue:
                 self._published = trio.Event()
                 await self._published.wait()
-            self._advance(perf_counter() + SLICE_SECONDS)
+            self.advance(perf_counter() + SLICE_SECONDS)
             await trio.lowlevel.checkpoint()
 
     def flush(self) -> None:
         """Hand out all that was published, at once."""
-        self._advance(inf)
+        self.advance(inf)
 
-    def _advance(self, deadline: float) -> None:
+    def advance(self, deadline: float) -> None:
+        """Hand out what was published until `perf_counter` shows `deadline`, one delivery at least."""
         queue = self._queue
         while queue:
             delivery = queue[0]

@@ -161,8 +161,8 @@ class WebSocketConnection:
         self._post(identity.join(pieces))
 
     async def wait_room(self) -> None:
-        """Wait until the client has read enough to be given more."""
-        await self._outbox.wait_room()
+        """Wait until the client has read so much that what is told next need not fall behind at once."""
+        await self._outbox.wait_half()
 
     def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
         """Have `subscription` tell the client and catch up, or close the connection if it is not to."""

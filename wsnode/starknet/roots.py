@@ -23,7 +23,7 @@ class StateRoots:
     """The tries of one state, in memory: about 370 bytes a slot that is not zero."""
 
     def __init__(self) -> None:
-        self._tries = StarknetTries()
+        self.tries = StarknetTries()
 
     @classmethod
     def of_head(cls, reader: Reader) -> "StateRoots":
@@ -41,16 +41,16 @@ class StateRoots:
 
     def root(self, *, always_joined: bool = False) -> bytes:
         """Return the root of the state as it is now."""
-        return self._tries.root(always_joined)
+        return self.tries.root(always_joined)
 
     def after(self, block: UnverifiedBlock) -> bytes:
         """Return the root of the state after `block`, which is applied."""
-        self._tries.apply(*block.diff.packed())
+        self.tries.apply(*block.diff.packed())
         version = version_numbers(block.header.version)
-        root = self._tries.root(version is not None and version >= ALWAYS_JOINED)
+        root = self.tries.root(version is not None and version >= ALWAYS_JOINED)
         if version is None and root != block.new_root:
             # A bare state update does not tell its version: both forms of the root are the state's.
-            joined = self._tries.root(True)
+            joined = self.tries.root(True)
             return joined if joined == block.new_root else root
         return root
 
@@ -58,7 +58,7 @@ class StateRoots:
         arguments = [
             packed if table is mine else b"" for mine in (STORAGE_AT, CLASS_AT, NONCE_AT, COMPILED_AT)
         ]
-        self._tries.apply(*arguments)
+        self.tries.apply(*arguments)
 
 
 def _last_values(reader: Reader, table: Table) -> Iterator[tuple[bytes, bytes]]:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.rows import Header, header_fields
-from wsnode.ethereum.rpc.answers import quantity
+from wsnode.ethereum.rpc.answers import header_not_found, quantity
 from wsnode.ethereum.rpc.base_fees import blob_base_fee
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.execution import CallParameters, prepare
@@ -16,13 +16,12 @@ from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import state_number
 from wsnode.ethereum.rpc.overrides import NO_STATE_OVERRIDES, StateOverrides
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
-from wsnode.ethereum.rpc.state import missing_history
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
-    HistoryError,
     Interrupted,
     InvalidTransactionError,
+    ReorganisedError,
     create_access_list,
 )
 from wsnode.jsonrpc.errors import server_error
@@ -73,8 +72,8 @@ class AccessLists:
             listed = yield InThread(run)
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
-        except HistoryError as error:
-            raise missing_history(error) from None
+        except ReorganisedError:
+            raise header_not_found() from None
         if isinstance(listed, Interrupted):
             raise self.timed_out
         access_list, gas_used, failure = listed

@@ -28,9 +28,3 @@ def refused_argument(error: ValueError) -> RpcError:
 def header_not_found() -> RpcError:
     """Return the error of a method that reads state at a block number beyond the head."""
     return server_error("header not found")
-
-
-def history_unavailable(requested: int, earliest: int) -> RpcError:
-    """Return the error for a block whose state is not stored."""
-    message = f"pruned history unavailable: requested {requested}, earliest available {earliest}"
-    return RpcError(PRUNED_HISTORY, message, {"requested": hex(requested), "earliest": hex(earliest)})

@@ -5,18 +5,17 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.rpc.answers import data, quantity
+from wsnode.ethereum.rpc.answers import data, header_not_found, quantity
 from wsnode.ethereum.rpc.execution import CallParameters, execution_of, header_after, named_gas
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.messages import supplied_gas
-from wsnode.ethereum.rpc.state import missing_history
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     Halt,
-    HistoryError,
     Interrupted,
     InvalidTransactionError,
     PlainCall,
+    ReorganisedError,
     Revert,
     Success,
     estimate_plain_call,
@@ -24,7 +23,7 @@ from wsnode.ethereum.state import (
     revert_reason,
     run_plain_call,
 )
-from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, server_error
 from wsnode.jsonrpc.messages import InThread, Step
 from wsnode.jsonrpc.parameters import PositionalParameters
 from wsnode.jsonrpc.registry import Registry
@@ -60,8 +59,8 @@ class Calls:
                 outcome = yield InThread(execution.call_until_cancelled)
         except InvalidTransactionError as error:
             raise _refused(error, supplied_gas(named_gas(params), execution.gas_cap)) from None
-        except HistoryError as error:
-            raise missing_history(error) from None
+        except ReorganisedError:
+            raise header_not_found() from None
         if isinstance(outcome, Success):
             return data(outcome.output)
         raise self._failed(outcome)
@@ -75,7 +74,7 @@ class Calls:
             outcome = run_plain_call(
                 view.state, header, params, limits.call_gas_blocks, limits.call_inline_jumps
             )
-        except (InvalidTransactionError, HistoryError):
+        except (InvalidTransactionError, ReorganisedError):
             return self.call(view, params)
         if isinstance(outcome, bytes):
             return outcome
@@ -87,17 +86,32 @@ class Calls:
         self, view: Snapshot, params: CallParameters | PlainCall, *, is_long: bool = False
     ) -> Steps:
         """Return the lowest gas limit, within 1.5 %, with which the call succeeds."""
+        return quantity((yield from self.estimated(view, params, is_long=is_long)))
+
+    def estimated(
+        self, view: Snapshot, params: CallParameters | PlainCall, *, is_long: bool = False
+    ) -> Generator[Step, Any, int]:
+        """Return the lowest gas limit with which the call succeeds, as a number.
+
+        Raises:
+            RpcError: It does not succeed with any, or not in time.
+        """
         execution = execution_of(view, params, self._limits.call_gas_blocks)
         try:
             estimate = None if is_long else execution.estimate(budget=self._limits.call_inline_jumps)
             if estimate is None or isinstance(estimate, Interrupted):
-                estimate = yield InThread(execution.estimate_until_cancelled)
+                work = InThread(execution.estimate_until_cancelled)
+                # For methods that have no deadline of their own.
+                work.seconds = self._limits.call_seconds
+                estimate = yield work
+        except TimeLimitError:
+            raise self.timed_out from None
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
-        except HistoryError as error:
-            raise missing_history(error) from None
+        except ReorganisedError:
+            raise header_not_found() from None
         if isinstance(estimate, int):
-            return quantity(estimate)
+            return estimate
         raise self._failed(estimate)
 
     def estimate_at_once(self, view: Snapshot, params: CallParameters | PlainCall) -> bytes | Steps:
@@ -109,7 +123,7 @@ class Calls:
             estimate = estimate_plain_call(
                 view.state, header, params, limits.call_gas_blocks, limits.call_inline_jumps
             )
-        except (InvalidTransactionError, HistoryError):
+        except (InvalidTransactionError, ReorganisedError):
             return self.estimate_gas(view, params)
         if isinstance(estimate, bytes):
             return estimate

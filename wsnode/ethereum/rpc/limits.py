@@ -16,6 +16,18 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     logs_page_bytes: int = (1 << 20) - 4096
     """Many clients take messages of 1 MiB by default; the rest is for the envelope and a long id."""
 
+    filters: int = 10_000
+    """Filters that clients poll, in the whole network."""
+
+    filters_per_key: int = 1_000
+    """Filters of one key, where keys are asked for."""
+
+    filters_parameters: int = 500_000
+    """Addresses and topics that all filters name together."""
+
+    filter_seconds: float = 300.0
+    """How long a filter lives that nobody asks."""
+
     call_seconds: float = 5.0
 
     call_gas_blocks: int = 10

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.parameters import (
     EARLIEST,
@@ -52,6 +52,19 @@ def state_number(view: Snapshot, block: BlockParameter) -> BlockNumber:
     if number is None:
         raise header_not_found()
     return number
+
+
+def state_block(view: Snapshot, block: BlockParameter) -> tuple[BlockNumber, Hash32]:
+    """Return number and hash of the block after which state is asked for: a number alone may come to
+    mean another block while the answer is made.
+
+    Raises:
+        RpcError: There is no such block on the canonical chain.
+    """
+    number = state_number(view, block)
+    block_hash = view.hash_of(number)
+    assert block_hash is not None, "its number has been looked up"
+    return number, block_hash
 
 
 def _canonical(view: Snapshot, block: BlockParameter) -> BlockNumber:

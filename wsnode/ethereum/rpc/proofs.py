@@ -6,13 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.answers import refused_argument
-from wsnode.ethereum.rpc.lookup import state_number
+from wsnode.ethereum.rpc.answers import header_not_found, refused_argument
+from wsnode.ethereum.rpc.lookup import state_block
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, slot_of
-from wsnode.ethereum.rpc.state import missing_history
 from wsnode.ethereum.rpc.words import kind, mismatch
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import HistoryError
+from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.messages import InThread, Step
@@ -44,13 +43,13 @@ def get_proof(view: Snapshot, params: ProofParameters) -> Generator[Step, Any, d
         slots = [slot_of(key) for key in params.keys]
     except ValueError as error:
         raise refused_argument(error) from None
-    number = state_number(view, params.block)
+    block = state_block(view, params.block)
     try:
-        account = view.state.account(params.address, number)
+        account = view.state.account(params.address, block)
         # An old block's trie has to be made up again, which takes time.
-        proof = yield InThread(lambda _token: view.state.proof(params.address, slots, number))
-    except HistoryError as error:
-        raise missing_history(error) from None
+        proof = yield InThread(lambda _token: view.state.proof(params.address, slots, block))
+    except ReorganisedError:
+        raise header_not_found() from None
     nodes, proofs, storage_root = proof
     nonce, balance, code_hash = account or (0, 0, _ABSENT)
     return {

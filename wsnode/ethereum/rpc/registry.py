@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc import (
     access_lists,
     blocks,
     calls,
     fee_history,
     fees,
+    filters,
     fork_configuration,
     log_pages,
     logs,
@@ -20,6 +22,7 @@ from wsnode.ethereum.rpc import (
     simulate,
     state,
     storage_values,
+    subscriptions,
     traces,
     transactions,
 )
@@ -32,9 +35,16 @@ from wsnode.jsonrpc.registry import Registry
 
 
 def build_registry(
-    chain: Chain, *, limits: CallLimits = DEFAULT_LIMITS, unavailable: Mapping[str, Any] | None = None
+    chain: Chain,
+    *,
+    limits: CallLimits = DEFAULT_LIMITS,
+    unavailable: Mapping[str, Any] | None = None,
+    hub: Hub | None = None,
 ) -> Registry:
-    """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry."""
+    """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry.
+
+    Subscriptions and filters are there with a `hub`.
+    """
     registry = Registry(unavailable)
     pending = PendingBlock()
     block_methods = blocks.Blocks(pending)
@@ -55,6 +65,9 @@ def build_registry(
     raw.add_methods(registry, block_methods)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool.add_methods(registry)
+    if hub is not None:
+        subscriptions.add_methods(registry, hub, limits)
+        filters.add_methods(registry, hub.pending, limits)
     add_named_contracts(registry)
     add_discovery(registry, DESCRIPTIONS, title="wsnode", version=node.release())
     return registry

@@ -13,13 +13,12 @@ from wsnode.ethereum.rpc.lookup import is_pending, state_number
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.pending import continues
 from wsnode.ethereum.rpc.simulation import SimulatedBlock, SimulationObject
-from wsnode.ethereum.rpc.state import missing_history
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
-    HistoryError,
     InvalidTransactionError,
     Message,
+    ReorganisedError,
     Simulation,
 )
 from wsnode.jsonrpc.errors import (
@@ -84,8 +83,8 @@ class Simulations:
             blocks: bytes = yield InThread(run)
         except InvalidTransactionError as error:
             raise self._refused(error) from None
-        except HistoryError as error:
-            raise missing_history(error) from None
+        except ReorganisedError:
+            raise header_not_found() from None
         return blocks
 
     def _prepare(self, view: Snapshot, params: SimulationParameters) -> Simulation:

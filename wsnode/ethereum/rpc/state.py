@@ -6,15 +6,13 @@ from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.answers import (
     data,
     header_not_found,
-    history_unavailable,
     quantity,
     refused_argument,
 )
-from wsnode.ethereum.rpc.lookup import state_number
+from wsnode.ethereum.rpc.lookup import state_block
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, StorageKey, slot_of
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import HistoryError
-from wsnode.jsonrpc.errors import RpcError
+from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.registry import Registry
 
 
@@ -36,45 +34,38 @@ class StorageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 def get_balance(view: Snapshot, params: AccountParameters) -> bytes:
     """Return the balance of an account in wei."""
     try:
-        account = view.state.account(params.address, state_number(view, params.block))
-    except HistoryError as error:
-        raise missing_history(error) from None
+        account = view.state.account(params.address, state_block(view, params.block))
+    except ReorganisedError:
+        raise header_not_found() from None
     return quantity(account[1]) if account else b'"0x0"'
 
 
 def get_transaction_count(view: Snapshot, params: AccountParameters) -> bytes:
     """Return the nonce of an account."""
     try:
-        account = view.state.account(params.address, state_number(view, params.block))
-    except HistoryError as error:
-        raise missing_history(error) from None
+        account = view.state.account(params.address, state_block(view, params.block))
+    except ReorganisedError:
+        raise header_not_found() from None
     return quantity(account[0]) if account else b'"0x0"'
 
 
 def get_code(view: Snapshot, params: AccountParameters) -> bytes:
     """Return the code of an account, of a delegated one the designator."""
     try:
-        return data(view.state.code(params.address, state_number(view, params.block)))
-    except HistoryError as error:
-        raise missing_history(error) from None
+        return data(view.state.code(params.address, state_block(view, params.block)))
+    except ReorganisedError:
+        raise header_not_found() from None
 
 
 def get_storage_at(view: Snapshot, params: StorageParameters) -> bytes:
     """Return the 32 bytes in a slot."""
-    number = state_number(view, params.block)
+    block = state_block(view, params.block)
     try:
-        return data(view.state.storage(params.address, slot_of(params.position), number))
+        return data(view.state.storage(params.address, slot_of(params.position), block))
     except ValueError as error:
         raise refused_argument(error) from None
-    except HistoryError as error:
-        raise missing_history(error) from None
-
-
-def missing_history(error: HistoryError) -> RpcError:
-    """Return what a caller learns when state at a block cannot be read."""
-    if error.requested > error.latest:
-        return header_not_found()
-    return history_unavailable(error.requested, error.earliest)
+    except ReorganisedError:
+        raise header_not_found() from None
 
 
 def add_methods(registry: Registry) -> None:

@@ -5,12 +5,12 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address, Hash32
-from wsnode.ethereum.rpc.lookup import state_number
+from wsnode.ethereum.rpc.answers import header_not_found
+from wsnode.ethereum.rpc.lookup import state_block
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, decode_address, decode_hash
-from wsnode.ethereum.rpc.state import missing_history
 from wsnode.ethereum.rpc.words import kind, mismatch
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import HistoryError
+from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, invalid_params
 from wsnode.jsonrpc.registry import Registry
@@ -37,14 +37,14 @@ def get_storage_values(view: Snapshot, params: StorageValuesParameters) -> dict[
         raise RpcError(TOO_MUCH_ASKED, f"too many slots (max {MAX_SLOTS})")
     if count == 0:
         raise invalid_params("empty request")
-    number, storage = state_number(view, params.block), view.state.storage
+    block, storage = state_block(view, params.block), view.state.storage
     try:
         return {
-            f"0x{address.hex()}": [f"0x{storage(address, slot, number).hex()}" for slot in slots]
+            f"0x{address.hex()}": [f"0x{storage(address, slot, block).hex()}" for slot in slots]
             for address, slots in params.slots.items()
         }
-    except HistoryError as error:
-        raise missing_history(error) from None
+    except ReorganisedError:
+        raise header_not_found() from None
 
 
 def _decode_slots(value: Any) -> SlotsByAccount:

@@ -7,6 +7,7 @@ import msgspec
 
 from wsnode.ethereum.codec.rows import header_fields, transaction_hashes
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.blocks import HashParameters
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.durations import seconds_of
@@ -14,7 +15,6 @@ from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
 from wsnode.ethereum.rpc.messages import message_of
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag
-from wsnode.ethereum.rpc.state import missing_history
 from wsnode.ethereum.rpc.trace_options import (
     NO_CALL_OPTIONS,
     NO_OPTIONS,
@@ -25,8 +25,8 @@ from wsnode.ethereum.rpc.trace_options import (
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
-    HistoryError,
     InvalidTransactionError,
+    ReorganisedError,
     trace_block,
     trace_call,
 )
@@ -169,8 +169,8 @@ class Traces:
         except InvalidTransactionError as error:
             known = error.kind == "overrides"
             raise server_error(str(error) if known else f"tracing failed: {error}") from None
-        except HistoryError as error:
-            raise missing_history(error) from None
+        except ReorganisedError:
+            raise header_not_found() from None
         if isinstance(trace, str):
             raise response_too_large() if trace == "large" else self.timed_out
         return trace

@@ -5,6 +5,7 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use alloy_eips::BlockNumHash;
 use alloy_primitives::{B256, U256};
 
 use crate::block::{UnverifiedBlock, VerifiedBlock};
@@ -118,7 +119,7 @@ impl Engine {
     ) -> Result<T, Error> {
         let row = HeaderRow::new(header_row)?;
         let header = row.header()?;
-        let view = self.reader.at(header.number)?;
+        let view = self.reader.at(BlockNumHash::new(header.number, *row.hash()))?;
         if !is_pending {
             return work(Place { spec: &self.spec, layer: Layer::Plain(view), header: &header, overrides });
         }

@@ -1,21 +1,127 @@
-//! Transactions signed for development chains.
+//! Transactions and messages signed for development chains.
 
-use alloy_consensus::crypto::secp256k1::{recover_signer_unchecked, sign_message};
-use alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelope};
+use alloy_consensus::crypto::secp256k1::{recover_signer_unchecked, sign_message as sign_hash};
+use alloy_consensus::{
+    EthereumTypedTransaction, SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy,
+};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256};
+use alloy_eips::eip2930::AccessList;
+use alloy_eips::eip7702::SignedAuthorization;
+use alloy_primitives::{eip191_hash_message, Address, Bytes, Signature, TxKind, B256, U256};
 
 use crate::error::Error;
+use crate::pool::impersonation;
 
-/// The signed envelope of `transaction`.
-pub fn sign(secret: B256, transaction: TxEip1559) -> Result<Vec<u8>, Error> {
-    let signature = sign_message(secret, transaction.signature_hash()).map_err(Error::internal)?;
-    Ok(TxEnvelope::Eip1559(transaction.into_signed(signature)).encoded_2718())
+/// What is offered for gas.
+#[derive(Debug, Clone, Copy)]
+pub enum Price {
+    Fixed(u128),
+    Dynamic { max_fee: u128, max_priority_fee: u128 },
+}
+
+/// A transaction that carries no blobs and that nobody has signed yet; its members make its type.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub chain_id: u64,
+    pub nonce: u64,
+    pub to: TxKind,
+    pub value: U256,
+    pub input: Bytes,
+    pub gas: u64,
+    pub price: Price,
+    pub access_list: Option<AccessList>,
+    pub authorizations: Option<Vec<SignedAuthorization>>,
+}
+
+type Unsigned = EthereumTypedTransaction<TxEip4844>;
+
+/// The signed envelope of `draft`.
+pub fn sign(secret: B256, draft: Draft) -> Result<Vec<u8>, Error> {
+    let transaction = draft.unsigned()?;
+    let signature = sign_hash(secret, transaction.signature_hash()).map_err(Error::internal)?;
+    Ok(envelope(transaction, signature))
+}
+
+/// The envelope of `draft` with the placeholder that names `sender`.
+pub fn impersonate(sender: Address, draft: Draft) -> Result<Vec<u8>, Error> {
+    Ok(envelope(draft.unsigned()?, impersonation(sender)))
+}
+
+/// The signature of a text that nobody takes for a transaction (EIP-191): r, s, and 27 or 28.
+pub fn sign_message(secret: B256, message: &[u8]) -> Result<[u8; 65], Error> {
+    let signature = sign_hash(secret, eip191_hash_message(message)).map_err(Error::internal)?;
+    Ok(signature.as_bytes())
 }
 
 /// The address that belongs to a secret.
 pub fn address_of(secret: B256) -> Result<Address, Error> {
     let message = B256::ZERO;
-    let signature = sign_message(secret, message).map_err(Error::internal)?;
+    let signature = sign_hash(secret, message).map_err(Error::internal)?;
     recover_signer_unchecked(&signature, message).map_err(Error::internal)
+}
+
+fn envelope(transaction: Unsigned, signature: Signature) -> Vec<u8> {
+    transaction.into_envelope(signature).encoded_2718()
+}
+
+impl Draft {
+    fn unsigned(self) -> Result<Unsigned, Error> {
+        match self.price {
+            Price::Fixed(_) if self.authorizations.is_some() => Err(refused("authorizations need max_fee")),
+            Price::Fixed(price) => Ok(self.at_price(price)),
+            Price::Dynamic { max_fee, max_priority_fee } => self.at_fees(max_fee, max_priority_fee),
+        }
+    }
+
+    fn at_price(self, gas_price: u128) -> Unsigned {
+        let Self { chain_id, nonce, to, value, input, gas: gas_limit, access_list, .. } = self;
+        match access_list {
+            None => {
+                let chain_id = Some(chain_id);
+                TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }.into()
+            }
+            Some(access_list) => {
+                TxEip2930 { chain_id, nonce, gas_price, gas_limit, to, value, input, access_list }.into()
+            }
+        }
+    }
+
+    fn at_fees(self, max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Result<Unsigned, Error> {
+        let Self { chain_id, nonce, to, value, input, gas: gas_limit, .. } = self;
+        let access_list = self.access_list.unwrap_or_default();
+        let Some(authorization_list) = self.authorizations else {
+            return Ok(TxEip1559 {
+                chain_id,
+                nonce,
+                gas_limit,
+                max_fee_per_gas,
+                max_priority_fee_per_gas,
+                to,
+                value,
+                access_list,
+                input,
+            }
+            .into());
+        };
+        let TxKind::Call(to) = to else {
+            return Err(refused("a transaction with authorizations creates no contract"));
+        };
+        Ok(TxEip7702 {
+            chain_id,
+            nonce,
+            gas_limit,
+            max_fee_per_gas,
+            max_priority_fee_per_gas,
+            to,
+            value,
+            access_list,
+            authorization_list,
+            input,
+        }
+        .into())
+    }
+}
+
+fn refused(message: &str) -> Error {
+    Error::InvalidTransaction { kind: "draft", message: message.into() }
 }

@@ -21,10 +21,11 @@ class Patches:
 
     def apply(self, address: Address, changes: dict[str, Any]) -> None:
         """Change an account after the head; members as state overrides have them, but `balance` in full."""
-        number = self._chain.head.number
-        before = {name: self._before(address, number, name, value) for name, value in changes.items()}
+        head = self._chain.head
+        block = (head.number, head.hash)
+        before = {name: self._before(address, block, name, value) for name, value in changes.items()}
         self._patch(address, changes)
-        self._undo.setdefault(number, []).append(_encoded(address, before))
+        self._undo.setdefault(head.number, []).append(_encoded(address, before))
 
     def take_back(self, number: int, count: int) -> None:
         """Undo the changes after block `number`, which is the head, until `count` are left."""
@@ -39,16 +40,16 @@ class Patches:
     def _patch(self, address: Address, changes: dict[str, Any]) -> None:
         self._chain.state.patch(_encoded(address, changes))
 
-    def _before(self, address: Address, number: int, member: str, value: Any) -> Any:
+    def _before(self, address: Address, block: tuple[int, bytes], member: str, value: Any) -> Any:
         state = self._chain.state
-        account = state.account(address, number)
+        account = state.account(address, block)
         nonce, balance, _ = account or (0, 0, b"")
         if member == "stateDiff":
             return {
-                slot: hexadecimal(state.storage(address, bytes.fromhex(slot[2:]), number)) for slot in value
+                slot: hexadecimal(state.storage(address, bytes.fromhex(slot[2:]), block)) for slot in value
             }
         if member == "code":
-            return hexadecimal(state.code(address, number))
+            return hexadecimal(state.code(address, block))
         return hex(balance if member == "balance" else nonce)
 
 

@@ -2,6 +2,7 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use alloy_primitives::B256;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -27,6 +28,7 @@ create_exception!(
 create_exception!(wsnode._native, StateError, EngineError, "The state store cannot be read or written.");
 create_exception!(wsnode._native, StateBusyError, StateError, "Another process writes to the state store.");
 create_exception!(wsnode._native, HistoryError, StateError, "A block is outside the stored history.");
+create_exception!(wsnode._native, ReorganisedError, StateError, "A block is not one of the chain any more.");
 create_exception!(wsnode._native, CorruptRowError, EngineError, "A stored row cannot be read.");
 
 /// Run `work`, turning what it fails with into a Python exception, and a panic into an `EngineError`:
@@ -89,8 +91,21 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
                 .and_then(|()| value.setattr("latest", latest));
             set.err().unwrap_or(error)
         }),
+        StoreError::Reorganised { number, wanted, found } => {
+            Python::attach(|py| reorganised(py, message, *number, wanted, found.as_ref()))
+        }
         _ => StateError::new_err(message),
     }
+}
+
+fn reorganised(py: Python<'_>, message: String, number: u64, wanted: &B256, found: Option<&B256>) -> PyErr {
+    let error = ReorganisedError::new_err(message);
+    let value = error.value(py);
+    let set = value
+        .setattr("number", number)
+        .and_then(|()| value.setattr("wanted", PyBytes::new(py, wanted.as_slice())))
+        .and_then(|()| value.setattr("found", found.map(|hash| PyBytes::new(py, hash.as_slice()))));
+    set.err().unwrap_or(error)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -106,6 +121,11 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let history = py.get_type::<HistoryError>();
     ["requested", "earliest", "latest"].iter().try_for_each(|name| history.setattr(*name, 0))?;
     module.add("HistoryError", history)?;
+    let reorganised = py.get_type::<ReorganisedError>();
+    reorganised.setattr("number", 0)?;
+    reorganised.setattr("wanted", PyBytes::new(py, &[]))?;
+    reorganised.setattr("found", py.None())?;
+    module.add("ReorganisedError", reorganised)?;
     module.add("CorruptRowError", py.get_type::<CorruptRowError>())
 }
 

@@ -58,7 +58,8 @@ impl Message {
     }
 }
 
-fn json<T: DeserializeOwned>(name: &str, text: &[u8]) -> PyResult<T> {
+/// The value that `text` is the JSON of.
+pub fn json<T: DeserializeOwned>(name: &str, text: &[u8]) -> PyResult<T> {
     serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("{name}: {reason}")))
 }
 

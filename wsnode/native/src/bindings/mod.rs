@@ -6,7 +6,9 @@ mod errors;
 mod messages;
 mod numbers;
 mod plain_call;
+mod pool;
 mod render;
+mod signing;
 mod simulate;
 mod spec;
 mod starknet;
@@ -26,6 +28,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     messages::register(module)?;
     plain_call::register(module)?;
     building::register(module)?;
+    pool::register(module)?;
+    signing::register(module)?;
     render::register(module)?;
     simulate::register(module)?;
     starknet::register(module)?;

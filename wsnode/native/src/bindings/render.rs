@@ -43,7 +43,7 @@ thread_local! {
 }
 
 /// The bytes that `write` writes, and what it returned.
-fn rendered<'py, T>(
+pub fn rendered<'py, T>(
     py: Python<'py>,
     write: impl FnOnce(&mut Writer) -> Result<T, RowError>,
 ) -> PyResult<(Bound<'py, PyBytes>, T)> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use alloy_eips::BlockNumHash;
 use alloy_primitives::{Bytes, U256};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -27,6 +28,8 @@ use crate::state::{Head, SlotProof};
 #[pyclass(frozen, module = "wsnode._native")]
 pub struct State(pub Arc<Engine>);
 
+/// Number and hash.
+type BlockTuple<'a> = (u64, &'a [u8]);
 type HeadTuple<'py> = (u64, Bound<'py, PyBytes>);
 type Nodes<'py> = Vec<Bound<'py, PyBytes>>;
 type ProofTuple<'py> = (Nodes<'py>, Vec<(Bound<'py, PyBytes>, Nodes<'py>)>, Bound<'py, PyBytes>);
@@ -102,19 +105,24 @@ impl State {
         &self,
         py: Python<'py>,
         address: &[u8],
-        number: u64,
+        block: BlockTuple<'_>,
     ) -> PyResult<Option<AccountTuple<'py>>> {
-        let address = self::address("address", address)?;
-        let account = guard(|| Ok(self.0.reader.at(number)?.account(address)?))?;
+        let (address, block) = (self::address("address", address)?, self::block(block)?);
+        let account = guard(|| Ok(self.0.reader.at(block)?.account(address)?))?;
         Ok(account
             .map(|found| (found.nonce, Number(found.balance), PyBytes::new(py, found.code_hash.as_slice()))))
     }
 
     /// The code of an account after a block; empty if it has none.
-    fn code<'py>(&self, py: Python<'py>, address: &[u8], number: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let address = self::address("address", address)?;
+    fn code<'py>(
+        &self,
+        py: Python<'py>,
+        address: &[u8],
+        block: BlockTuple<'_>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (address, block) = (self::address("address", address)?, self::block(block)?);
         let code = guard(|| {
-            let view = self.0.reader.at(number)?;
+            let view = self.0.reader.at(block)?;
             let account = view.account(address)?;
             Ok::<_, Error>(account.map(|found| view.code(found.code_hash)).transpose()?.unwrap_or_default())
         })?;
@@ -127,10 +135,11 @@ impl State {
         py: Python<'py>,
         address: &[u8],
         slot: &[u8],
-        number: u64,
+        block: BlockTuple<'_>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let (address, slot) = (self::address("address", address)?, hash("slot", slot)?);
-        let value = guard(|| Ok(self.0.reader.at(number)?.storage(address, U256::from_be_bytes(slot.0))?))?;
+        let (address, block) = (self::address("address", address)?, self::block(block)?);
+        let slot = hash("slot", slot)?;
+        let value = guard(|| Ok(self.0.reader.at(block)?.storage(address, U256::from_be_bytes(slot.0))?))?;
         Ok(PyBytes::new(py, &value.to_be_bytes::<32>()))
     }
 
@@ -140,11 +149,11 @@ impl State {
         py: Python<'py>,
         address: &[u8],
         slots: Vec<Vec<u8>>,
-        number: u64,
+        block: BlockTuple<'_>,
     ) -> PyResult<ProofTuple<'py>> {
-        let address = self::address("address", address)?;
+        let (address, block) = (self::address("address", address)?, self::block(block)?);
         let slots: Vec<_> = slots.iter().map(|slot| hash("slot", slot)).collect::<PyResult<_>>()?;
-        let proof = py.detach(|| guard(|| Ok(self.0.reader.proof(address, &slots, number)?)))?;
+        let proof = py.detach(|| guard(|| Ok(self.0.reader.proof(address, &slots, block)?)))?;
         let proved =
             |slot: &SlotProof| (PyBytes::new(py, &slot.value.to_be_bytes::<32>()), nodes(py, &slot.nodes));
         let slots = proof.slots.iter().map(proved).collect();
@@ -255,6 +264,10 @@ fn inline_or_detached<T: Send>(
     } else {
         py.detach(|| guard(work))
     }
+}
+
+fn block((number, hash): BlockTuple<'_>) -> PyResult<BlockNumHash> {
+    Ok(BlockNumHash { number, hash: self::hash("block hash", hash)? })
 }
 
 fn nodes<'py>(py: Python<'py>, nodes: &[Bytes]) -> Nodes<'py> {

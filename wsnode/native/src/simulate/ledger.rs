@@ -1,5 +1,6 @@
 //! The state that simulated blocks change: values in memory over a block's, and what of them changed.
 
+use alloy_eips::BlockNumHash;
 use alloy_primitives::map::{AddressMap, HashSet};
 use alloy_primitives::{Address, B256, U256};
 use revm::database::{AccountState, CacheDB};
@@ -29,10 +30,10 @@ struct Changed {
 }
 
 impl<'a> Ledger<'a> {
-    /// The state after block `number`.
-    pub fn open(reader: &'a StateReader, number: u64, watch: &'a Watch) -> Result<Self, Error> {
-        let layer = Layer::Cached(Box::new(CacheDB::new(reader.at(number)?)));
-        let tries = reader.trial(number)?;
+    /// The state after a block.
+    pub fn open(reader: &'a StateReader, block: BlockNumHash, watch: &'a Watch) -> Result<Self, Error> {
+        let layer = Layer::Cached(Box::new(CacheDB::new(reader.at(block)?)));
+        let tries = reader.trial(block)?;
         let (changed, written) = <_>::default();
         Ok(Self { state: CallState { layer, watch }, tries, changed, written })
     }

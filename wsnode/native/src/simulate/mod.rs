@@ -16,6 +16,8 @@ mod transaction;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use alloy_eips::BlockNumHash;
+
 pub use request::{Block, BlockOverrides, Call, Options, Request};
 
 use crate::call::refusal::refuse;
@@ -41,7 +43,7 @@ pub fn simulate(
 ) -> Result<Vec<u8>, Error> {
     let row = HeaderRow::new(header_row)?;
     let mut parent = Parent { header: row.header()?, hash: *row.hash() };
-    let mut ledger = Ledger::open(reader, parent.header.number, watch)?;
+    let mut ledger = Ledger::open(reader, BlockNumHash::new(parent.header.number, parent.hash), watch)?;
     let Request { blocks, options } = request;
     if options.is_pending {
         parent = pending(spec, &mut ledger, &parent, &options)?;

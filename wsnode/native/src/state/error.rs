@@ -23,6 +23,8 @@ pub enum StateError {
     NotInitialised,
     #[error("no state of block {requested}: stored are blocks {earliest} to {latest}")]
     NoHistory { requested: u64, earliest: u64, latest: u64 },
+    #[error("block {number} is {}, not {wanted}", found.map_or("not there".into(), |hash| hash.to_string()))]
+    Reorganised { number: u64, wanted: B256, found: Option<B256> },
     #[error("state store is corrupt: {0}")]
     Corrupt(String),
     #[error("state root of block {number}: expected {expected}, got {found}")]

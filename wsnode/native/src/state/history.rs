@@ -7,6 +7,7 @@ use super::tables::Head;
 use super::versions::value_at;
 use super::StateError;
 use crate::trie::{NodeStore, TrieError};
+use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, Bytes, B256, U256};
 use alloy_trie::{Nibbles, KECCAK_EMPTY};
@@ -51,6 +52,19 @@ impl Snapshot<'_> {
         }
         let row = self.tables.code.get(&self.txn, hash.as_slice())?;
         row.map(Bytes::copy_from_slice).ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
+    }
+
+    /// The committed block that is meant, if it still is one.
+    pub(super) fn require(&self, block: BlockNumHash) -> Result<Head, StateError> {
+        let BlockNumHash { number, hash: wanted } = block;
+        let is_head = number == self.head.number;
+        let recorded = if is_head { Some(self.head) } else { self.block(number)? };
+        let found = recorded.map(|recorded| recorded.hash);
+        recorded.filter(|recorded| recorded.hash == wanted).ok_or(StateError::Reorganised {
+            number,
+            wanted,
+            found,
+        })
     }
 
     /// A block's hash and state root.

@@ -7,6 +7,7 @@ use super::reader::StateReader;
 use super::store::root_of;
 use super::StateError;
 use crate::trie::StateTries;
+use alloy_eips::BlockNumHash;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::{TrieAccount, EMPTY_ROOT_HASH};
 
@@ -33,15 +34,17 @@ pub struct SlotProof {
 }
 
 /// The tries after a committed block, and what of the latest values differed then.
-pub(super) fn tries_at(snapshot: &Snapshot<'_>, number: u64) -> Result<(StateTries, Delta), StateError> {
-    let head = snapshot.head;
-    let missing = StateError::NoHistory { requested: number, earliest: 0, latest: head.number };
-    let block = snapshot.block(number)?.filter(|_| number <= head.number).ok_or(missing)?;
+pub(super) fn tries_at(
+    snapshot: &Snapshot<'_>,
+    block: BlockNumHash,
+) -> Result<(StateTries, Delta), StateError> {
+    let expected = root_of(&snapshot.require(block)?);
+    let number = block.number;
     let old = snapshot.values_at(number)?;
-    let mut tries = StateTries::new(root_of(&head));
+    let mut tries = StateTries::new(root_of(&snapshot.head));
     let found = tries.apply(snapshot, Hashes::default().changes(&old))?;
-    if found != root_of(&block) {
-        return Err(StateError::RootMismatch { number, expected: block.state_root, found });
+    if found != expected {
+        return Err(StateError::RootMismatch { number, expected, found });
     }
     Ok((tries, old))
 }
@@ -49,14 +52,19 @@ pub(super) fn tries_at(snapshot: &Snapshot<'_>, number: u64) -> Result<(StateTri
 impl StateReader {
     /// Prove an account and some of its slots after a committed block. The older the block, the longer:
     /// all that changed since is taken back in memory.
-    pub fn proof(&self, address: Address, slots: &[B256], number: u64) -> Result<AccountProof, StateError> {
+    pub fn proof(
+        &self,
+        address: Address,
+        slots: &[B256],
+        block: BlockNumHash,
+    ) -> Result<AccountProof, StateError> {
         let snapshot = self.environment.read()?;
-        let (mut tries, _) = tries_at(&snapshot, number)?;
+        let (mut tries, _) = tries_at(&snapshot, block)?;
         let hashed_address = keccak256(address);
         let account = tries.account(&snapshot, &hashed_address)?;
         let nodes = tries.account_proof(&snapshot, &hashed_address)?;
         let proved = slots.iter().map(|slot| {
-            let value = snapshot.storage_at(&address, &(*slot).into(), number)?;
+            let value = snapshot.storage_at(&address, &(*slot).into(), block.number)?;
             let nodes = tries.slot_proof(&snapshot, &hashed_address, &keccak256(slot))?;
             Ok(SlotProof { slot: *slot, value, nodes })
         });

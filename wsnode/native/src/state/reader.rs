@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alloy_eips::BlockNumHash;
+
 use super::code::CodeCache;
 use super::environment::Environment;
 use super::tables::Head;
@@ -16,9 +18,9 @@ pub struct StateReader {
 }
 
 impl StateReader {
-    /// The state after a committed block.
-    pub fn at(&self, number: u64) -> Result<HistoryView<'_>, StateError> {
-        HistoryView::new(&self.environment, &self.codes, number)
+    /// The state after a committed block, as long as it is one.
+    pub fn at(&self, block: BlockNumHash) -> Result<HistoryView<'_>, StateError> {
+        HistoryView::new(&self.environment, &self.codes, block)
     }
 
     /// The head as of now in LMDB, whichever process wrote it.

@@ -5,13 +5,12 @@ use super::delta::{Delta, Touched};
 use super::environment::{Environment, MAP_SIZE};
 use super::hashes::Hashes;
 use super::overlay::Overlay;
-use super::proof::AccountProof;
 use super::reader::StateReader;
 use super::tables::Head;
-use super::view::{HistoryView, LatestView};
+use super::view::LatestView;
 use super::StateError;
 use crate::trie::{NodeStore, StateTries, TrieError};
-use alloy_primitives::{Address, B256};
+use alloy_primitives::B256;
 use alloy_trie::EMPTY_ROOT_HASH;
 use revm::database::BundleState;
 use std::path::Path;
@@ -118,19 +117,9 @@ impl StateStore {
         LatestView::new(self)
     }
 
-    /// The state after a committed block.
-    pub fn at(&self, number: u64) -> Result<HistoryView<'_>, StateError> {
-        HistoryView::new(&self.environment, &self.codes, number)
-    }
-
     /// What reads committed blocks while this store is written to.
     pub fn reader(&self) -> StateReader {
         StateReader { environment: self.environment.clone(), codes: self.codes.clone() }
-    }
-
-    /// As `StateReader::proof`.
-    pub fn proof(&self, address: Address, slots: &[B256], number: u64) -> Result<AccountProof, StateError> {
-        self.reader().proof(address, slots, number)
     }
 
     /// The state root with the changes so far of an unfinished block; only the tries learn of them,

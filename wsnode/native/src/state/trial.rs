@@ -8,6 +8,7 @@ use super::proof::tries_at;
 use super::reader::StateReader;
 use super::StateError;
 use crate::trie::StateTries;
+use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, B256, U256};
 use std::fmt;
@@ -31,9 +32,9 @@ pub struct TrialTries<'s> {
 
 impl StateReader {
     /// The tries after a committed block; as for proofs, the older the block, the longer it takes.
-    pub fn trial(&self, number: u64) -> Result<TrialTries<'_>, StateError> {
+    pub fn trial(&self, block: BlockNumHash) -> Result<TrialTries<'_>, StateError> {
         let snapshot = self.environment.read()?;
-        let (tries, old) = tries_at(&snapshot, number)?;
+        let (tries, old) = tries_at(&snapshot, block)?;
         Ok(TrialTries { snapshot, tries, hashes: Hashes::default(), old })
     }
 }

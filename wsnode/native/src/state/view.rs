@@ -7,6 +7,7 @@ use super::keys::LATEST;
 use super::store::StateStore;
 use super::tables::Head;
 use super::StateError;
+use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, Bytes, B256, U256};
 use revm::bytecode::Bytecode;
@@ -88,14 +89,11 @@ impl<'s> HistoryView<'s> {
     pub(super) fn new(
         environment: &'s Environment,
         codes: &'s CodeCache,
-        number: u64,
+        block: BlockNumHash,
     ) -> Result<Self, StateError> {
         let snapshot = environment.read()?;
-        let latest = snapshot.head.number;
-        if number > latest {
-            return Err(StateError::NoHistory { requested: number, earliest: 0, latest });
-        }
-        Ok(Self { codes, snapshot, number })
+        snapshot.require(block)?;
+        Ok(Self { codes, snapshot, number: block.number })
     }
 
     /// The block after which this is the state.

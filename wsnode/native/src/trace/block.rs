@@ -1,6 +1,7 @@
 //! Transactions of a stored block, run again from the state before it.
 
 use alloy_consensus::{Header, TxEnvelope};
+use alloy_eips::BlockNumHash;
 use alloy_evm::{EvmEnv, FromRecoveredTx};
 use alloy_primitives::{Address, B256};
 use revm::context::result::ResultAndState;
@@ -45,7 +46,7 @@ impl<'a> Replay<'a> {
         let row = HeaderRow::new(header_row)?;
         let header: Header = row.header()?;
         let parent = header.number.checked_sub(1).ok_or_else(|| Error::internal("genesis has no parent"))?;
-        let cache = pending_state(spec, reader.at(parent)?, &header)?;
+        let cache = pending_state(spec, reader.at(BlockNumHash::new(parent, header.parent_hash))?, &header)?;
         let body = BodyRow::new(body_row)?;
         Ok(Self {
             state: CallState { layer: Layer::Cached(Box::new(cache)), watch },

@@ -16,6 +16,7 @@ mod tracer;
 pub use options::Options;
 pub use run::{Limits, Stopped};
 
+use alloy_eips::BlockNumHash;
 use alloy_primitives::Address;
 use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
@@ -101,9 +102,10 @@ pub fn trace_call(
     limits: &Limits,
 ) -> Result<Traced, Error> {
     let watch = Watch::new(None, Some(limits.stop.clone()));
-    let header = HeaderRow::new(place.rows.0)?.header()?;
+    let row = HeaderRow::new(place.rows.0)?;
+    let header = row.header()?;
     let layer = match place.transactions {
-        None => Layer::Plain(engine.reader.at(header.number)?),
+        None => Layer::Plain(engine.reader.at(BlockNumHash::new(header.number, *row.hash()))?),
         Some(count) => {
             let mut replay = Replay::new(&engine.spec, &engine.reader, place.rows, &watch)?;
             if !replay_to(&mut replay, count)? {

@@ -129,7 +129,7 @@ fn proofs_verify_at_every_block() {
 
 fn check_proof(store: &StateStore, model: &Accounts, address: Address, number: u64) {
     let slots: Vec<_> = (0..6).map(|slot| B256::from(U256::from(slot))).collect();
-    let proof = store.proof(address, &slots, number).unwrap();
+    let proof = store.reader().proof(address, &slots, named(store, number)).unwrap();
     let known = model.get(&address);
     assert_eq!(proof.account.is_some(), known.is_some());
     let leaf = proof.account.as_ref().map(alloy_rlp::encode);

@@ -25,7 +25,7 @@ fn a_map_grows_beside_readers_of_its_process() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while done.load(Ordering::Relaxed) == 0 {
-                    let view = reader.at(reader.committed_head().unwrap().number).unwrap();
+                    let view = reader.at(name_of(reader.committed_head().unwrap())).unwrap();
                     assert!(view.account(Address::repeat_byte(9)).unwrap().is_some());
                 }
             });
@@ -83,13 +83,50 @@ fn blocks_beyond_the_committed_head_have_no_history() {
     let folder = Folder::new();
     let mut chain = Chain::new(&folder.0, 4);
     chain.advance();
-    let refused = chain.store.at(1).unwrap_err();
-    assert!(matches!(refused, StateError::NoHistory { requested: 1, earliest: 0, latest: 0 }));
+    let reader = chain.store.reader();
+    let next = name_of(chain.store.head());
+    let refused = reader.at(next).unwrap_err();
+    assert!(matches!(refused, StateError::Reorganised { number: 1, found: None, .. }));
+    assert!(matches!(reader.proof(address(0), &[], next), Err(StateError::Reorganised { .. })));
     let refused = chain.store.apply(3, &BundleState::default()).unwrap_err();
     assert!(matches!(refused, StateError::NotNext { head: 1, found: 3 }));
     chain.store.commit(false).unwrap();
     assert!(matches!(chain.store.unwind(2), Err(StateError::NoHistory { .. })));
-    assert!(matches!(chain.store.proof(address(0), &[], 2), Err(StateError::NoHistory { .. })));
+    assert_eq!(reader.at(next).unwrap().number(), 1);
+}
+
+#[test]
+fn a_block_is_read_by_its_hash_and_not_by_its_number_alone() {
+    let folder = Folder::new();
+    let mut chain = Chain::new(&folder.0, 8);
+    for _ in 0..6 {
+        chain.advance();
+    }
+    chain.store.commit(false).unwrap();
+    let (kept, dropped) = (named(&chain.store, 3), named(&chain.store, 5));
+    chain.store.unwind(3).unwrap();
+    chain.model.truncate(4);
+    chain.fork = 1;
+    let reader = chain.store.reader();
+    let gone = |found: Option<B256>| {
+        let expected = (dropped.number, dropped.hash, found);
+        for error in [
+            reader.at(dropped).unwrap_err(),
+            reader.proof(address(0), &[], dropped).unwrap_err(),
+            reader.trial(dropped).unwrap_err(),
+        ] {
+            let StateError::Reorganised { number, wanted, found } = error else { panic!("{error}") };
+            assert_eq!((number, wanted, found), expected);
+        }
+    };
+    gone(None);
+    for _ in 0..4 {
+        chain.advance();
+    }
+    chain.store.commit(false).unwrap();
+    gone(Some(hash(1, 5)));
+    assert_eq!(reader.at(kept).unwrap().number(), 3);
+    chain.check_history();
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod timing;
 
 use super::*;
 use crate::trie::tests::Numbers;
+use alloy_eips::BlockNumHash;
 use alloy_primitives::map::AddressMap;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::{TrieAccount, KECCAK_EMPTY};
@@ -136,7 +137,7 @@ impl Chain {
 
     fn check_history(&self) {
         for (number, model) in self.model.iter().enumerate() {
-            let view = self.store.at(number as u64).unwrap();
+            let view = at(&self.store, number as u64);
             check(
                 model,
                 |address| view.account(address).unwrap(),
@@ -159,6 +160,19 @@ fn check(
             assert_eq!(storage(address, slot), expected.copied().unwrap_or_default());
         }
     }
+}
+
+/// A committed block as it is called now.
+fn named(store: &StateStore, number: u64) -> BlockNumHash {
+    name_of(store.environment.read().unwrap().block(number).unwrap().unwrap())
+}
+
+fn name_of(head: Head) -> BlockNumHash {
+    BlockNumHash { number: head.number, hash: head.hash }
+}
+
+fn at(store: &StateStore, number: u64) -> HistoryView<'_> {
+    HistoryView::new(&store.environment, &store.codes, named(store, number)).unwrap()
 }
 
 fn address(n: u64) -> Address {

@@ -54,7 +54,7 @@ fn other_process_reads() {
     std::thread::sleep(Duration::from_millis(50));
     let head = store.committed_head().unwrap();
     assert_eq!(head.state_root.to_vec(), std::fs::read(folder.join("grown")).unwrap());
-    let view = store.at(0).unwrap();
+    let view = at(&store, 0);
     assert!(view.account(address(1)).unwrap().is_some());
     assert_eq!(store.head(), head);
 }

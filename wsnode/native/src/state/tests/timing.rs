@@ -68,10 +68,10 @@ fn times_of_a_thousand_blocks() {
     sizes(&store);
     reads(&store, &mut numbers);
     let begin = Instant::now();
-    store.proof(address(1), &[], BLOCKS).unwrap();
+    store.reader().proof(address(1), &[], named(&store, BLOCKS)).unwrap();
     println!("proof at the head {:?}", begin.elapsed());
     let begin = Instant::now();
-    store.proof(address(1), &[], BLOCKS - 100).unwrap();
+    store.reader().proof(address(1), &[], named(&store, BLOCKS - 100)).unwrap();
     println!("proof 100 blocks below {:?}", begin.elapsed());
     let begin = Instant::now();
     store.unwind(BLOCKS - 10).unwrap();
@@ -111,18 +111,18 @@ fn reads(store: &StateStore, numbers: &mut Numbers) {
         };
         let begin = Instant::now();
         for n in 0..COUNT as usize {
-            let view = store.at(number()).unwrap();
+            let view = at(store, number());
             view.account(accounts[n * 7 % 2_000]).unwrap();
         }
         let reading = begin.elapsed() / COUNT;
         let begin = Instant::now();
         for n in 0..COUNT as usize {
-            let view = store.at(number()).unwrap();
+            let view = at(store, number());
             view.storage(token, slots[n * 7 % 4_000]).unwrap();
         }
         println!("at {name}: account {reading:?}, slot {:?}", begin.elapsed() / COUNT);
     }
-    let (view, begin) = (store.at(BLOCKS).unwrap(), Instant::now());
+    let (view, begin) = (at(store, BLOCKS), Instant::now());
     for n in 0..COUNT as usize {
         view.storage(token, slots[n * 7 % 4_000]).unwrap();
     }

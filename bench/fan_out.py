@@ -1,0 +1,194 @@
+"""How soon do all subscribers have what a block brings, and what does that cost the node?
+
+    python -m bench.fan_out NODE [NODE …]
+    python -m bench.fan_out --dev [--geth PATH] [--anvil PATH]
+
+A NODE is `[NAME=]URL[@PID]` that mines at once on `eth_sendTransaction` from an account of its own: `wsnode
+dev`, anvil, `geth --dev`. With --dev they are started here. Every block has one transaction with 100 logs. By
+turns: logs to 1, 100 and 1,000 subscribers, newHeads to 10,000, logs to 1,000 beside one that does not read.
+Lag is the time from sending the transaction to the last notification of the block at the last subscriber; a
+block that is not complete after 15 s counts as 15 s. CPU and memory (before, subscribed, at most) are of the
+node's process. The client is
+bench/fan_out.c, which needs a C compiler.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from bench import started
+from bench.compiled import compiled
+from bench.contracts import burst_creation, deploy
+from bench.load import LoadError, finished
+from bench.nodes import Node, parser_of, wait_settled
+from wsnode.load.node import Asker
+
+LOGS = 100
+GAS = hex(1_000_000)
+LONGEST_RUN = 900.0
+Figures = dict[str, Any]
+
+
+class Scene(NamedTuple):
+    """A kind of subscription, how many, how many blocks, and how many subscribers that do not read."""
+
+    name: str
+    kind: str
+    subscribers: int
+    blocks: int
+    stalled: int = 0
+
+
+class Ready(NamedTuple):
+    """A node with its contract."""
+
+    node: Node
+    contract: str
+    sender: str
+
+
+def scenes(most_heads: int) -> list[Scene]:
+    """Return what is measured."""
+    return [
+        Scene("logs to 1", "logs", 1, 40),
+        Scene("logs to 100", "logs", 100, 40),
+        Scene("logs to 1,000", "logs", 1000, 20),
+        Scene(f"newHeads to {most_heads:,}", "newHeads", most_heads, 20),
+        Scene("logs to 1,000 beside one that stalls", "logs", 1000, 60, stalled=1),
+    ]
+
+
+def main() -> int:
+    """Measure, and print figures and ratios."""
+    parser = parser_of(__doc__, nodes="*")
+    parser.add_argument("--dev", action="store_true", help="start the nodes")
+    parser.add_argument("--geth", type=Path, metavar="PATH", help="of its program, to start it as well")
+    parser.add_argument("--anvil", type=Path, metavar="PATH", help="of its program, to start it as well")
+    parser.add_argument("--only", default="", metavar="TEXT,…", help="scenes whose names hold one of these")
+    parser.add_argument("--heads", type=int, default=10_000, help="subscribers of newHeads")
+    options = parser.parse_args()
+    if bool(options.nodes) == options.dev:
+        parser.error("give nodes, or --dev to start them")
+    if options.dev:
+        compare_started(options.geth, options.anvil, chosen(options))
+    else:
+        compare(options.nodes, chosen(options))
+    return 0
+
+
+def chosen(options: argparse.Namespace) -> list[Scene]:
+    """Return the scenes that were asked for."""
+    texts = options.only.split(",")
+    return [scene for scene in scenes(options.heads) if any(text in scene.name for text in texts)]
+
+
+def compare_started(geth: Path | None, anvil: Path | None, wanted: Sequence[Scene]) -> None:
+    """Start development nodes and compare them."""
+    with tempfile.TemporaryDirectory(prefix="fan-out-") as temporary, ExitStack() as stack:
+        folder = Path(temporary)
+        nodes = [stack.enter_context(started.wsnode_that_mines(folder))]
+        if geth:
+            nodes.append(stack.enter_context(started.geth_that_mines(geth, folder)))
+        if anvil:
+            nodes.append(stack.enter_context(started.anvil(anvil, folder, mines=True)))
+        compare(nodes, wanted)
+
+
+def compare(nodes: Sequence[Node], wanted: Sequence[Scene]) -> None:
+    """Print figures of each scene on each node, and ratios of the first node to each other."""
+    ready = [prepared(node) for node in nodes]
+    for scene in wanted:
+        print(scene.name, flush=True)
+        measured = list(measure_all(ready, scene))
+        print_ratios(measured)
+
+
+def prepared(node: Node) -> Ready:
+    """Return a node with a contract that logs as often as asked to."""
+    with Asker(node.url) as asker:
+        sender = asker.ask("eth_accounts")[0]
+        return Ready(node, deploy(asker, sender, burst_creation()), sender)
+
+
+def measure_all(ready: Sequence[Ready], scene: Scene) -> Iterator[tuple[str, Figures]]:
+    """Yield what each node took, where it came to an end."""
+    for each in ready:
+        wait_settled(each.node.process)
+        try:
+            figures = measure(each, scene)
+        except LoadError as error:
+            print(f"  {each.node.name}: {error}", file=sys.stderr, flush=True)
+            continue
+        print(f"  {each.node.name:>8} {text_of(figures, scene)}", flush=True)
+        yield each.node.name, figures
+
+
+def measure(ready: Ready, scene: Scene) -> Figures:
+    """Return what the client in C printed, with `cpu`, microseconds of the node for a notification.
+
+    Raises:
+        LoadError: Not all could subscribe, or there is no C compiler.
+    """
+    program = compiled("fan_out")
+    if program is None:
+        raise LoadError("the client has to be compiled")
+    node, place = ready.node, urlsplit(ready.node.url)
+    expected = LOGS if scene.kind == "logs" else 1
+    command = [program, place.hostname, place.port or 80, place.path or "/", scene.subscribers, scene.blocks]
+    command += [expected, subscription(ready, scene), trigger(ready), 20, scene.stalled, node.process or 0]
+    figures = finished(command, LONGEST_RUN)
+    return figures | {"cpu": figures["node_cpu"] / max(1, figures["notifications"]) * 1e6}
+
+
+def subscription(ready: Ready, scene: Scene) -> str:
+    """Return the request of a subscriber."""
+    params: list[object] = [scene.kind]
+    if scene.kind == "logs":
+        params.append({"address": ready.contract})
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params})
+
+
+def trigger(ready: Ready) -> str:
+    """Return the request that makes a block."""
+    sent = {"from": ready.sender, "to": ready.contract, "gas": GAS, "data": f"0x{LOGS:064x}"}
+    return json.dumps({"jsonrpc": "2.0", "id": 2, "method": "eth_sendTransaction", "params": [sent]})
+
+
+def text_of(figures: Figures, scene: Scene) -> str:
+    """Return the figures of a node in a line."""
+    text = f"last p50 {figures['last_p50']:9.2f} p99 {figures['last_p99']:9.2f} ms"
+    text += f"  {figures['cpu']:7.2f} us each of {figures['notifications']:,}"
+    memory = (figures[f"memory_{when}"] for when in ("before", "subscribed", "peak"))
+    text += f"  memory {' -> '.join(f'{mebibytes:.0f}' for mebibytes in memory)} MiB"
+    if figures["missing"] or figures["notices"] or figures["ended"]:
+        text += f"  missing {figures['missing']:,}, notices {figures['notices']}, cut off {figures['ended']}"
+    if scene.stalled:
+        text += f"  the stalled one: {figures['stalled_notifications']:,} notifications,"
+        text += f" {figures['stalled_notices']} notices, {'' if figures['stalled_ended'] else 'not '}cut off"
+    return text
+
+
+def print_ratios(measured: Sequence[tuple[str, Figures]]) -> None:
+    """Print how many times another node's figures those of the first one are."""
+    for name, figures in measured[1:]:
+        own, mine = measured[0]
+        ratios = (
+            f"{key} {mine[key] / figures[key]:.2f}"
+            for key in ("last_p50", "last_p99", "cpu")
+            if figures[key] > 0
+        )
+        print(f"  {own} / {name}: {', '.join(ratios)}", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (ConnectionError, started.StartError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)

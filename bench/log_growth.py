@@ -1,0 +1,215 @@
+"""Does a search for logs cost more when the chain grows and its answer does not?
+
+    python -m bench.log_growth [--blocks 1000,10000]
+
+Builds a chain of each length with ten transactions a block, each of which logs up to ten transfers, serves
+both, and puts the same questions to both by turns. A rare topic occurs ten times, evenly spread, whatever
+the length. For each question: index rows that were read, CPU of the node, and the reply's size.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from bench.contracts import BURST, TRANSFER_TOPIC
+from bench.load import Load, request, run_load
+from bench.nodes import Node, wait_settled
+from bench.started import StartError, wsnode_serving
+from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.genesis import demo_genesis
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.log_index import LogCriteria, search_logs
+from wsnode.ethereum.state import sign_transaction
+from wsnode.networks import ETHEREUM_FOLDER
+from wsnode.store.environment import Reader
+from wsnode.store.table import Cursor, Table
+from wsnode.sync.development.builder import BlockBuilder
+
+BURSTS = bytes.fromhex("b0" * 20)
+ECHO = bytes.fromhex("ec" * 20)
+LOG_ITS_INPUT = bytes.fromhex("5f355f5fa100")
+"""PUSH0 CALLDATALOAD PUSH0 PUSH0 LOG1 STOP: a log without data, whose topic is the input."""
+RARE_TOPIC = bytes.fromhex("7a" * 32)
+RARE_TIMES = 10
+TRANSACTIONS = 10
+MOST_LOGS = 10
+BLOCK_SECONDS = 12
+GAS = 100_000
+MAX_FEE = 10**11
+SHAPE = (8, 4)
+SECONDS = 1.0
+REPEATS = 3
+
+
+class Question(NamedTuple):
+    """A search over the whole chain, whose answer stays the same."""
+
+    name: str
+    addresses: Sequence[bytes]
+    topics: Sequence[Sequence[bytes]]
+
+
+QUESTIONS = (
+    Question("rare topic", (), ((RARE_TOPIC,),)),
+    Question("rare topic of a contract", (ECHO,), ((RARE_TOPIC,),)),
+    Question("contract that logs seldom", (ECHO,), ()),
+    Question("topic that never occurs", (), ((bytes(32),),)),
+    Question("busy contract and a topic of another", (BURSTS,), ((RARE_TOPIC,),)),
+    Question(
+        "busy topic, recipient that never was", (), ((bytes.fromhex(TRANSFER_TOPIC),), (), (b"\x11" * 32,))
+    ),
+)
+
+
+def main() -> int:
+    """Build, serve and measure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--blocks", type=lambda text: list(map(int, text.split(","))), default=[1000, 10_000])
+    lengths = parser.parse_args().blocks
+    with tempfile.TemporaryDirectory(prefix="log-growth-") as temporary, ExitStack() as stack:
+        folders = [Path(temporary) / str(blocks) for blocks in lengths]
+        for folder, blocks in zip(folders, lengths, strict=True):
+            build(folder, blocks)
+        rows = [list(rows_read(folder)) for folder in folders]
+        nodes = [stack.enter_context(wsnode_serving(folder / "data", folder)) for folder in folders]
+        print(f"{'':38} {'blocks':>8} {'rows':>6} {'CPU us':>9} {'p50 ms':>8} {'bytes':>8}")
+        for place, question in enumerate(QUESTIONS):
+            loads = by_turns(nodes, question)
+            for blocks, counts, load in zip(lengths, rows, loads, strict=True):
+                cpu = (load.cpu or 0) * 1000
+                figures = f"{counts[place]:6} {cpu:9.1f} {load.p50:8.2f} {load.bytes:8,.0f}"
+                print(f"{question.name:38} {blocks:8,} {figures}", flush=True)
+    return 0
+
+
+def build(folder: Path, blocks: int) -> None:
+    """Build a chain in `folder`/data."""
+    began = time.monotonic()
+    with Chain.open(folder / "data" / ETHEREUM_FOLDER, genesis(), writer=True, durable=False) as chain:
+        builder = BlockBuilder(chain)
+        start = builder.tip.timestamp
+        for number, transactions in enumerate(traffic(chain.spec.chain_id, blocks), start=1):
+            built = builder.append(
+                transactions, timestamp=start + number * BLOCK_SECONDS, fee_recipient=bytes(20)
+            )
+            assert not built.refused, built.refused
+        chain.sync()
+    print(f"{blocks:,} blocks built in {time.monotonic() - began:.1f} s", flush=True)
+
+
+def genesis() -> bytes:
+    """Return the demo's genesis with the two contracts that log."""
+    content: dict[str, Any] = json.loads(demo_genesis())
+    for address, code in ((BURSTS, BURST), (ECHO, LOG_ITS_INPUT)):
+        content["alloc"]["0x" + address.hex()] = {"balance": "0x0", "code": "0x" + code.hex()}
+    return json.dumps(content).encode()
+
+
+def traffic(chain_id: int, blocks: int) -> Iterator[list[bytes]]:
+    """Yield the transactions of each block."""
+    step = blocks // RARE_TIMES
+    for number in range(blocks):
+        first = number * TRANSACTIONS
+        calls = [
+            (BURSTS, (1 + (first + place) % MOST_LOGS).to_bytes(32, "big")) for place in range(TRANSACTIONS)
+        ]
+        if number % step == 0 and number // step < RARE_TIMES:
+            calls[-1] = (ECHO, RARE_TOPIC)
+        yield [call(chain_id, first + place, *each) for place, each in enumerate(calls)]
+
+
+def call(chain_id: int, nonce: int, contract: bytes, argument: bytes) -> bytes:
+    """Return a signed transaction."""
+    return sign_transaction(
+        ACCOUNTS[0].secret,
+        chain_id=chain_id,
+        nonce=nonce,
+        to=contract,
+        value=0,
+        input=argument,
+        gas=GAS,
+        max_fee=MAX_FEE,
+        max_priority_fee=0,
+    )
+
+
+def by_turns(nodes: Sequence[Node], question: Question) -> list[Load]:
+    """Return each node's run of least CPU."""
+    wanted: dict[str, Any] = {"fromBlock": "0x0", "toBlock": "latest"}
+    if question.addresses:
+        wanted["address"] = ["0x" + address.hex() for address in question.addresses]
+    wanted["topics"] = [["0x" + topic.hex() for topic in topics] or None for topics in question.topics]
+    runs: list[list[Load]] = [[] for _ in nodes]
+    for _ in range(REPEATS):
+        for node, loads in zip(nodes, runs, strict=True):
+            wait_settled(node.process)
+            loads.append(run_load(node, [request("eth_getLogs", wanted)], SHAPE, SECONDS))
+    return [min(loads, key=lambda load: load.cpu or 0) for loads in runs]
+
+
+def rows_read(folder: Path) -> Iterator[int]:
+    """Yield how many rows each question's search moves to."""
+    with (
+        Chain.open(folder / "data" / ETHEREUM_FOLDER, genesis(), writer=False) as chain,
+        chain.snapshot() as view,
+    ):
+        for question in QUESTIONS:
+            counting = CountingReader(view.reader)
+            search = search_logs(
+                cast(Reader, counting), LogCriteria(question.addresses, question.topics), 0, view.head
+            )
+            for _slice in search:
+                pass
+            yield counting.moves
+
+
+class CountingReader:
+    """Counts the rows that are got, and those that cursors move to."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.moves = 0
+
+    def get(self, table: Table, key: bytes) -> bytes | None:
+        """Return the value at `key`."""
+        self.moves += 1
+        return self._reader.get(table, key)
+
+    def cursor(self, table: Table) -> "CountingCursor":
+        """Return a cursor that counts here."""
+        return CountingCursor(self._reader.cursor(table), self)
+
+
+class CountingCursor:
+    """Counts the rows that a cursor moves to."""
+
+    def __init__(self, cursor: Cursor, counter: CountingReader) -> None:
+        self._cursor = cursor
+        self._counter = counter
+        self.key, self.value, self.item = cursor.key, cursor.value, cursor.item
+
+    def set_range(self, key: bytes) -> bool:
+        """Move to the first row at or after `key`."""
+        self._counter.moves += 1
+        return self._cursor.set_range(key)
+
+    def next(self) -> bool:
+        """Move to the next row."""
+        self._counter.moves += 1
+        return self._cursor.next()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (ConnectionError, StartError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,97 @@
+"""The nodes that a benchmark compares, and what /proc says of their processes."""
+
+import argparse
+import os
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+_NODE = re.compile(r"(?:(?P<name>[^=/:]+)=)?(?P<url>wss?://.+?)(?:@(?P<process>\d+))?")
+SETTLED = 0.05
+"""Of a core: a node that computes less has nothing left to do."""
+LONGEST_SETTLING = 20.0
+
+
+class Node(NamedTuple):
+    """A name for tables, a WebSocket address, and the process if it runs here."""
+
+    name: str
+    url: str
+    process: int | None
+
+    @classmethod
+    def parse(cls, text: str) -> "Node":
+        """Return the node of `[NAME=]URL[@PID]`.
+
+        Raises:
+            argparse.ArgumentTypeError: It is no such text.
+        """
+        found = _NODE.fullmatch(text)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"{text}: expected [NAME=]ws://HOST:PORT/PATH[@PID]")
+        process = found["process"]
+        return cls(
+            found["name"] or urlsplit(found["url"]).netloc, found["url"], int(process) if process else None
+        )
+
+
+def parser_of(description: str | None, *, nodes: str = "+") -> argparse.ArgumentParser:
+    """Return a parser of a script that takes nodes."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "nodes",
+        nargs=nodes,
+        metavar="[NAME=]URL[@PID]",
+        type=Node.parse,
+        help="the first one is compared with each other",
+    )
+    return parser
+
+
+def print_ratios(names: Sequence[str], nodes: Sequence[Node], figures: Sequence[Sequence[float]]) -> None:
+    """Print how many times each other node's figures those of the first one are."""
+    for node, other in list(zip(nodes, figures, strict=True))[1:]:
+        ratios = (
+            f"{name} {mine / theirs:.2f}"
+            for name, mine, theirs in zip(names, figures[0], other, strict=True)
+            if theirs > 0
+        )
+        print(f"{nodes[0].name} / {node.name}: {', '.join(ratios)}", flush=True)
+
+
+def resident_bytes(process: int) -> int:
+    """Return how much memory a process has."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_bytes(process: int) -> int:
+    """Return the most memory that a process ever had."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the time that a process has computed."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def busy_seconds() -> float:
+    """Return the time that all cores have computed, whatever it was."""
+    ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_settled(process: int | None) -> None:
+    """Wait until a node has finished what a client that left had asked for; not for ever."""
+    end = time.perf_counter() + LONGEST_SETTLING
+    while process is not None and time.perf_counter() < end:
+        before = cpu_seconds(process)
+        time.sleep(0.2)
+        if cpu_seconds(process) - before <= SETTLED * 0.2:
+            return

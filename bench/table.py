@@ -1,0 +1,183 @@
+"""The table of docs/performance.md: every case on every node, by turns, in one run.
+
+    python -m bench.table NODE [NODE …]
+    python -m bench.table --standard FOLDER [--geth PATH] [--anvil PATH] [--markdown FILE]
+
+A NODE is `[NAME=]URL[@PID]`, any number of them; the first one is compared with each other. What is asked is
+read from each node's own chain: they need not have the same one. With --standard the nodes are started here:
+wsnode and geth import the folder's chain (genesis.json, chain.rlp or chain.rlp.gz, meta.json), anvil gets
+one of like size. Each case runs --repeats times on each node, and the run of median rate counts.
+
+CPU is that of the node's process, which must run on this machine; it says more than rates where the client
+shares the cores. `others` are cores that neither of both used: on a busy machine believe the CPU only.
+--idle counts the memory of so many idle connections. --fan-out and --import run those scripts as well, on
+nodes of their own. The client is bench/load.c, compiled when first needed; without a C compiler it is
+Python, which is slower than a fast node and sends no batches.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench import fan_out, idle, import_chain, started
+from bench.anvil_chain import fill
+from bench.cases import Case, Shape, query_cases, small_cases
+from bench.load import Load, LoadError, run_load
+from bench.markdown import Row, ratio_text, table_text
+from bench.material import Material, UnfitChainError, read_material
+from bench.nodes import Node, parser_of, wait_settled
+from bench.started import StartError
+
+OTHERS_SHOWN = 0.1
+HEADS = 10_000
+
+
+def main() -> int:
+    """Measure, and print the table."""
+    options = options_of()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="bench-") as temporary, ExitStack() as stack:
+        nodes = options.nodes or list(standard_nodes(options, Path(temporary), stack))
+        # Before any load: afterwards a node has memory to spare.
+        memory = idle_memory(nodes, options.idle)
+        rows = list(measured(nodes, options))
+    if options.markdown:
+        options.markdown.write_text(table_text(nodes, rows, memory))
+    print(f"{(time.monotonic() - began) / 60:.1f} minutes in all", flush=True)
+    more(options)
+    return 0
+
+
+def options_of() -> argparse.Namespace:
+    """Return what was given on the command line."""
+    parser = parser_of(__doc__, nodes="*")
+    parser.add_argument("--standard", type=Path, metavar="FOLDER", help="start nodes with this chain")
+    parser.add_argument("--geth", type=Path, metavar="PATH", help="of its program, to start it as well")
+    parser.add_argument("--anvil", type=Path, metavar="PATH", help="of its program, to start it as well")
+    parser.add_argument("--patterns", default="1x1,1x16,8x16,256x1", help="CONNECTIONSxDEPTH of small calls")
+    parser.add_argument("--queries", default="8x16", help="CONNECTIONSxDEPTH of the other calls")
+    parser.add_argument("--seconds", type=float, default=1.5, help="of a run")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default="", metavar="TEXT,…", help="cases whose names hold one of these")
+    parser.add_argument(
+        "--idle", type=int, default=1000, metavar="COUNT", help="idle connections, 0 for none"
+    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there")
+    parser.add_argument("--fan-out", action="store_true", help="measure subscriptions as well")
+    parser.add_argument("--import", dest="imports", action="store_true", help="measure the import as well")
+    options = parser.parse_args()
+    if bool(options.nodes) == bool(options.standard):
+        parser.error("give nodes, or --standard to start them")
+    return options
+
+
+def standard_nodes(options: argparse.Namespace, temporary: Path, stack: ExitStack) -> Iterator[Node]:
+    """Start the nodes that have the standard chain, or anvil's."""
+    print("wsnode imports and starts", flush=True)
+    yield stack.enter_context(started.wsnode_with(options.standard, temporary))
+    if options.geth:
+        print("geth imports, starts and indexes: half a minute", flush=True)
+        yield stack.enter_context(started.geth_with(options.geth, options.standard, temporary))
+    if options.anvil:
+        print("anvil starts and makes its chain", flush=True)
+        node = stack.enter_context(started.anvil(options.anvil, temporary, mines=False))
+        fill(node)
+        yield node
+
+
+def rare_topic(options: argparse.Namespace) -> str | None:
+    """Return the topic that the standard chain's makers made rare."""
+    if options.standard is None:
+        return None
+    topic: str = json.loads((options.standard / "meta.json").read_text())["rareTopic"]
+    return topic
+
+
+def measured(nodes: Sequence[Node], options: argparse.Namespace) -> Iterator[Row]:
+    """Yield each case with what the nodes took for it."""
+    topic = rare_topic(options)
+    columns = [cases_of(read_material(node.url, topic), options) for node in nodes]
+    turns = options.repeats * len(nodes) * options.seconds * sum(case.length for case in columns[0])
+    print(f"{len(columns[0])} cases on {len(nodes)} nodes: {turns / 60:.1f} minutes", flush=True)
+    for cases in zip(*columns, strict=True):
+        yield cases[0].name, by_turns(nodes, cases, options)
+
+
+def cases_of(material: Material, options: argparse.Namespace) -> list[Case]:
+    """Return the cases that were asked for."""
+    shapes = [shape_of(text) for text in options.patterns.split(",")]
+    cases = small_cases(shapes) + query_cases(material, shape_of(options.queries))
+    wanted = options.only.split(",")
+    return [case for case in cases if any(text in case.name for text in wanted)]
+
+
+def shape_of(text: str) -> Shape:
+    """Return the two numbers of CONNECTIONSxDEPTH."""
+    connections, depth = map(int, text.split("x"))
+    return connections, depth
+
+
+def by_turns(nodes: Sequence[Node], cases: Sequence[Case], options: argparse.Namespace) -> list[Load | None]:
+    """Return the run of median rate of each node, None of one that failed; print a line for each."""
+    runs: list[list[Load]] = [[] for _ in nodes]
+    for _ in range(options.repeats):
+        for node, case, done in zip(nodes, cases, runs, strict=True):
+            wait_settled(node.process)
+            try:
+                done.append(run_load(node, case.messages, case.shape, options.seconds * case.length))
+            except (OSError, LoadError) as error:
+                print(f"{case.name}: {node.name}: {error}", file=sys.stderr, flush=True)
+    loads = [sorted(done, key=lambda load: load.rate)[len(done) // 2] if done else None for done in runs]
+    say(nodes, cases[0].name, loads)
+    return loads
+
+
+def say(nodes: Sequence[Node], name: str, loads: Sequence[Load | None]) -> None:
+    """Print a line for each node, with ratios of the first one."""
+    first = loads[0]
+    for node, load in zip(nodes, loads, strict=True):
+        if load is None:
+            continue
+        ratios = "" if first is None or load is first else f"  {nodes[0].name}: {ratio_text(first, load)}"
+        print(f"{name:26} {node.name:>8} {load_text(load)}{ratios}", flush=True)
+
+
+def load_text(load: Load) -> str:
+    """Return the figures of a run in columns."""
+    cpu = f"{load.cpu * 1000:10.1f} us" if load.cpu is not None else " " * 13
+    text = f"{load.rate:11,.1f}/s p50 {load.p50:8.3f} p99 {load.p99:8.3f} ms {cpu} {load.bytes:11,.0f} B"
+    others = f"  others {load.others:.2f}" if load.others >= OTHERS_SHOWN else ""
+    return text + others + (f"  {load.errors} errors" if load.errors else "")
+
+
+def idle_memory(nodes: Sequence[Node], count: int) -> list[float | None]:
+    """Return KiB of each node for an idle connection, None where its process is unknown."""
+    if not count:
+        return [None for _ in nodes]
+    memory = list[float | None]()
+    for node in nodes:
+        print(f"{node.name}: {count} idle connections", flush=True)
+        results = idle.measure(node, [count], over=0.0)
+        memory.append(results[-1].kib if node.process else None)
+    return memory
+
+
+def more(options: argparse.Namespace) -> None:
+    """Run the other scripts that were asked for."""
+    if options.fan_out:
+        fan_out.compare_started(options.geth, options.anvil, fan_out.scenes(HEADS))
+    if options.imports:
+        import_chain.compare(options.standard, options.geth, 1)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (ConnectionError, StartError, UnfitChainError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,76 @@
+"""Blocks that left the canonical chain, and the way down from them."""
+
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+
+
+class UnknownBlockError(Exception):
+    """The block of a position is not stored, or never was canonical."""
+
+    def __init__(self, position: Position) -> None:
+        super().__init__(f"unknown block {position.head}")
+        self.position = position
+
+
+def is_canonical(view: Snapshot, position: Position) -> bool:
+    """Tell whether a position is on the canonical chain.
+
+    Raises:
+        UnknownBlockError: It has another number than its block.
+    """
+    if position.number < 0:
+        return True
+    number = view.number_of(position.hash)
+    if number is not None and number != position.number:
+        raise UnknownBlockError(position)
+    return number is not None
+
+
+def dropped_from(view: Snapshot, position: Position) -> tuple[list[Head], Head]:
+    """Return the dropped blocks from a position down, highest first, and the canonical block under them.
+
+    Raises:
+        UnknownBlockError: One of them is not stored.
+    """
+    dropped: list[Head] = []
+    while not is_canonical(view, position):
+        dropped.append(position.head)
+        position = parent_of(view, position)
+    return dropped, position.head
+
+
+def parent_of(view: Snapshot, position: Position) -> Position:
+    """Return the position behind the parent of a dropped block.
+
+    Raises:
+        UnknownBlockError: The block is not stored.
+    """
+    header = view.side_header(position.hash)
+    if header is None or (fields := header_fields(header)).number != position.number:
+        raise UnknownBlockError(position)
+    return Position.after(Head(BlockNumber(position.number - 1), Hash32(fields.parent_hash)))
+
+
+def dropped_rows(view: Snapshot, position: Position) -> tuple[bytes, bytes, bytes]:
+    """Return header, body and receipts row of a dropped block.
+
+    Raises:
+        UnknownBlockError: It is not stored, or never was canonical.
+    """
+    header, body = view.side_header(position.hash), view.side_body(position.hash)
+    receipts = view.side_receipts(position.hash)
+    if header is None or body is None or receipts is None:
+        raise UnknownBlockError(position)
+    return header, body, receipts
+
+
+def canonical_rows(view: Snapshot, number: int) -> tuple[bytes, bytes, bytes]:
+    """Return header, body and receipts row of a canonical block."""
+    header, body, receipts = view.header(number), view.body(number), view.receipts(number)
+    assert header is not None
+    assert body is not None
+    assert receipts is not None
+    return header, body, receipts

@@ -1,0 +1,160 @@
+"""The live subscriptions of a network, in groups, and the events of a block for each of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from wsnode.ethereum.codec.rendering import render_each_log, render_header
+from wsnode.ethereum.codec.rows import log_values
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.criteria import LogWish
+from wsnode.ethereum.live.filter_index import FilterIndex
+from wsnode.ethereum.live.messages import Message, notification
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.live.subjects import Form, HeaderSubject, LogSubject
+from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES, Event
+from wsnode.pubsub.fan_out import FanOut
+from wsnode.pubsub.group import Group
+
+Rows = tuple[bytes, bytes, bytes]
+"""A block's header, body and receipts row."""
+Parts = Sequence[tuple[Event, Position]]
+"""Events and the positions before them."""
+
+
+class Watch:
+    """One wish, and the groups of those that have it."""
+
+    __slots__ = ("groups", "number", "wish")
+
+    def __init__(self, wish: LogWish) -> None:
+        self.wish = wish
+        self.groups: dict[Form, Group] = {}
+        self.number = -1
+        """Its place in the index."""
+
+
+class Groups:
+    """One group for each subject that anybody is live with."""
+
+    def __init__(self, fan_out: FanOut) -> None:
+        self._fan_out = fan_out
+        self._headers: dict[Form, Group] = {}
+        self._watches: dict[LogWish, Watch] = {}
+        self._index = FilterIndex[Watch]()
+
+    def of(self, subject: LogSubject | HeaderSubject) -> Group:
+        """Return the group of a subject; join it at once, since an empty one may be dropped."""
+        if isinstance(subject, HeaderSubject):
+            return self._group(self._headers, subject.form, lambda: None)
+        wish = subject.wish
+        if (watch := self._watches.get(wish)) is None:
+            watch = self._watches[wish] = Watch(wish)
+            watch.number = self._index.add(wish.criteria, watch)
+        return self._group(watch.groups, subject.form, lambda: self._drop(wish))
+
+    def _group(self, groups: dict[Form, Group], form: Form, on_empty: Callable[[], None]) -> Group:
+        if (group := groups.get(form)) is None:
+
+            def forget() -> None:
+                del groups[form]
+                on_empty()
+
+            group = groups[form] = Group(self._fan_out, forget)
+        return group
+
+    def _drop(self, wish: LogWish) -> None:
+        if not self._watches[wish].groups:
+            self._index.remove(self._watches.pop(wish).number)
+
+    def announce(
+        self, notice: Callable[[Position | None], Message], before: Position, *, to: Callable[[Form], bool]
+    ) -> None:
+        """Publish a notice, with or without its cursor, to the groups of certain forms."""
+        events: dict[Position | None, Event] = {}
+        for form, group, position in self._with_positions(before):
+            if not to(form):
+                continue
+            cursor = position if form.cursors else None
+            if cursor not in events:
+                events[cursor] = Event([notice(cursor)])
+            group.publish(events[cursor], before)
+
+    def _with_positions(self, position: Position) -> Iterator[tuple[Form, Group, Position]]:
+        """Yield every group, and `position` as its cursors have it."""
+        before_logs = Position(position.number, position.hash, 0)
+        for form, group in list(self._headers.items()):
+            yield form, group, before_logs
+        for watch in list(self._watches.values()):
+            for form, group in list(watch.groups.items()):
+                yield form, group, position
+
+    def publish_header(self, header: bytes, head: Head, before: Position) -> None:
+        """Tell of a new block."""
+        if not self._headers:
+            return
+        text = render_header(header)
+        for form, group in list(self._headers.items()):
+            cursor = Position(head.number, head.hash, 0) if form.cursors else None
+            group.publish(Event([notification(text, cursor)]), before)
+
+    def publish_logs(self, rows: Rows, head: Head, before: Position, *, removed: bool) -> None:
+        """Tell of a block's logs, from the first on or, removed, from the last one back."""
+        if not self._watches:
+            return
+        wanted = self._matched(rows[2], head.number)
+        if not wanted:
+            return
+        block = _BlockMessages(rows, head, before, wanted, removed=removed)
+        for watch, indices in wanted.items():
+            for form, group in list(watch.groups.items()):
+                for event, position in block.parts(tuple(indices), form.cursors):
+                    group.publish(event, position)
+
+    def _matched(self, receipts: bytes, number: int) -> dict[Watch, list[int]]:
+        found: dict[Watch, list[int]] = {}
+        for index, log in enumerate(log_values(receipts)):
+            for watch in self._index.matching(log):
+                if watch.wish.covers(number):
+                    found.setdefault(watch, []).append(index)
+        return found
+
+
+class _BlockMessages:
+    """The messages of a block's logs, each rendered once, and the events made of them."""
+
+    def __init__(
+        self, rows: Rows, head: Head, before: Position, wanted: dict[Watch, list[int]], *, removed: bool
+    ) -> None:
+        indices = sorted({index for some in wanted.values() for index in some})
+        self._texts = dict(zip(indices, render_each_log(*rows, indices, removed=removed), strict=True))
+        self._head = head
+        self._before = before
+        self._removed = removed
+        self._messages: dict[tuple[int, bool], Message] = {}
+        self._parts: dict[tuple[tuple[int, ...], bool], Parts] = {}
+
+    def parts(self, indices: tuple[int, ...], cursors: bool) -> Parts:
+        """Return the events of these logs; whoever matches the same ones shares them."""
+        key = indices, cursors
+        if (parts := self._parts.get(key)) is None:
+            parts = self._parts[key] = list(self._split(indices[::-1] if self._removed else indices, cursors))
+        return parts
+
+    def _split(self, indices: Sequence[int], cursors: bool) -> Iterator[tuple[Event, Position]]:
+        messages: list[Message] = []
+        size, before = 0, self._before
+        for index in indices:
+            if size >= PART_BYTES:
+                yield Event(messages), before
+                messages, size, before = [], 0, self._beside(index, behind=self._removed)
+            messages.append(message := self._message(index, cursors))
+            size += len(message[0]) + len(message[1]) + IDENTITY_BYTES
+        yield Event(messages), before
+
+    def _message(self, index: int, cursors: bool) -> Message:
+        if (message := self._messages.get((index, cursors))) is None:
+            cursor = self._beside(index, behind=not self._removed) if cursors else None
+            message = self._messages[index, cursors] = notification(self._texts[index], cursor)
+        return message
+
+    def _beside(self, index: int, *, behind: bool) -> Position:
+        return Position(self._head.number, self._head.hash, index + behind)

@@ -1,0 +1,93 @@
+"""The text of notifications and notices: what stands before and after a subscription's id."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED
+
+FALLEN_BEHIND: Final = LIMIT_EXCEEDED
+RESTARTING: Final = -32006
+UNKNOWN_BLOCK: Final = -32001
+MOST_ADDED: Final = 256
+"""How many of the new blocks a reorganisation's notice lists."""
+_BEFORE: Final = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"'
+
+Message = tuple[bytes, bytes]
+"""A notification's text before and after the id."""
+
+
+class Reorganisation(msgspec.Struct, frozen=True):
+    """The last block that both branches have, the dropped blocks highest first, the new ones lowest first."""
+
+    ancestor: Head
+    dropped: Sequence[Head]
+    added: Sequence[Head]
+
+
+def notification(result: bytes, cursor: Position | None = None) -> Message:
+    """Return the notification of a rendered result, with a cursor if there is one."""
+    if cursor is None:
+        return _BEFORE, b'","result":%b}}' % result
+    return _BEFORE, b'","result":%b,"cursor":"%b"}}' % (result, str(cursor).encode())
+
+
+def reorganisation_notice(change: Reorganisation, cursor: Position | None) -> Message:
+    """Return the notice that precedes what a reorganisation takes back and brings."""
+    members: dict[str, Any] = {
+        "reorg": {
+            "commonAncestor": _place(change.ancestor),
+            "dropped": [_place(head) for head in change.dropped],
+            "added": [_place(head) for head in change.added[:MOST_ADDED]],
+        }
+    }
+    if cursor is not None:
+        members["cursor"] = str(cursor)
+    return _notice(members)
+
+
+def fallen_behind_notice(cursor: Position, missed: int) -> Message:
+    """Return the notice that the client reads too slowly: what it missed is sent again from `cursor` on."""
+    message = "the client reads too slowly: what it missed follows from the cursor on"
+    return _error(FALLEN_BEHIND, message, {"cursor": str(cursor), "missed": missed})
+
+
+def missed_notice(missed: int) -> Message:
+    """Return the notice that pending transactions were missed for good."""
+    message = "the client reads too slowly: pending transactions were missed"
+    return _error(FALLEN_BEHIND, message, {"missed": missed})
+
+
+def restart_notice(cursor: Position | None) -> Message:
+    """Return the last notice of a node that stops."""
+    data = {"cursor": None if cursor is None else str(cursor)}
+    return _error(RESTARTING, "the node is restarting", data)
+
+
+def unknown_block_notice(lost: Position, cursor: Position) -> Message:
+    """Return the notice that the node has lost a block it told of, and goes on from `cursor`."""
+    return _error(
+        UNKNOWN_BLOCK, "the block is not known any more", {**named(lost.head), "cursor": str(cursor)}
+    )
+
+
+def named(head: Head) -> dict[str, str]:
+    """Return a block as errors name it."""
+    return {"blockNumber": hex(head.number), "blockHash": hexadecimal(head.hash)}
+
+
+def _place(head: Head) -> dict[str, str]:
+    return {"number": hex(head.number), "hash": hexadecimal(head.hash)}
+
+
+def _error(code: int, message: str, data: dict[str, Any]) -> Message:
+    return _notice({"error": {"code": code, "message": message, "data": data}})
+
+
+def _notice(members: dict[str, Any]) -> Message:
+    # Without the brace that opens it: the members follow the id.
+    return _BEFORE, b'",' + msgspec.json.encode(members)[1:] + b"}"

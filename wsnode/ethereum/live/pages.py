@@ -1,0 +1,165 @@
+"""What has happened between a position and the head, a page at a time, out of one snapshot.
+
+The generators yield between slices of about a millisecond and return a page. Going on from a page's position
+gives the next one, from any later snapshot: whatever a reorganisation did in between is part of it.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import render_each_log, render_header
+from wsnode.ethereum.codec.rows import header_fields, log_values
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.branches import (
+    canonical_rows,
+    dropped_from,
+    dropped_rows,
+    is_canonical,
+    parent_of,
+)
+from wsnode.ethereum.live.criteria import LogWish, meets
+from wsnode.ethereum.live.position import ALL, Position
+from wsnode.ethereum.log_index import first_logs
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.storage.canonical import totals
+from wsnode.ethereum.storage.tables import LOG_BLOCKS, number_from, number_key
+
+PAGE_BYTES: Final = 64 * 1024
+"""Enough to keep a client busy, little enough to hold while it reads."""
+SMALLEST_LOG: Final = 340
+WINDOW: Final = 1 << 22
+"""Logs of the chain that one page searches at most, so that no snapshot is held for long."""
+_RENDERED_AT_ONCE: Final = 16
+_BLOCKS_A_SLICE: Final = 32
+
+
+class Item(msgspec.Struct, frozen=True, gc=False):
+    """A rendered log, header or hash, and the position behind it."""
+
+    result: bytes
+    behind: Position
+
+
+class Page(msgspec.Struct, frozen=True):
+    """What comes next, in its order, and the position behind all of it."""
+
+    items: Sequence[Item]
+    position: Position
+
+
+Pages: TypeAlias = Generator[None, None, Page]
+
+
+def log_page(view: Snapshot, wish: LogWish, position: Position, target: Head) -> Pages:
+    """Return the logs that are to be removed, or those that follow, up to the canonical block `target`.
+
+    Raises:
+        UnknownBlockError: The position's block is not stored.
+    """
+    if is_canonical(view, position):
+        return (yield from _following_logs(view, wish, position, target))
+    return (yield from _removed_logs(view, wish, position))
+
+
+def header_page(view: Snapshot, position: Position, target: Head, *, hashes: bool = False) -> Pages:
+    """Return the headers, or their hashes, of the blocks that follow up to the canonical block `target`.
+
+    Raises:
+        UnknownBlockError: The position's block is not stored.
+    """
+    _dropped, ancestor = dropped_from(view, position)
+    items: list[Item] = []
+    size = 0
+    for number in range(ancestor.number + 1, target.number + 1):
+        row = view.header(number)
+        assert row is not None
+        block_hash = Hash32(header_fields(row).hash)
+        result = b'"0x%b"' % block_hash.hex().encode() if hashes else render_header(row)
+        items.append(Item(result, Position(number, block_hash, 0)))
+        size += len(result)
+        if size >= PAGE_BYTES and number < target.number:
+            return Page(items, Position.after(Head(BlockNumber(number), block_hash)))
+        if len(items) % _BLOCKS_A_SLICE == 0:
+            yield
+    return Page(items, Position.after(target))
+
+
+def _following_logs(view: Snapshot, wish: LogWish, position: Position, target: Head) -> Pages:
+    begin, end = _bounds(view, wish, position, target)
+    stop = min(end, begin + WINDOW)
+    matches = yield from first_logs(view.reader, wish.criteria, begin, stop, PAGE_BYTES // SMALLEST_LOG)
+    items: list[Item] = []
+    size = 0
+    for block in matches.blocks:
+        rows = canonical_rows(view, block.number)
+        block_hash = Hash32(header_fields(rows[0]).hash)
+        indices = block.indices if block.indices is not None else range(len(log_values(rows[2])))
+        for some in _pieces(indices):
+            for index, text in zip(some, render_each_log(*rows, some), strict=True):
+                items.append(Item(text, Position(block.number, block_hash, index + 1)))
+                size += len(text)
+            if size >= PAGE_BYTES:
+                return Page(items, items[-1].behind)
+            yield
+    if matches.exceeded:
+        return Page(items, items[-1].behind)
+    return Page(items, Position.after(target) if stop == end else _behind_log(view, stop))
+
+
+def _bounds(view: Snapshot, wish: LogWish, position: Position, target: Head) -> tuple[int, int]:
+    """Return between which of the chain's logs to search."""
+    begin, end = 0, totals(view.reader, target.number).logs
+    if position.number >= 0:
+        before = view.log_count_before(position.number)
+        begin = min(before + position.logs, totals(view.reader, position.number).logs)
+    if wish.first > 0:
+        begin = max(begin, view.log_count_before(min(wish.first, target.number + 1)))
+    if wish.last is not None and wish.last < target.number:
+        end = totals(view.reader, wish.last).logs
+    return begin, max(begin, end)
+
+
+def _behind_log(view: Snapshot, count: int) -> Position:
+    """Return the position behind the chain's first `count` logs."""
+    cursor = view.reader.cursor(LOG_BLOCKS)
+    cursor.set_range(number_key(count))
+    value = cursor.value()
+    number = number_from(value[:8])
+    block_hash = view.hash_of(number)
+    assert block_hash is not None
+    return Position(number, block_hash, count - number_from(value[8:]))
+
+
+def _removed_logs(view: Snapshot, wish: LogWish, position: Position) -> Pages:
+    items: list[Item] = []
+    size = 0
+    while not is_canonical(view, position):
+        rows = dropped_rows(view, position)
+        for some in _pieces(_wanted(wish, position, rows[2])):
+            for index, text in zip(some, render_each_log(*rows, some, removed=True), strict=True):
+                items.append(Item(text, Position(position.number, position.hash, index)))
+                size += len(text)
+            if size >= PAGE_BYTES:
+                return Page(items, items[-1].behind)
+            yield
+        position = parent_of(view, position)
+        yield
+    return Page(items, position)
+
+
+def _wanted(wish: LogWish, position: Position, receipts: bytes) -> list[int]:
+    """Return which logs of a dropped block have been told, the last one first."""
+    if not wish.covers(position.number):
+        return []
+    told = enumerate(log_values(receipts)[: position.logs])
+    return [index for index, log in told if meets(log, wish.criteria)][::-1]
+
+
+def _pieces(indices: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (indices[start : start + _RENDERED_AT_ONCE] for start in range(0, len(indices), _RENDERED_AT_ONCE))
+
+
+__all__ = ["ALL", "Item", "Page", "Pages", "header_page", "log_page"]

@@ -1,0 +1,69 @@
+"""How far a subscriber has been told, and the text that a client hands back to go on from there."""
+
+import base64
+import binascii
+from typing import Any, Final, Self
+
+import msgspec
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+
+ALL: Final = (1 << 32) - 1
+"""Every log of a block, however many it has."""
+_VERSION: Final = b"\x01"
+_SIZE: Final = 1 + 8 + 32 + 4
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Everything is told up to the block `number` with the hash `hash`, and of that one its first logs.
+
+    As a cursor in a notification it stands right behind what the notification tells: after the log `i` it
+    is `i + 1`, after that log's removal `i`, after a block's header 0.
+    """
+
+    number: int
+    """-1 before the genesis block."""
+    hash: Hash32
+    logs: int
+
+    def __str__(self) -> str:
+        content = b"%b%b%b%b" % (
+            _VERSION,
+            self.number.to_bytes(8, "big", signed=True),
+            self.hash,
+            self.logs.to_bytes(4, "big"),
+        )
+        return base64.urlsafe_b64encode(content).decode()
+
+    @classmethod
+    def parse(cls, text: Any) -> Self:
+        """Return the position that the cursor `text` writes.
+
+        Raises:
+            ValueError: It writes none.
+        """
+        try:
+            content = base64.b64decode(text, b"-_", validate=True)
+        except (TypeError, ValueError, binascii.Error):
+            content = b""
+        if len(content) != _SIZE or not content.startswith(_VERSION):
+            raise ValueError("invalid cursor")
+        number = int.from_bytes(content[1:9], "big", signed=True)
+        if number < -1:
+            raise ValueError("invalid cursor")
+        return cls(number, Hash32(content[9:41]), int.from_bytes(content[41:], "big"))
+
+    @classmethod
+    def after(cls, head: Head) -> Self:
+        """Return the position behind a block and all its logs."""
+        return cls(head.number, head.hash, ALL)
+
+    @property
+    def head(self) -> Head:
+        """Return the block it stands at."""
+        return Head(BlockNumber(self.number), self.hash)
+
+
+BEGINNING: Final = Position(-1, Hash32(bytes(32)), ALL)
+"""Before the genesis block."""

@@ -1,0 +1,75 @@
+"""What a subscription is about: equal ones are told the same, and share a group."""
+
+from typing import Protocol
+
+import msgspec
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.criteria import LogWish
+from wsnode.ethereum.live.messages import Message, notification
+from wsnode.ethereum.live.pages import Page, Pages, header_page, log_page
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.snapshot import Snapshot
+
+
+class Form(msgspec.Struct, frozen=True):
+    """Which of the additional members a subscriber asked for."""
+
+    cursors: bool = False
+    reorgs: bool = False
+
+
+PLAIN = Form()
+
+
+class Subject(Protocol):
+    """Kind, criteria and form of a subscription to what the store holds; hashable."""
+
+    @property
+    def form(self) -> Form:
+        """Return the additional members that it has."""
+        ...
+
+    def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
+        """Return what comes behind `position`, as the generators of `pages` do."""
+        ...
+
+    def cursor(self, position: Position) -> Position:
+        """Return `position` as this kind's cursors have it."""
+        ...
+
+
+class LogSubject(msgspec.Struct, frozen=True):
+    """`logs`."""
+
+    wish: LogWish
+    form: Form = PLAIN
+
+    def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
+        """Return logs: those that are to be removed, or those that follow."""
+        return log_page(view, self.wish, position, target)
+
+    def cursor(self, position: Position) -> Position:
+        """Return `position`."""
+        return position
+
+
+class HeaderSubject(msgspec.Struct, frozen=True):
+    """`newHeads`."""
+
+    form: Form = PLAIN
+
+    def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
+        """Return the headers that follow."""
+        return header_page(view, position, target)
+
+    def cursor(self, position: Position) -> Position:
+        """Return `position` behind the block but before its logs, which the subscriber was not told."""
+        return Position(position.number, position.hash, 0)
+
+
+def page_messages(form: Form, page: Page) -> list[Message]:
+    """Return the notifications of a page."""
+    if form.cursors:
+        return [notification(item.result, item.behind) for item in page.items]
+    return [notification(item.result) for item in page.items]

@@ -1,0 +1,181 @@
+"""Subscriptions of a client: live in a group, or on their way from a position to the head."""
+
+import trio
+
+from wsnode.ethereum.live.branches import UnknownBlockError, dropped_from, is_canonical
+from wsnode.ethereum.live.hub import Hub, reorganisation
+from wsnode.ethereum.live.messages import (
+    Message,
+    fallen_behind_notice,
+    missed_notice,
+    reorganisation_notice,
+    restart_notice,
+    unknown_block_notice,
+)
+from wsnode.ethereum.live.pending import PendingFeed
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject
+from wsnode.pubsub.channel import Channel
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.group import Group
+from wsnode.pubsub.subscription import Subscription
+
+
+class _Waiting(Subscription):
+    """A subscription with a task while it is not live."""
+
+    def __init__(self, kind: str, channel: Channel) -> None:
+        super().__init__(kind, channel)
+        self._task: trio.CancelScope | None = None
+
+    def end(self) -> None:
+        """Get nothing more."""
+        super().end()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _tell(self, message: Message) -> None:
+        self.deliver(Event([message]))
+
+
+class StoreSubscription(_Waiting):
+    """`logs` or `newHeads`: whatever it was not told is in the store."""
+
+    def __init__(
+        self,
+        kind: str,
+        channel: Channel,
+        hub: Hub,
+        subject: LogSubject | HeaderSubject,
+        position: Position | None = None,
+    ) -> None:
+        """Without a `position` it is told what happens from its beginning on."""
+        super().__init__(kind, channel)
+        self._hub = hub
+        self._subject = subject
+        self._position = position
+        self._is_noticed = False
+        """Whether it was told of the reorganisation that dropped its position."""
+
+    def begin(self) -> None:
+        """Catch up from the position, then go live."""
+        self._hub.advance()
+        if self._position is None:
+            self._go_live()
+        else:
+            self._catch_up_from(self._position)
+
+    def fall_behind(self, position: Position, missed: int) -> None:
+        """Tell the client, and begin again at `position` once it has read."""
+        self._tell(fallen_behind_notice(self._subject.cursor(position), missed))
+        self._catch_up_from(position)
+
+    def farewell(self) -> Event:
+        """Return the notice of a restart, with the cursor to go on from."""
+        position = self._position or Position.after(self._hub.head)
+        return Event([restart_notice(self._subject.cursor(position))])
+
+    def _go_live(self) -> None:
+        self._position = None
+        self._hub.groups.of(self._subject).join(self)
+
+    def _catch_up_from(self, position: Position) -> None:
+        self._position = position
+        if self._is_at_head():
+            self._go_live()
+        else:
+            self._task = self.channel.spawn(self._catch_up)
+
+    def _is_at_head(self) -> bool:
+        position, head = self._position, self._hub.head
+        return position is not None and position == Position.after(head)
+
+    async def _catch_up(self) -> None:
+        while not self._is_at_head():
+            await self.channel.wait_room()
+            try:
+                await self._take_step()
+            except UnknownBlockError as error:
+                self._lose(error.position)
+        self._task = None
+        if not self.ended:
+            self._go_live()
+
+    async def _take_step(self) -> None:
+        """Tell a page, or wait until the hub has come to where the position is.
+
+        Raises:
+            UnknownBlockError: The position's block is not stored.
+        """
+        position, head = self._position, self._hub.head
+        assert position is not None
+        if self._is_on_the_chain(position) and position.number > head.number:
+            await self._hub.wait_move()
+            return
+        page = await self._hub.replay.page(self._subject, position, head)
+        if page.event is not None:
+            self.deliver(page.event)
+        self._position = page.position
+        if page.position == position:
+            # The store has another branch than the one that the hub told of last.
+            self._hub.advance()
+
+    def _is_on_the_chain(self, position: Position) -> bool:
+        """Tell whether the position is canonical; if it is not, the client is given notice once."""
+        with self._hub.snapshot() as view:
+            if is_canonical(view, position):
+                self._is_noticed = False
+                return True
+            if self._subject.form.reorgs and not self._is_noticed:
+                self._is_noticed = True
+                cursor = self._subject.cursor(position) if self._subject.form.cursors else None
+                change = reorganisation(view, *dropped_from(view, position))
+                self._tell(reorganisation_notice(change, cursor))
+            return False
+
+    def _lose(self, position: Position) -> None:
+        self._position = Position.after(self._hub.head)
+        self._tell(unknown_block_notice(position, self._subject.cursor(self._position)))
+
+
+class PendingSubscription(_Waiting):
+    """`newPendingTransactions`: what it was not told is gone, so it is told how much that was."""
+
+    def __init__(self, kind: str, channel: Channel, feed: PendingFeed, group: Group) -> None:
+        super().__init__(kind, channel)
+        self._feed = feed
+        self._group = group
+
+    def begin(self) -> None:
+        """Go live."""
+        self._group.join(self)
+
+    def fall_behind(self, position: int, missed: int) -> None:
+        """Go live again once the client has read; the notice then counts everything from `position` on."""
+
+        async def go_on() -> None:
+            await self.channel.wait_room()
+            if not self.ended:
+                self._task = None
+                self._tell(missed_notice(self._feed.count - position))
+                self._group.join(self)
+
+        self._task = self.channel.spawn(go_on)
+
+    def farewell(self) -> Event:
+        """Return the notice of a restart."""
+        return Event([restart_notice(None)])
+
+
+class SilentSubscription(Subscription):
+    """`syncing`: a node that is always at its head has nothing to tell."""
+
+    def begin(self) -> None:
+        """Do nothing."""
+
+    def fall_behind(self, position: None, missed: int) -> None:
+        """Do nothing; there is nothing to miss."""
+
+    def farewell(self) -> Event:
+        """Return the notice of a restart."""
+        return Event([restart_notice(None)])

@@ -1,0 +1,156 @@
+"""eth_subscribe and eth_unsubscribe: what a client is told over its connection, from where it wants on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.branches import UnknownBlockError, dropped_from, dropped_rows
+from wsnode.ethereum.live.criteria import LogWish, canonical
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.messages import UNKNOWN_BLOCK, named
+from wsnode.ethereum.live.position import BEGINNING, Position
+from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject
+from wsnode.ethereum.live.subscription import PendingSubscription, SilentSubscription, StoreSubscription
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.log_filter import LogFilter
+from wsnode.ethereum.rpc.logs import criteria_of
+from wsnode.ethereum.rpc.lookup import numbered
+from wsnode.ethereum.rpc.parameters import LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.subscription_options import Options, SubscribeDecoder, SubscribeParameters
+from wsnode.ethereum.rpc.words import kind, mismatch
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.pubsub.channel import Channel
+from wsnode.pubsub.subscription import Subscription
+
+
+class SubscriptionId(str):
+    """The id that eth_subscribe or a filter's method returned."""
+
+    __slots__ = ()
+
+
+class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[id]`."""
+
+    id: SubscriptionId
+
+
+class Subscriptions:
+    """The methods over one hub."""
+
+    def __init__(self, hub: Hub, limits: CallLimits) -> None:
+        self._hub = hub
+        self._limits = limits
+        self._makers: dict[str, Callable[[Channel, Any], Subscription]] = {
+            "logs": self._logs,
+            "newHeads": self._headers,
+            "newPendingTransactions": self._pending,
+            "syncing": lambda channel, _argument: SilentSubscription("syncing", channel),
+        }
+
+    def subscribe(self, channel: Channel, params: SubscribeParameters) -> bytes:
+        """Return the id under which the client is told from now on."""
+        subscription = self._makers[params.kind](channel, params.argument)
+        channel.subscriptions.add(subscription)
+        return b'"%b"' % subscription.identity
+
+    def unsubscribe(self, channel: Channel, params: IdParameters) -> bytes:
+        """Return true, once nothing more will be told under the id."""
+        if not channel.subscriptions.remove(params.id.encode(errors="replace")):
+            raise server_error("subscription not found")
+        return b"true"
+
+    def _logs(self, channel: Channel, argument: tuple[LogFilter, Options]) -> StoreSubscription:
+        wanted, options = argument
+        criteria = canonical(criteria_of(wanted, self._limits))
+        with self._hub.snapshot() as view:
+            resumes = options.cursor is not None
+            first, last = live_range(wanted, options.from_block, resumes=resumes)
+            position = _position(view, options)
+            if first <= view.head + 1:
+                # It has nothing to hold back, so it shares the group of all who have its criteria.
+                first = 0
+        subject = LogSubject(LogWish(criteria, first, last), options.form)
+        return StoreSubscription("logs", channel, self._hub, subject, position)
+
+    def _headers(self, channel: Channel, options: Options) -> StoreSubscription:
+        with self._hub.snapshot() as view:
+            position = _position(view, options)
+        return StoreSubscription("newHeads", channel, self._hub, HeaderSubject(options.form), position)
+
+    def _pending(self, channel: Channel, full: bool) -> PendingSubscription:
+        feed = self._hub.pending
+        return PendingSubscription(
+            "newPendingTransactions", channel, feed, feed.full if full else feed.hashes
+        )
+
+
+def live_range(
+    wanted: LogFilter, from_block: NumberOrTag | None, *, resumes: bool = False
+) -> tuple[int, int | None]:
+    """Return the first and the last block whose logs are told of, None for no last one.
+
+    Raises:
+        RpcError: They are in the wrong order, or not there yet.
+    """
+    first, last = from_block, wanted.to_block
+    if PENDING in (first, last):
+        raise invalid_params("pending logs are not supported")
+    begin = max(first or 0, 0)
+    if last is None or last == LATEST:
+        return begin, None
+    if (first in (None, LATEST) and not resumes) or last < begin:
+        raise invalid_params("invalid block range params")
+    return begin, last
+
+
+def _position(view: Snapshot, options: Options) -> Position | None:
+    """Return where a subscription begins, None for the head.
+
+    Raises:
+        RpcError: The cursor's block is unknown, or no block has the tag.
+    """
+    if options.cursor is not None:
+        _require_known(view, options.cursor)
+        return options.cursor
+    first = None if options.from_block is None else numbered(view, options.from_block)
+    if first is None:
+        return None
+    before = view.hash_of(first - 1) if first > 0 else None
+    return BEGINNING if before is None else Position.after(Head(BlockNumber(first - 1), before))
+
+
+def _require_known(view: Snapshot, cursor: Position) -> None:
+    try:
+        for head in dropped_from(view, cursor)[0]:
+            dropped_rows(view, Position.after(head))
+    except UnknownBlockError as error:
+        raise unknown_block(error) from None
+
+
+def unknown_block(error: UnknownBlockError) -> RpcError:
+    """Return the error for a position whose block the node does not have."""
+    return RpcError(UNKNOWN_BLOCK, "the cursor's block is unknown", named(error.position.head))
+
+
+def _decode_id(value: Any) -> SubscriptionId:
+    if type(value) is not str:
+        raise mismatch(kind(value), "rpc.ID")
+    return SubscriptionId(value)
+
+
+def add_methods(registry: Registry, hub: Hub, limits: CallLimits) -> None:
+    """Register this module's methods."""
+    methods = Subscriptions(hub, limits)
+    registry.method("eth_subscribe", channel=True)(methods.subscribe)
+    registry.methods["eth_subscribe"].parameters = SubscribeDecoder()
+    registry.method("eth_unsubscribe", channel=True)(methods.unsubscribe)
+
+
+register_type(SubscriptionId, _decode_id)

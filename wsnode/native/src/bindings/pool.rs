@@ -1,0 +1,178 @@
+//! `PooledTransaction` and what is asked about one.
+
+use std::sync::Arc;
+
+use alloy_consensus::{Transaction, TxEnvelope, Typed2718};
+use alloy_primitives::U256;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::errors::guard;
+use super::numbers::Number;
+use super::render::rendered;
+use super::spec::ChainSpec;
+use crate::json;
+use crate::pool::{self, Terms};
+use crate::rows::HeaderRow;
+
+/// A transaction that no block holds yet, its form and signature checked.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct PooledTransaction(Arc<pool::PooledTransaction>);
+
+impl PooledTransaction {
+    fn envelope(&self) -> &TxEnvelope {
+        &self.0.envelope
+    }
+}
+
+#[pymethods]
+impl PooledTransaction {
+    /// From an envelope, or from a blob transaction wrapped with its blobs.
+    #[new]
+    fn new(spec: &ChainSpec, encoded: &[u8]) -> PyResult<Self> {
+        guard(|| pool::PooledTransaction::decode(&spec.0, encoded)).map(|found| Self(Arc::new(found)))
+    }
+
+    /// From an envelope that nobody signed and whose placeholder names the sender.
+    #[staticmethod]
+    fn impersonated(spec: &ChainSpec, encoded: &[u8]) -> PyResult<Self> {
+        guard(|| pool::PooledTransaction::decode_impersonated(&spec.0, encoded))
+            .map(|found| Self(Arc::new(found)))
+    }
+
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.envelope().tx_hash().as_slice())
+    }
+
+    #[getter]
+    fn sender<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.sender.as_slice())
+    }
+
+    #[getter]
+    fn is_impersonated(&self) -> bool {
+        self.0.is_impersonated
+    }
+
+    #[getter]
+    fn nonce(&self) -> u64 {
+        self.envelope().nonce()
+    }
+
+    /// Nothing when it creates a contract.
+    #[getter]
+    fn to<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.envelope().to().map(|to| PyBytes::new(py, to.as_slice()))
+    }
+
+    #[getter]
+    fn value(&self) -> Number {
+        Number(self.envelope().value())
+    }
+
+    #[getter]
+    fn gas(&self) -> u64 {
+        self.envelope().gas_limit()
+    }
+
+    /// The price of a transaction that names only one.
+    #[getter]
+    fn max_fee(&self) -> Number {
+        Number(U256::from(self.envelope().max_fee_per_gas()))
+    }
+
+    #[getter]
+    fn max_priority_fee(&self) -> Number {
+        let envelope = self.envelope();
+        let tip = envelope.max_priority_fee_per_gas().unwrap_or_else(|| envelope.max_fee_per_gas());
+        Number(U256::from(tip))
+    }
+
+    #[getter]
+    fn max_blob_fee(&self) -> Option<Number> {
+        self.envelope().max_fee_per_blob_gas().map(|fee| Number(U256::from(fee)))
+    }
+
+    #[getter]
+    fn blob_hashes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let hashes = self.envelope().blob_versioned_hashes().unwrap_or_default();
+        hashes.iter().map(|hash| PyBytes::new(py, hash.as_slice())).collect()
+    }
+
+    #[getter]
+    fn r#type(&self) -> u8 {
+        self.envelope().ty()
+    }
+
+    /// Bytes of what the client sent, blobs included.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.size
+    }
+
+    /// The envelope as a block holds it, without blobs.
+    #[getter]
+    fn encoded<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.encoded)
+    }
+
+    #[getter]
+    fn input<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.envelope().input())
+    }
+
+    /// Who signed authorizations; those whose signature is none are left out.
+    #[getter]
+    fn authorities<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let list = self.envelope().authorization_list().unwrap_or_default();
+        let authorities = list.iter().filter_map(|authorization| authorization.recover_authority().ok());
+        authorities.map(|authority| PyBytes::new(py, authority.as_slice())).collect()
+    }
+
+    /// Whether the signature names the chain.
+    #[getter]
+    fn is_replay_protected(&self) -> bool {
+        self.envelope().chain_id().is_some()
+    }
+}
+
+/// Refuse a transaction that no block after `header` could hold, or that the pool does not take.
+#[pyfunction]
+#[pyo3(signature = (spec, header, transaction, *, minimum_tip=0, was_included=false))]
+fn check_transaction(
+    py: Python<'_>,
+    spec: &ChainSpec,
+    header: &[u8],
+    transaction: &PooledTransaction,
+    minimum_tip: u128,
+    was_included: bool,
+) -> PyResult<()> {
+    let terms = Terms { minimum_tip, was_included };
+    let (spec, transaction) = (spec.0.clone(), transaction.0.clone());
+    let check = || {
+        let head = HeaderRow::new(header)?.header()?;
+        pool::check(&spec, &head, &transaction, terms)
+    };
+    // Only proofs take long enough to be worth a switch of threads.
+    match transaction.envelope.is_eip4844() {
+        true => py.detach(|| guard(check)),
+        false => guard(check),
+    }
+}
+
+#[pyfunction]
+fn render_pooled_transaction<'py>(
+    py: Python<'py>,
+    transaction: &PooledTransaction,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let pool::PooledTransaction { envelope, sender, encoded, .. } = &*transaction.0;
+    rendered(py, |text| json::render_pooled_transaction(text, envelope.tx_hash(), sender, encoded))
+        .map(|(bytes, ())| bytes)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PooledTransaction>()?;
+    module.add_function(wrap_pyfunction!(check_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(render_pooled_transaction, module)?)
+}

@@ -1,0 +1,100 @@
+//! The rules for a transaction that need no state, in the order in which geth asks.
+
+use alloy_consensus::{Header, Transaction, TxEnvelope, Typed2718};
+use revm::primitives::hardfork::SpecId;
+
+use super::{fees, gas, refuse, PooledTransaction};
+use crate::call::refusal::MAXIMUM_INITCODE;
+use crate::chain_spec::{ChainSpec, Rules};
+use crate::error::Error;
+
+/// geth takes four slots of 32 KiB a transaction, and a mebibyte of one with blobs.
+const LARGEST: usize = 4 * 32 * 1024;
+const LARGEST_WITH_BLOBS: usize = 1024 * 1024;
+
+/// What the pool asks for beyond the rules of the chain.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Terms {
+    pub minimum_tip: u128,
+    /// A block held the transaction: nobody needs its blobs again.
+    pub was_included: bool,
+}
+
+/// Refuse a transaction that no block after `head` could hold, or that the pool does not take.
+pub fn check(
+    spec: &ChainSpec,
+    head: &Header,
+    transaction: &PooledTransaction,
+    terms: Terms,
+) -> Result<(), Error> {
+    let envelope = &transaction.envelope;
+    let rules = rules_after(spec, head);
+    check_size(transaction)?;
+    check_type(envelope, rules)?;
+    check_init_code(envelope, rules)?;
+    gas::check_cap(envelope, rules)?;
+    if head.gas_limit < envelope.gas_limit() {
+        return Err(refuse("gas_limit", "exceeds block gas limit"));
+    }
+    fees::check_order(envelope)?;
+    if envelope.nonce() == u64::MAX {
+        return Err(refuse("nonce", "nonce has max value"));
+    }
+    gas::check_needed(envelope, rules)?;
+    fees::check_tip(envelope, terms.minimum_tip)?;
+    check_lists(transaction, terms)
+}
+
+/// The rules of the next block, at the head's time: when the next one comes is not known.
+fn rules_after(spec: &ChainSpec, head: &Header) -> SpecId {
+    let is_proof_of_stake = head.difficulty.is_zero() || spec.is_proof_of_stake_after(head);
+    Rules::new(spec, is_proof_of_stake).evm(head.number + 1, head.timestamp)
+}
+
+fn check_size(transaction: &PooledTransaction) -> Result<(), Error> {
+    let limit = if transaction.envelope.is_eip4844() { LARGEST_WITH_BLOBS } else { LARGEST };
+    if transaction.size > limit {
+        let size = transaction.size;
+        return Err(refuse("size", format!("oversized data: transaction size {size}, limit {limit}")));
+    }
+    Ok(())
+}
+
+fn check_type(envelope: &TxEnvelope, rules: SpecId) -> Result<(), Error> {
+    let (fork, name) = match envelope.ty() {
+        0 => return Ok(()),
+        2 if rules.is_enabled_in(SpecId::BERLIN) => (SpecId::LONDON, "London"),
+        3 if rules.is_enabled_in(SpecId::BERLIN) => (SpecId::CANCUN, "Cancun"),
+        4 if rules.is_enabled_in(SpecId::BERLIN) => (SpecId::PRAGUE, "Prague"),
+        _ => (SpecId::BERLIN, "Berlin"),
+    };
+    if rules.is_enabled_in(fork) {
+        return Ok(());
+    }
+    let words = "transaction type not supported";
+    let kind = envelope.ty();
+    Err(refuse("transaction_type", format!("{words}: type {kind} rejected, pool not yet in {name}")))
+}
+
+fn check_init_code(envelope: &TxEnvelope, rules: SpecId) -> Result<(), Error> {
+    let size = envelope.input().len();
+    if envelope.is_create() && rules.is_enabled_in(SpecId::SHANGHAI) && size > MAXIMUM_INITCODE {
+        let words = "max initcode size exceeded";
+        return Err(refuse("initcode_size", format!("{words}: code size {size} limit {MAXIMUM_INITCODE}")));
+    }
+    Ok(())
+}
+
+/// Check what only blob transactions and those that set code have.
+fn check_lists(transaction: &PooledTransaction, terms: Terms) -> Result<(), Error> {
+    match &transaction.envelope {
+        TxEnvelope::Eip4844(_) => {
+            fees::check_blob_fee(&transaction.envelope)?;
+            transaction.check_sidecar(terms.was_included)
+        }
+        TxEnvelope::Eip7702(signed) if signed.tx().authorization_list.is_empty() => {
+            Err(refuse("empty_authorizations", "set code tx must have at least one authorization tuple"))
+        }
+        _ => Ok(()),
+    }
+}

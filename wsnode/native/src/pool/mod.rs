@@ -1,0 +1,42 @@
+//! Transactions that no block holds yet: read from what a client sends, and held to the rules that need no state.
+//!
+//! Order and words of the rules are those of geth's core/txpool/validation.go and core/types.
+
+mod check;
+mod decode;
+mod fees;
+mod gas;
+mod impersonation;
+mod sidecar;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Mutex;
+
+use alloy_consensus::TxEnvelope;
+use alloy_primitives::Address;
+
+use crate::error::Error;
+
+pub use check::{check, Terms};
+pub use impersonation::{impersonated_sender, impersonation};
+pub use sidecar::Sidecar;
+
+/// A transaction whose form and signature are right, and who sent it.
+#[derive(Debug)]
+pub struct PooledTransaction {
+    /// As blocks hold it: without blobs.
+    pub envelope: TxEnvelope,
+    pub sender: Address,
+    /// The envelope's bytes.
+    pub encoded: Vec<u8>,
+    /// Bytes of what the client sent, blobs included.
+    pub size: usize,
+    /// Nobody signed it: a development chain was told to take it for the sender's.
+    pub is_impersonated: bool,
+    sidecar: Mutex<Sidecar>,
+}
+
+fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
+    Error::InvalidTransaction { kind, message: message.into() }
+}

@@ -1,0 +1,101 @@
+//! The blobs that come with a transaction, and the proofs that they are those it names.
+
+use std::sync::PoisonError;
+
+use alloy_consensus::Transaction;
+use alloy_eips::eip4844::{kzg_to_versioned_hash, Bytes48};
+use alloy_eips::eip7594::{BlobTransactionSidecarVariant, CELLS_PER_EXT_BLOB, MAX_BLOBS_PER_TX_FUSAKA};
+use alloy_primitives::B256;
+use c_kzg::{ethereum_kzg_settings, KzgSettings};
+
+use super::{refuse, PooledTransaction};
+use crate::error::Error;
+
+/// What came with a transaction beside the envelope.
+#[derive(Debug)]
+pub enum Sidecar {
+    Absent,
+    Unverified(Box<BlobTransactionSidecarVariant>),
+    /// The blobs are let go: blocks hold only their hashes.
+    Verified,
+}
+
+impl PooledTransaction {
+    /// Check the blobs once; what is verified is not kept. One that a block held needs none.
+    pub fn check_sidecar(&self, was_included: bool) -> Result<(), Error> {
+        let hashes = self.envelope.blob_versioned_hashes().unwrap_or_default();
+        let mut sidecar = self.sidecar.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*sidecar {
+            Sidecar::Unverified(given) => check(given, hashes)?,
+            Sidecar::Absent if !was_included => {
+                return Err(refuse("sidecar", "missing sidecar in blob transaction"))
+            }
+            Sidecar::Absent | Sidecar::Verified => {}
+        }
+        *sidecar = Sidecar::Verified;
+        Ok(())
+    }
+}
+
+fn check(sidecar: &BlobTransactionSidecarVariant, hashes: &[B256]) -> Result<(), Error> {
+    check_commitments(sidecar.commitments(), hashes)?;
+    let most = MAX_BLOBS_PER_TX_FUSAKA as usize;
+    if hashes.len() > most {
+        let words = "transaction blob limit exceeded";
+        return Err(refuse("too_many_blobs", format!("{words}: blob count {}, limit {most}", hashes.len())));
+    }
+    check_counts(sidecar, hashes.len())?;
+    prove(sidecar)
+}
+
+fn check_commitments(commitments: &[Bytes48], hashes: &[B256]) -> Result<(), Error> {
+    if commitments.len() != hashes.len() {
+        let (given, named) = (commitments.len(), hashes.len());
+        let text = format!("invalid number of {given} blob commitments compared to {named} blob hashes");
+        return Err(refuse("sidecar", text));
+    }
+    for (index, (commitment, hash)) in commitments.iter().zip(hashes).enumerate() {
+        let computed = kzg_to_versioned_hash(commitment.as_slice());
+        if computed != *hash {
+            let words = "computed hash";
+            let text = format!("blob {index}: {words} {computed} mismatches transaction one {hash}");
+            return Err(refuse("blob_hash", text));
+        }
+    }
+    Ok(())
+}
+
+fn check_counts(sidecar: &BlobTransactionSidecarVariant, wanted: usize) -> Result<(), Error> {
+    let (proofs, proofs_wanted) = match sidecar {
+        BlobTransactionSidecarVariant::Eip4844(single) => (single.proofs.len(), wanted),
+        BlobTransactionSidecarVariant::Eip7594(cells) => {
+            (cells.cell_proofs.len(), wanted * CELLS_PER_EXT_BLOB)
+        }
+    };
+    if proofs != proofs_wanted {
+        let words = "Wrong sidecar format: invalid number of";
+        return Err(refuse("sidecar", format!("{words} {proofs} blob proofs expected {proofs_wanted}")));
+    }
+    let blobs = sidecar.blobs().len();
+    if blobs == 0 {
+        return Err(refuse("no_blobs", "blobless blob transaction"));
+    }
+    if blobs != wanted {
+        let text = format!("invalid number of {blobs} blobs compared to {wanted} commitments");
+        return Err(refuse("sidecar", text));
+    }
+    Ok(())
+}
+
+/// Check the proofs: one of each blob, or since Osaka one of each of its cells.
+fn prove(sidecar: &BlobTransactionSidecarVariant) -> Result<(), Error> {
+    let hashes: Vec<B256> = sidecar.versioned_hashes().collect();
+    sidecar
+        .validate(&hashes, settings())
+        .map_err(|reason| refuse("kzg", format!("KZG verification error: {reason}")))
+}
+
+/// Without the precomputation, which takes seconds and only helps who makes proofs.
+fn settings() -> &'static KzgSettings {
+    ethereum_kzg_settings(0)
+}
