@@ -321,6 +321,7 @@ async def test_what_is_open_sent_and_missed_is_counted(open_site: OpenSite) -> N
         assert found["wsnode_subscriptions", "numbers"] == 2
         assert found["wsnode_fallen_behind_total", ""] == 1
         assert 20 < found["wsnode_notifications_total", ""] < 40
+        assert found["wsnode_events_bytes", ""] == 0
 
 
 async def test_a_bug_in_a_subscription_closes_its_connection_only(
