@@ -17,6 +17,10 @@ from tests.node_process import Node, conversation, import_chain, post, run, star
 from tests.vector_files import require_vectors
 
 GENESIS_HEAD = "head 0 0x44fd89d504659cd58f48f4796b77a7e7012cf296a2409afa2f6c3cb99b5b3d99"
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
 HEAD = "head 54 0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
 
 
@@ -154,19 +158,24 @@ def test_a_wrong_configuration_names_the_setting(tmp_path: Path) -> None:
     ended = run("serve", "--config", str(file))
     assert ended.returncode == 1
     assert only_line(ended.stderr) == f"error: {file}: limits.calls: Expected `int`, got `str`"
+    file.write_text('slow_subscriber = "drop"\n[networks.one]\ndata = "one"\n')
+    told = only_line(run("serve", "--config", str(file)).stderr)
+    assert told == f"error: {file}: slow_subscriber: Invalid enum value 'drop'"
 
 
 def test_keys_open_a_served_chain_and_stop_opening_it(chain: Path, genesis: Path, tmp_path: Path) -> None:
     assert import_chain(tmp_path, genesis, [chain]).returncode == 0
     at = ("--data", str(tmp_path))
     with started("serve", *at, "--listen", "127.0.0.1:0") as node:
-        key = only_line(run("keys", "add", "bot", *at, "--method", "eth_*").stdout)
+        bounds = ("--method", "eth_*", "--subscriptions", "2")
+        key = only_line(run("keys", "add", "bot", *at, *bounds).stdout)
         assert key not in (tmp_path / "keys.json").read_text()
         url = node.http_url.replace("<API_KEY>", key)
         assert call(url, "eth_blockNumber")["result"] == "0x36"
         assert call(url, "net_version")["error"]["code"] == -32601
         assert call(node.http_url, "eth_blockNumber")["error"]["message"] == "invalid API key"
-        assert only_line(run("keys", "list", *at).stdout).startswith("bot\t")
+        listed = only_line(run("keys", "list", *at).stdout).split("\t")
+        assert (listed[0], json.loads(listed[2])) == ("bot", {"subscriptions": 2, "methods": ["eth_*"]})
         with connect(node.socket_url.replace("<API_KEY>", key)) as connection:
             assert run("keys", "revoke", "bot", *at).returncode == 0
             with pytest.raises(ConnectionClosed):
@@ -218,6 +227,23 @@ def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, code: int
             connection.recv()
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == code
+
+
+def test_a_second_signal_ends_the_node_at_once(tmp_path: Path) -> None:
+    with started("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path / "data")):
+        pass
+    file = tmp_path / "wsnode.toml"
+    patient = "[limits]\nclose_seconds = 600\n"
+    file.write_text(f'open = true\nlisten = "127.0.0.1:0"\n[networks.one]\ndata = "data"\n{patient}')
+    with started("serve", "--config", str(file)) as node:
+        address = node.socket_url.split("/")[2].split(":")
+        with socket.create_connection((address[0], int(address[1]))) as silent:
+            silent.sendall(HANDSHAKE)
+            assert silent.recv(4096).startswith(b"HTTP/1.1 101 ")
+            node.process.send_signal(signal.SIGTERM)
+            assert silent.recv(4096).startswith(b"\x88")
+            assert node.process.poll() is None
+            assert node.stop(signal.SIGINT) == 0
 
 
 def test_a_hangup_brings_new_limits_and_says_what_needs_a_restart(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data: str
     hosts: tuple[str, ...] = ()
     partner: PartnerConfig | None = None
+    pool: bool = True
+    """Whether transactions can be sent to it."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

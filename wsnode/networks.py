@@ -9,7 +9,9 @@ import msgspec
 
 from wsnode.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
 from wsnode.ethereum.chain import Chain as EthereumChain
+from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.forwarding import StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.node import release
@@ -61,6 +63,9 @@ def network_of(
     starknet: StarknetChain | None,
     limits: CallLimits,
     keys: KeyRing | None,
+    *,
+    with_pool: bool = True,
+    with_test_methods: bool = False,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     if ethereum is None:
@@ -72,7 +77,14 @@ def network_of(
     hub = Hub(ethereum)
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
-    registry = ethereum_registry(ethereum, limits=limits, unavailable=unavailable, hub=hub)
+    registry = ethereum_registry(
+        ethereum,
+        limits=limits,
+        unavailable=unavailable,
+        hub=hub,
+        pool=pool_beside(hub, ethereum) if with_pool else None,
+        with_test_methods=with_test_methods,
+    )
     if starknet is not None:
         add_methods(registry, lambda view: view.starknet)
     return Network(
@@ -85,6 +97,16 @@ def network_of(
         fan_out=hub.fan_out,
         background=[hub.watch],
     )
+
+
+def pool_beside(hub: Hub, chain: EthereumChain) -> TransactionPool:
+    """Return a pool that goes along with the hub's head and tells it of new transactions."""
+    pool = TransactionPool(chain)
+    pool.catch_up = hub.advance
+    pool.on_added.append(hub.pending.announce)
+    hub.on_change.append(pool.advance)
+    hub.pending.render = render_pooled_transaction
+    return pool
 
 
 def _opening(first: EthereumChain, second: StarknetChain | None) -> Callable[[Caller], EthereumSnapshot]:
@@ -117,7 +139,16 @@ def open_network(name: str, network: NetworkConfig, config: Config) -> Iterator[
         if ethereum is None and starknet is None:
             raise ConfigurationError(f"{folder} holds no chain: `wsnode import` makes one")
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
-        opened = network_of(name, network.hosts, ethereum, starknet, config.call_limits, keys)
+        opened = network_of(
+            name,
+            network.hosts,
+            ethereum,
+            starknet,
+            config.call_limits,
+            keys,
+            with_pool=network.pool,
+            with_test_methods=config.open,
+        )
         if network.partner is not None and ethereum is not None:
             opened = with_partner(opened, network.partner, ethereum.spec, folder)
         yield opened

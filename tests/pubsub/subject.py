@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.pubsub.recording import RecordingChannel
+from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.group import Group
 from wsnode.pubsub.subscription import Subscription
@@ -20,7 +20,7 @@ def last_word() -> Event:
 class Follower(Subscription):
     """Joins its group when it begins, and stays out of it once it has fallen behind."""
 
-    def __init__(self, channel: RecordingChannel, group: Group, kind: str = "numbers") -> None:
+    def __init__(self, channel: Channel, group: Group, kind: str = "numbers") -> None:
         super().__init__(kind, channel)
         self.target = group
         self.missed: list[tuple[Any, int]] = []

@@ -188,6 +188,22 @@ def test_a_bug_of_one_subscription_is_not_felt_by_the_others(bug: str) -> None:
     assert faulty.closed == (None if bug == "farewell" else (1011, ""))
 
 
+async def test_all_can_be_handed_out_while_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wsnode.pubsub.fan_out.SLICE_SECONDS", -1.0)
+    fan_out = FanOut()
+    _, channel, group = follower(fan_out)
+    group.publish(numbered(1), before=0)
+
+    async def publish() -> None:
+        group.publish(numbered(2), before=1)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(publish)
+        await fan_out.finish()
+    fan_out.flush()
+    assert numbers(channel.sent) == [1, 2]
+
+
 async def test_others_run_between_two_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wsnode.pubsub.fan_out.SLICE_SECONDS", -1.0)
     fan_out = FanOut()

@@ -16,6 +16,7 @@ from websockets.frames import CTRL_OPCODES, Frame, Opcode
 from websockets.http11 import Response
 from websockets.uri import parse_uri
 
+from tests.server.feed import Feed
 from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
 from wsnode.server.limits import Limits
@@ -188,16 +189,20 @@ class Site:
     ) -> None:
         self.nursery = nursery
         self.gate = gate
-        network = Network("test", registry(), lambda _caller: View(gate), keys=keys)
+        self.feed = Feed()
+        methods = registry()
+        self.feed.register(methods)
+        network = Network("test", methods, lambda _caller: View(gate), keys=keys, fan_out=self.feed.fan_out)
         self.server = Server([network], limits, **options)
+        nursery.start_soon(self.server.hand_out)
 
     def connect(self) -> trio.abc.HalfCloseableStream:
         client, server = trio.testing.memory_stream_pair()
         self.nursery.start_soon(self.server.serve_stream, server)
         return client
 
-    async def peer(self, *, deflate: bool = False, **headers: str) -> Peer:
-        peer = Peer(self.connect(), deflate=deflate)
+    async def peer(self, *, deflate: bool = False, path: str = "/ws/v3/key", **headers: str) -> Peer:
+        peer = Peer(self.connect(), deflate=deflate, path=path)
         response = await peer.open(**headers)
         assert response.status_code == 101, response
         return peer

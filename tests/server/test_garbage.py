@@ -16,6 +16,8 @@ HANDSHAKE = (
 )
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"slices","params":[3]}'
 FRAME = bytes((0x81, 0x80 | len(CALL), 0, 0, 0, 0)) + CALL
+SUBSCRIBE = b'{"jsonrpc":"2.0","id":1,"method":"subscribe","params":[0]}'
+SUBSCRIPTION = bytes((0x81, 0x80 | len(SUBSCRIBE), 0, 0, 0, 0)) + SUBSCRIBE
 CLOSE = b"\x88\x82\0\0\0\0\x03\xe8"
 POST = (
     b"POST /v3/key HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
@@ -60,6 +62,8 @@ async def visit(site: Site, *sent: bytes) -> None:
         pytest.param((HANDSHAKE, FRAME, CLOSE), id="closed"),
         pytest.param((HANDSHAKE, FRAME), id="gone"),
         pytest.param((HANDSHAKE, FRAME + FRAME[:9]), id="gone in the middle of a frame"),
+        pytest.param((HANDSHAKE, SUBSCRIPTION, SUBSCRIPTION), id="gone with subscriptions"),
+        pytest.param((HANDSHAKE, SUBSCRIPTION, CLOSE), id="closed with a subscription"),
         pytest.param((HANDSHAKE, b"\xff\xff\xff"), id="against the protocol"),
         pytest.param((POST % (len(CALL), CALL),), id="HTTP"),
     ],
@@ -68,6 +72,7 @@ async def test_a_connection_leaves_nothing_for_the_collector(
     sent: tuple[bytes, ...], open_site: OpenSite
 ) -> None:
     async with open_site() as site:
+        site.feed.publish(1)
         await visit(site, *sent)
         with cycles() as found:
             for _ in range(3):

@@ -157,8 +157,8 @@ async def test_a_request_needs_a_known_key(open_site: OpenSite, tmp_path: Path) 
             answer = await client(site).ask(target=target)
             assert (answer.status, answer.json["id"]) == (status, None)
             assert key not in answer.body.decode()
-        peer = Peer(site.connect())
-        assert (await peer.open()).status_code == 401
+        for path in ("/ws/v3/unknown", "/ws/v3/", "/ws/v3"):
+            assert (await Peer(site.connect(), path=path).open()).status_code == 401
 
 
 async def test_the_rate_is_the_same_over_websocket_and_http(open_site: OpenSite, tmp_path: Path) -> None:

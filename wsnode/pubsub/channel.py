@@ -34,7 +34,7 @@ class Channel(Protocol):
         ...
 
     async def wait_room(self) -> None:
-        """Wait until the client has read enough to be given more."""
+        """Wait until the client has read so much that what is told next need not fall behind at once."""
         ...
 
     def fall_behind(self, subscription: "Subscription", position: Any, missed: int) -> None:

@@ -65,6 +65,12 @@ class FanOut:
             self.advance(perf_counter() + SLICE_SECONDS)
             await trio.lowlevel.checkpoint()
 
+    async def finish(self) -> None:
+        """Hand out what is published until nothing is left, and others have had their turns between."""
+        while self._queue:
+            self.advance(perf_counter() + SLICE_SECONDS)
+            await trio.lowlevel.checkpoint()
+
     def flush(self) -> None:
         """Hand out all that was published, at once."""
         self.advance(inf)

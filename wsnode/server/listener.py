@@ -51,7 +51,7 @@ class Server:
         A client that falls behind with a subscription catches up, or is closed if `closes_slow`.
         """
         self.shared = Shared(limits or Limits(), closes_slow=closes_slow)
-        self._fan_outs = [network.fan_out for network in networks if network.fan_out is not None]
+        self.shared.fan_outs += [network.fan_out for network in networks if network.fan_out is not None]
         for network in networks:
             register_limits(network, lambda: self.limits)
         self._dispatchers = {
@@ -138,7 +138,7 @@ class Server:
     async def hand_out(self) -> None:
         """Bring what networks publish to their subscribers, for ever."""
         async with trio.open_nursery() as nursery:
-            for fan_out in self._fan_outs:
+            for fan_out in self.shared.fan_outs:
                 nursery.start_soon(fan_out.run)
 
     async def drain(self) -> None:
@@ -147,14 +147,22 @@ class Server:
         A subscription's last notice says where it stands, so it is sent all that was published first.
         """
         self.shared.draining = True
-        for fan_out in self._fan_outs:
-            fan_out.flush()
         for scope in self._service.idle:
             scope.cancel()
+        await self._end_subscriptions()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.shared.lane.wait_idle, self.limits.grace_seconds)
             for connection in list(self._alive):
                 nursery.start_soon(connection.retire, *self.farewell)
+
+    async def _end_subscriptions(self) -> None:
+        for fan_out in self.shared.fan_outs:
+            await fan_out.finish()
+        # What is published from here on comes behind the last notices, and nobody is left to get it.
+        for fan_out in self.shared.fan_outs:
+            fan_out.flush()
+        for connection in self._alive:
+            connection.dismiss()
 
     async def _serve(self, transport: Transport) -> None:
         try:

@@ -115,6 +115,8 @@ class Metrics(Collector):
         yield CounterMetricFamily("wsnode_notifications", "Notifications sent", value=sent)
         behind = counters.fallen_behind
         yield CounterMetricFamily("wsnode_fallen_behind", "Subscriptions without room for more", value=behind)
+        queued = sum(fan_out.queued_bytes for fan_out in self._shared.fan_outs)
+        yield GaugeMetricFamily("wsnode_events_bytes", "Events not handed to everybody yet", value=queued)
 
 
 def buckets(meter: Meter) -> list[tuple[str, float]]:

@@ -146,6 +146,13 @@ class Outbox:
                 self._room = trio.Event()
             await self._room.wait()
 
+    async def wait_half(self) -> None:
+        """Wait until the outbox is half empty at least."""
+        while self.is_full or 2 * self.waiting_bytes > self._limit:
+            if self._room is None:
+                self._room = trio.Event()
+            await self._room.wait()
+
     def _add(self, size: int) -> None:
         self.waiting_bytes += size
         self._budget.used += size

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.budget import Budget
 from wsnode.server.calls import SlowLane
 from wsnode.server.limits import Limits
@@ -32,6 +33,8 @@ class Shared:
         """Whether a client that falls behind with a subscription is closed; otherwise it catches up."""
         self.lane = SlowLane(limits)
         self.counters = Counters()
+        self.fan_outs: list[FanOut] = []
+        """What brings events to subscribers, for each network that has some."""
         self.draining = False
         """Whether the server is about to stop."""
         self.waiting = Budget(limits.waiting_bytes)

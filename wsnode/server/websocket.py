@@ -161,8 +161,8 @@ class WebSocketConnection:
         self._post(identity.join(pieces))
 
     async def wait_room(self) -> None:
-        """Wait until the client has read enough to be given more."""
-        await self._outbox.wait_room()
+        """Wait until the client has read so much that what is told next need not fall behind at once."""
+        await self._outbox.wait_half()
 
     def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
         """Have `subscription` tell the client and catch up, or close the connection if it is not to."""
@@ -196,6 +196,11 @@ class WebSocketConnection:
             self._subscriptions.end_all()
             self._subscriptions = None
 
+    def dismiss(self) -> None:
+        """Tell each subscription where it stands, and end it."""
+        if self._subscriptions is not None:
+            self._subscriptions.farewell()
+
     def close(self, code: int, reason: str) -> None:
         """Say goodbye now; calls in flight end unanswered."""
         self._framing.close(code, reason)
@@ -203,12 +208,7 @@ class WebSocketConnection:
         self._end_within(self._shared.limits.close_seconds)
 
     async def retire(self, code: int, reason: str) -> None:
-        """End the subscriptions, let the calls in flight end, then say goodbye.
-
-        `run` ends once that is answered, or soon after.
-        """
-        if self._subscriptions is not None:
-            self._subscriptions.farewell()
+        """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
         with trio.move_on_after(self._shared.limits.grace_seconds):
             while self._calls:
                 self._idle = trio.Event()

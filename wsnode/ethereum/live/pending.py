@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from wsnode.ethereum.live.messages import Message, notification
 from wsnode.pubsub.event import PART_BYTES, Event
@@ -47,7 +47,7 @@ class PendingFeed:
         self.full = Group(fan_out)
         self._kept: deque[Arrival] = deque()
         self._kept_bytes = 0
-        self.render: Callable[[Arrival], bytes] = render_hash
+        self.render: Callable[[Any], bytes] = render_hash
         """Renders a whole transaction."""
 
     def announce(self, arrivals: Sequence[Arrival]) -> None:

@@ -10,7 +10,7 @@ from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.answers import NULL, quantity
 from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered, numbered_rows, rows
 from wsnode.ethereum.rpc.parameters import Flag, Index, NumberOrTag
-from wsnode.ethereum.rpc.pending import PendingBlock, in_plain_form
+from wsnode.ethereum.rpc.pending import PendingBlock, render_in_plain_form
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 
@@ -83,7 +83,7 @@ class Blocks:
     def _render_pending(self, view: Snapshot, *, full: bool) -> bytes:
         block = self._pending.after(view)
         if not view.caller.service_form:
-            return in_plain_form(render_block(block.header, block.body, full=full, pending=True))
+            return render_in_plain_form(block, full=full)
         text = render_block(
             block.header,
             block.body,
@@ -93,6 +93,11 @@ class Blocks:
             total_difficulty=view.total_difficulty(view.head) + block.difficulty,
         )
         return text.replace(b'"number":%b' % quantity(block.number), b'"number":null', 1)
+
+    def pending_rows(self, view: Snapshot) -> tuple[bytes, bytes, bytes]:
+        """Return header, body and receipts of the block to come."""
+        block = self._pending.after(view)
+        return block.header, block.body, block.receipts
 
     def rows_of(self, view: Snapshot, number: NumberOrTag) -> Rows | None:
         """Return the rows of a canonical block or of the block to come, None beyond the head."""

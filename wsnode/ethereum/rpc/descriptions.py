@@ -95,6 +95,17 @@ RESULTS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash"), list_of(_TRACE)),
     "txpool_status": record({"pending": QUANTITY, "queued": QUANTITY}),
     **dict.fromkeys(("txpool_content", "txpool_contentFrom", "txpool_inspect"), _POOL),
+    "eth_sendRawTransaction": HASH,
+    "eth_pendingTransactions": list_of(reference("Transaction")),
+    "testing_buildBlockV1": record(
+        {
+            "executionPayload": {"type": "object"},
+            "blobsBundle": {"type": "object"},
+            "blockValue": QUANTITY,
+            "executionRequests": list_of(BYTES),
+            "shouldOverrideBuilder": {"type": "boolean"},
+        }
+    ),
     "rpc_modules": mapping_of({"type": "string"}),
     "rpc_limits": {"type": "object"},
     "rpc.discover": {"$ref": META_SCHEMA},
@@ -118,6 +129,13 @@ _STATE_METHODS: Final = (
 )
 
 ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
+    "eth_sendRawTransaction": (
+        described_error(SERVER_ERROR, "already known"),
+        described_error(SERVER_ERROR, "nonce too low: next nonce N, tx nonce M"),
+        described_error(SERVER_ERROR, "insufficient funds for gas * price + value: …"),
+        described_error(SERVER_ERROR, "replacement transaction underpriced"),
+        described_error(SERVER_ERROR, "txpool is full"),
+    ),
     **dict.fromkeys(_STATE_METHODS, _OF_STATE),
     **dict.fromkeys(("eth_call", "eth_estimateGas", "eth_createAccessList"), _OF_CALLS),
     "eth_simulateV1": (

@@ -8,7 +8,6 @@ from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.answers import NULL
 from wsnode.ethereum.rpc.blocks import HashParameters
 from wsnode.ethereum.rpc.partner_answer import AnswerError, checked_transaction
-from wsnode.ethereum.rpc.transactions import get_transaction_by_hash
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.errors import RpcError
@@ -90,6 +89,7 @@ class Forwarding:
         self, registry: Registry, spec: ChainSpec, ask: AskPartner, outage: Outage, is_allowed: IsAllowed
     ) -> None:
         self._ends = registry.forwarded
+        self._get_transaction = registry.methods[METHOD].function
         self._spec = spec
         self._ask = ask
         self._outage = outage
@@ -99,7 +99,7 @@ class Forwarding:
         """Return a canonical transaction, or null when unknown; in an outage perhaps what a partner has."""
         allowed = self._is_allowed(view.caller)
         try:
-            found = get_transaction_by_hash(view, params)
+            found = self._get_transaction(view, params)
             if found != NULL or not allowed or not self._outage.is_on(view):
                 return found
         except StoreError:

@@ -1,29 +1,46 @@
-"""The block to come: empty, on top of the head, built by the engine as blocks are."""
+"""The block to come: the pool's transactions on top of the head, built by the engine as blocks are."""
 
 import time
 from collections.abc import Callable
 from typing import Final
 
 from wsnode.ethereum.codec.blocks import VerifiedBlock
+from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.lookup import rows
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes
 from wsnode.jsonrpc.errors import server_error
 
 FRESH_SECONDS: Final = 1.0
-_NO_BLOOM: Final = b'"logsBloom":"0x%b"' % (b"0" * 512)
+SHARE: Final = 0.1
+"""How much of the time may be spent on building the same block again, as everybody waits meanwhile."""
 _ZERO_ADDRESS: Final = bytes(20)
 _ZERO_HASH: Final = bytes(32)
 
 
 class PendingBlock:
-    """Builds the block after a head once, and again when the head changes or a second has passed."""
+    """Builds the block after a head when it is asked for, and again when the head or the pool has changed.
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    On the same head it does so only as long as that takes little of the time: a full block, asked for again
+    and again, may be some seconds old.
+    """
+
+    def __init__(
+        self,
+        pool: TransactionPool | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._pool = pool
         self._clock = clock
+        self._timer = timer
         self._parent = b""
+        self._version = -1
         self._built_at = 0.0
+        self._allowed_at = 0.0
         self._block: VerifiedBlock | None = None
 
     def after(self, view: Snapshot) -> VerifiedBlock:
@@ -32,27 +49,38 @@ class PendingBlock:
         Raises:
             RpcError: There is none, as `continues` says.
         """
-        now = self._clock()
-        if self._block is None or self._parent != view.head_hash or now - self._built_at >= FRESH_SECONDS:
-            self._block = _build(view, int(now))
+        now = self._timer()
+        if self._block is None or self._parent != view.head_hash or self._is_outdated(now):
+            self._block = self._build(view, int(self._clock()))
             self._parent, self._built_at = view.head_hash, now
+            taken = self._timer() - now
+            # Little is saved up for later: just so much that several changes may come at once.
+            self._allowed_at = max(self._allowed_at, now - FRESH_SECONDS) + taken / SHARE
         return self._block
 
+    def _is_outdated(self, now: float) -> bool:
+        version = -1 if self._pool is None else self._pool.version
+        old = version != self._version or now - self._built_at >= FRESH_SECONDS
+        return old and now >= self._allowed_at
 
-def _build(view: Snapshot, now: int) -> VerifiedBlock:
-    parent = rows(view, view.head)
-    assert parent is not None, "the head is stored"
-    header = header_fields(parent[0])
-    if not continues(view, header):
-        raise server_error("pending block is not available")
-    attributes = BlockAttributes(
-        timestamp=max(now, header.timestamp + 1),
-        fee_recipient=_ZERO_ADDRESS,
-        prev_randao=_ZERO_HASH,
-        gas_limit=header.gas_limit,
-        parent_beacon_block_root=_ZERO_HASH,
-    )
-    return view.state.build_block(parent, attributes, [])[0]
+    def _build(self, view: Snapshot, now: int) -> VerifiedBlock:
+        parent = rows(view, view.head)
+        assert parent is not None, "the head is stored"
+        header = header_fields(parent[0])
+        if not continues(view, header):
+            raise server_error("pending block is not available")
+        attributes = BlockAttributes(
+            timestamp=max(now, header.timestamp + 1),
+            fee_recipient=_ZERO_ADDRESS,
+            prev_randao=_ZERO_HASH,
+            gas_limit=header.gas_limit,
+            parent_beacon_block_root=_ZERO_HASH,
+        )
+        transactions = []
+        if self._pool is not None:
+            self._version = self._pool.version
+            transactions = [transaction.encoded for transaction in self._pool.executable()]
+        return view.state.build_block(parent, attributes, transactions)[0]
 
 
 def continues(view: Snapshot, head: Header) -> bool:
@@ -60,7 +88,14 @@ def continues(view: Snapshot, head: Header) -> bool:
     return head.difficulty == 0 and view.state.head[0] == view.head
 
 
-def in_plain_form(text: bytes) -> bytes:
-    """Return the rendered block to come with null where execution-apis has it: no miner, but a bloom."""
-    miner = b'"miner":"0x%b"' % (b"0" * 40)
-    return text.replace(b'"logsBloom":null', _NO_BLOOM, 1).replace(miner, b'"miner":null', 1)
+def render_in_plain_form(block: VerifiedBlock, *, full: bool) -> bytes:
+    """Return the block to come as geth does: nobody's, without a hash, yet its transactions name the hash."""
+    text = render_block(block.header, block.body, full=full)
+    members = (
+        (b'"hash":"0x%b"' % block.hash.hex().encode(), b'"hash":null'),
+        (b'"miner":"0x%b"' % _ZERO_ADDRESS.hex().encode(), b'"miner":null'),
+        (b'"nonce":"0x0000000000000000"', b'"nonce":null'),
+    )
+    for member, nothing in members:
+        text = text.replace(member, nothing, 1)
+    return text

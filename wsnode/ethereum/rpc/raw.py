@@ -6,11 +6,12 @@ import msgspec
 
 from wsnode.ethereum.codec.rlp import Item, block_transactions, encode, encoded_items, number
 from wsnode.ethereum.codec.rows import block_rlp
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.answers import NULL, data
 from wsnode.ethereum.rpc.blocks import Blocks, HashParameters
 from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, rows
 from wsnode.ethereum.rpc.parameters import BlockParameter
-from wsnode.ethereum.rpc.transactions import BlockParameters, get_block_receipts
+from wsnode.ethereum.rpc.transactions import BlockParameters, Transactions
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
@@ -19,10 +20,12 @@ _NOTHING = data(b"")
 
 
 class Raw:
-    """The methods; the block to come has a raw form too."""
+    """The methods; the block to come has a raw form too, and so have transactions in the pool."""
 
-    def __init__(self, blocks: Blocks) -> None:
+    def __init__(self, transactions: Transactions, blocks: Blocks, pool: TransactionPool | None) -> None:
+        self._transactions = transactions
         self._blocks = blocks
+        self._pool = pool
 
     def get_raw_block(self, view: Snapshot, params: BlockParameters) -> bytes:
         """Return a block's RLP, nothing beyond the head."""
@@ -34,6 +37,22 @@ class Raw:
         found = self._rows(view, params.block, "header")
         return _NOTHING if found is None else data(encoded_items(block_rlp(*found))[0])
 
+    def get_raw_transaction(self, view: Snapshot, params: HashParameters) -> bytes:
+        """Return a signed transaction as it is sent, without blobs, nothing when unknown."""
+        place = view.transaction(params.hash)
+        found = None if place is None else rows(view, place[0])
+        if place is not None and found is not None:
+            return data(block_transactions(*found)[place[1]])
+        waiting = None if self._pool is None else self._pool.find(params.hash)
+        return _NOTHING if waiting is None else data(waiting.encoded)
+
+    def get_raw_receipts(self, view: Snapshot, params: BlockParameters) -> list[str] | bytes:
+        """Return a block's receipts, each by itself; null beyond the head, none for an unknown hash."""
+        receipts = msgspec.json.decode(self._transactions.get_block_receipts(view, params))
+        if receipts is None:
+            return NULL if params.block.hash is None else b"[]"
+        return [f"0x{_encode_receipt(receipt).hex()}" for receipt in receipts]
+
     def _rows(self, view: Snapshot, block: BlockParameter, name: str) -> Rows | None:
         if block.number is not None:
             return self._blocks.rows_of(view, block.number)
@@ -42,23 +61,6 @@ class Raw:
         if found is None:
             raise server_error(f"{name} #{list(block.hash)} not found".replace(",", ""))
         return found
-
-
-def get_raw_transaction(view: Snapshot, params: HashParameters) -> bytes:
-    """Return a signed transaction as it is sent, nothing when unknown."""
-    place = view.transaction(params.hash)
-    found = None if place is None else rows(view, place[0])
-    if place is None or found is None:
-        return _NOTHING
-    return data(block_transactions(*found)[place[1]])
-
-
-def get_raw_receipts(view: Snapshot, params: BlockParameters) -> list[str] | bytes:
-    """Return a block's receipts, each encoded by itself; null beyond the head, none for an unknown hash."""
-    receipts = msgspec.json.decode(get_block_receipts(view, params))
-    if receipts is None:
-        return NULL if params.block.hash is None else b"[]"
-    return [f"0x{_encode_receipt(receipt).hex()}" for receipt in receipts]
 
 
 def _encode_receipt(receipt: dict[str, Any]) -> bytes:
@@ -79,10 +81,10 @@ def _number(text: str) -> bytes:
     return number(int(text, 16))
 
 
-def add_methods(registry: Registry, blocks: Blocks) -> None:
+def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
-    raw = Raw(blocks)
+    raw = Raw(Transactions(blocks, pool), blocks, pool)
     registry.method("debug_getRawBlock")(raw.get_raw_block)
     registry.method("debug_getRawHeader")(raw.get_raw_header)
-    registry.method("debug_getRawReceipts")(get_raw_receipts)
-    registry.method("debug_getRawTransaction")(get_raw_transaction)
+    registry.method("debug_getRawReceipts")(raw.get_raw_receipts)
+    registry.method("debug_getRawTransaction")(raw.get_raw_transaction)

@@ -5,6 +5,7 @@ from typing import Any
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc import (
     access_lists,
     blocks,
@@ -16,16 +17,18 @@ from wsnode.ethereum.rpc import (
     log_pages,
     logs,
     node,
-    pool,
     proofs,
     raw,
+    sending,
     simulate,
     state,
     storage_values,
     subscriptions,
+    testing,
     traces,
     transactions,
 )
+from wsnode.ethereum.rpc import pool as pool_methods
 from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
@@ -40,18 +43,20 @@ def build_registry(
     limits: CallLimits = DEFAULT_LIMITS,
     unavailable: Mapping[str, Any] | None = None,
     hub: Hub | None = None,
+    pool: TransactionPool | None = None,
+    with_test_methods: bool = False,
 ) -> Registry:
     """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry.
 
-    Subscriptions and filters are there with a `hub`.
+    Subscriptions and filters are there with a `hub`, the way to send transactions with a `pool`.
     """
-    registry = Registry(unavailable)
-    pending = PendingBlock()
+    registry = Registry({**(unavailable or {}), **sending.NO_POOL})
+    pending = PendingBlock(pool)
     block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)
-    transactions.add_methods(registry, block_methods)
-    state.add_methods(registry)
+    transactions.add_methods(registry, block_methods, pool)
+    state.add_methods(registry, pool)
     calls.add_methods(registry, limits)
     logs.add_methods(registry, limits)
     log_pages.add_methods(registry, limits)
@@ -62,9 +67,12 @@ def build_registry(
     access_lists.add_methods(registry, limits)
     simulate.add_methods(registry, limits)
     traces.add_methods(registry, limits)
-    raw.add_methods(registry, block_methods)
+    raw.add_methods(registry, block_methods, pool)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
-    pool.add_methods(registry)
+    pool_methods.add_methods(registry, pool)
+    sending.add_methods(registry, pool)
+    if with_test_methods:
+        testing.add_methods(registry, pool)
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)
         filters.add_methods(registry, hub.pending, limits)

@@ -17,6 +17,7 @@ from wsnode.ethereum.rpc.parameters import (
     Payload,
     StorageKey,
 )
+from wsnode.ethereum.rpc.payload_attributes import EncodedTransactions, PayloadAttributes
 from wsnode.ethereum.rpc.proofs import StorageKeys
 from wsnode.ethereum.rpc.simulation import SimulationObject
 from wsnode.ethereum.rpc.storage_values import SlotsByAccount
@@ -131,6 +132,17 @@ TYPES: Final[dict[type, Schema]] = {
     BlockCount: {"anyOf": [WRITTEN_QUANTITY, {"type": "integer"}]},
     Percentiles: or_null(list_of({"type": "number", "minimum": 0, "maximum": 100})),
     SlotsByAccount: mapping_of(list_of(WRITTEN_HASH)),
+    EncodedTransactions: list_of(WRITTEN_BYTES),
+    PayloadAttributes: {
+        "type": "object",
+        "properties": {
+            **dict.fromkeys(("timestamp", "targetGasLimit"), WRITTEN_QUANTITY),
+            **dict.fromkeys(("prevRandao", "parentBeaconBlockRoot"), WRITTEN_HASH),
+            "suggestedFeeRecipient": WRITTEN_ADDRESS,
+            "withdrawals": list_of({"type": "object"}),
+        },
+        "required": ["timestamp", "prevRandao", "suggestedFeeRecipient"],
+    },
 }
 
 _FEES: Final = ("baseFeePerGas", "blobGasUsed", "excessBlobGas")

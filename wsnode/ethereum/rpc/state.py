@@ -2,6 +2,7 @@
 
 import msgspec
 
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.answers import (
     data,
@@ -9,7 +10,7 @@ from wsnode.ethereum.rpc.answers import (
     quantity,
     refused_argument,
 )
-from wsnode.ethereum.rpc.lookup import state_block
+from wsnode.ethereum.rpc.lookup import is_pending, state_block
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, StorageKey, slot_of
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
@@ -68,9 +69,16 @@ def get_storage_at(view: Snapshot, params: StorageParameters) -> bytes:
         raise header_not_found() from None
 
 
-def add_methods(registry: Registry) -> None:
+def add_methods(registry: Registry, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
+
+    def get_next_nonce(view: Snapshot, params: AccountParameters) -> bytes:
+        """Return the nonce of an account, at the block to come after its executable transactions."""
+        if pool is not None and is_pending(params.block.number):
+            return quantity(pool.next_nonce(params.address, view))
+        return get_transaction_count(view, params)
+
     registry.method("eth_getBalance")(get_balance)
-    registry.method("eth_getTransactionCount")(get_transaction_count)
+    registry.method("eth_getTransactionCount")(get_next_nonce)
     registry.method("eth_getCode")(get_code)
     registry.method("eth_getStorageAt")(get_storage_at)

@@ -3,6 +3,8 @@
 import msgspec
 
 from wsnode.ethereum.codec.rendering import render_receipt, render_receipts, render_transaction
+from wsnode.ethereum.codec.transactions import render_pooled_transaction
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.answers import NULL
 from wsnode.ethereum.rpc.blocks import Blocks, HashParameters, IndexByHashParameters, IndexByNumberParameters
 from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered, rows
@@ -16,12 +18,6 @@ class BlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[block]`, by number, tag or hash."""
 
     block: BlockParameter
-
-
-def get_transaction_by_hash(view: Snapshot, params: HashParameters) -> bytes:
-    """Return a canonical transaction, or null when unknown."""
-    place = view.transaction(params.hash)
-    return NULL if place is None else _render(rows(view, place[0]), place[1])
 
 
 def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
@@ -39,17 +35,6 @@ def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
         return NULL
     receipt = render_receipt(*found, receipts, place[1])
     return NULL if receipt is None else receipt
-
-
-def get_block_receipts(view: Snapshot, params: BlockParameters) -> bytes:
-    """Return all receipts of a block, or null when it is unknown."""
-    block = params.block
-    if block.number is None:
-        return _receipts_by_hash(view, block)
-    if is_pending(block.number):
-        return b"[]"
-    number = numbered(view, block.number)
-    return NULL if number is None else _receipts(rows(view, number), view.receipts(number))
 
 
 def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
@@ -71,21 +56,49 @@ def _receipts(found: Rows | None, receipts: bytes | None) -> bytes:
     return NULL if found is None or receipts is None else render_receipts(*found, receipts)
 
 
-def _render(found: Rows | None, index: int) -> bytes:
-    transaction = None if found is None else render_transaction(*found, index)
+def _render(found: Rows | None, index: int, *, pending: bool = False) -> bytes:
+    transaction = None if found is None else render_transaction(*found, index, pending=pending)
     return NULL if transaction is None else transaction
 
 
-def add_methods(registry: Registry, blocks: Blocks) -> None:
+class Transactions:
+    """The methods that look into the pool and the block to come as well."""
+
+    def __init__(self, blocks: Blocks, pool: TransactionPool | None) -> None:
+        self._blocks = blocks
+        self._pool = pool
+
+    def get_transaction_by_hash(self, view: Snapshot, params: HashParameters) -> bytes:
+        """Return a transaction that is canonical or in the pool, or null when unknown."""
+        place = view.transaction(params.hash)
+        if place is not None:
+            return _render(rows(view, place[0]), place[1])
+        waiting = None if self._pool is None else self._pool.find(params.hash)
+        return NULL if waiting is None else render_pooled_transaction(waiting)
+
+    def get_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
+        """Return a transaction of a canonical block or of the one to come, or null."""
+        # Only the specification has no place for what is not in a block yet.
+        pending = view.caller.service_form and is_pending(params.block)
+        return _render(self._blocks.rows_of(view, params.block), params.index, pending=pending)
+
+    def get_block_receipts(self, view: Snapshot, params: BlockParameters) -> bytes:
+        """Return all receipts of a block, or null when it is unknown."""
+        block = params.block
+        if block.number is None:
+            return _receipts_by_hash(view, block)
+        if is_pending(block.number):
+            return render_receipts(*self._blocks.pending_rows(view))
+        number = numbered(view, block.number)
+        return NULL if number is None else _receipts(rows(view, number), view.receipts(number))
+
+
+def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
-
-    def get_transaction_by_block_number(view: Snapshot, params: IndexByNumberParameters) -> bytes:
-        """Return a transaction of a canonical block, or null."""
-        return _render(blocks.rows_of(view, params.block), params.index)
-
+    transactions = Transactions(blocks, pool)
     method = registry.method
-    method("eth_getTransactionByHash")(get_transaction_by_hash)
+    method("eth_getTransactionByHash")(transactions.get_transaction_by_hash)
     method("eth_getTransactionByBlockHashAndIndex")(get_transaction_by_block_hash)
-    method("eth_getTransactionByBlockNumberAndIndex")(get_transaction_by_block_number)
+    method("eth_getTransactionByBlockNumberAndIndex")(transactions.get_transaction_by_block_number)
     method("eth_getTransactionReceipt")(get_transaction_receipt)
-    method("eth_getBlockReceipts")(get_block_receipts)
+    method("eth_getBlockReceipts")(transactions.get_block_receipts)

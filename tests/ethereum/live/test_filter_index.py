@@ -1,0 +1,69 @@
+"""The index of filters against looking at every filter."""
+
+import random
+from time import perf_counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ethereum.live.growing import EMITTERS, TOPICS
+from wsnode.ethereum.live.criteria import canonical, meets
+from wsnode.ethereum.live.filter_index import FilterIndex
+from wsnode.ethereum.log_index import LogCriteria
+
+logs = st.tuples(st.sampled_from(EMITTERS), st.lists(st.sampled_from(TOPICS), max_size=4).map(tuple))
+criteria = st.builds(
+    LogCriteria,
+    addresses=st.lists(st.sampled_from(EMITTERS), max_size=2),
+    topics=st.lists(st.lists(st.sampled_from(TOPICS), max_size=3), max_size=4),
+)
+
+
+@given(filters=st.lists(criteria, max_size=12), removed=st.sets(st.integers(0, 11)), logs=st.lists(logs))
+def test_the_index_finds_what_looking_at_each_filter_finds(
+    filters: list[LogCriteria], removed: set[int], logs: list[tuple[bytes, tuple[bytes, ...]]]
+) -> None:
+    index = FilterIndex[int]()
+    numbers = [index.add(wanted, owner) for owner, wanted in enumerate(filters)]
+    for owner in removed & set(range(len(filters))):
+        index.remove(numbers[owner])
+    kept = {owner: wanted for owner, wanted in enumerate(filters) if owner not in removed}
+    # Numbers are used again.
+    for owner in list(kept):
+        index.remove(numbers[owner])
+        numbers[owner] = index.add(kept[owner], owner)
+
+    assert len(index) == len(kept)
+    for log in logs:
+        assert set(index.matching(log)) == {owner for owner, wanted in kept.items() if meets(log, wanted)}
+
+
+@given(wanted=criteria, order=st.randoms(use_true_random=False), log=logs)
+def test_filters_that_ask_the_same_are_equal_in_their_canonical_form(
+    wanted: LogCriteria, order: random.Random, log: tuple[bytes, tuple[bytes, ...]]
+) -> None:
+    def shuffled(values: list[bytes]) -> list[bytes]:
+        return order.sample([*values, *values], 2 * len(values))
+
+    other = LogCriteria(
+        shuffled(list(wanted.addresses)), [shuffled(list(values)) for values in wanted.topics]
+    )
+    assert canonical(wanted) == canonical(other)
+    assert hash(canonical(wanted)) == hash(canonical(other))
+    assert meets(log, canonical(wanted)) == meets(log, wanted)
+
+
+def test_what_a_log_costs_follows_its_matches_not_the_filters() -> None:
+    def seconds(count: int) -> float:
+        index = FilterIndex[int]()
+        for owner in range(count):
+            index.add(LogCriteria([EMITTERS[0]], [[TOPICS[0]], [owner.to_bytes(32, "big")]]), owner)
+        log = EMITTERS[0], (TOPICS[0], (7).to_bytes(32, "big"))
+        best = float("inf")
+        for _ in range(20):
+            began = perf_counter()
+            assert list(index.matching(log)) == [7]
+            best = min(best, perf_counter() - began)
+        return best
+
+    assert seconds(20_000) < 20 * seconds(200)

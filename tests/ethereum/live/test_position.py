@@ -1,0 +1,34 @@
+"""Cursors are text that says one position."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wsnode.ethereum.live.position import ALL, BEGINNING, Position
+from wsnode.ethereum.primitives.values import Hash32
+
+positions = st.builds(
+    Position,
+    number=st.integers(-1, 1 << 60),
+    hash=st.binary(min_size=32, max_size=32).map(Hash32),
+    logs=st.integers(0, ALL),
+)
+
+
+@given(position=positions | st.just(BEGINNING))
+def test_a_cursor_says_the_position_it_was_written_for(position: Position) -> None:
+    text = str(position)
+    assert Position.parse(text) == position
+    assert set(text) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=")
+
+
+@given(position=positions, cut=st.integers(1, 10))
+def test_a_part_of_a_cursor_is_none(position: Position, cut: int) -> None:
+    with pytest.raises(ValueError, match="^invalid cursor$"):
+        Position.parse(str(position)[:-cut])
+
+
+@pytest.mark.parametrize("value", ["", "0x1", "AQ==", "é", 7, None, [], {}, "A" * 60, "_" * 60], ids=repr)
+def test_anything_else_is_no_cursor(value: object) -> None:
+    with pytest.raises(ValueError, match="^invalid cursor$"):
+        Position.parse(value)

@@ -1,0 +1,261 @@
+"""Whatever the chain does and whenever a client comes and goes: what it rebuilds is the canonical chain."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from trio.testing import wait_all_tasks_blocked
+
+from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
+from tests.ethereum.live.sessions import Client, LogView, Node, open_node
+from wsnode.ethereum.live import pages
+from wsnode.ethereum.live.criteria import Log, meets
+from wsnode.ethereum.log_index import LogCriteria
+
+logs = st.tuples(st.sampled_from(EMITTERS), st.lists(st.sampled_from(TOPICS), max_size=3).map(tuple))
+branches = st.lists(st.lists(logs, max_size=4), min_size=1, max_size=3)
+criteria = st.builds(
+    LogCriteria,
+    addresses=st.lists(st.sampled_from(EMITTERS), max_size=2),
+    topics=st.lists(st.lists(st.sampled_from(TOPICS), max_size=2), max_size=3),
+)
+
+
+class Grow(msgspec.Struct, frozen=True):
+    blocks: Sequence[Sequence[Log]]
+
+
+class Reorganise(msgspec.Struct, frozen=True):
+    depth: int
+    blocks: Sequence[Sequence[Log]]
+
+
+class Return(msgspec.Struct, frozen=True):
+    """Take blocks off and put them back."""
+
+    depth: int
+    noticed: bool
+
+
+class Subscribe(msgspec.Struct, frozen=True):
+    criteria: LogCriteria
+    reorgs: bool
+
+
+class Leave(msgspec.Struct, frozen=True):
+    """Break off; what the client has got last it has not taken note of."""
+
+    who: int
+    unread: int
+
+
+class Resume(msgspec.Struct, frozen=True):
+    who: int
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """The hub looks at the store."""
+
+
+class Breathe(msgspec.Struct, frozen=True):
+    """The node's tasks run for a few turns: replays are cut through in their middle."""
+
+    turns: int
+
+
+class Settle(msgspec.Struct, frozen=True):
+    """Everything that was sent arrives."""
+
+
+who = st.integers(0, 3)
+steps = st.one_of(
+    st.builds(Grow, branches),
+    st.builds(Reorganise, st.integers(1, 5), branches),
+    st.builds(Return, st.integers(1, 3), st.booleans()),
+    st.builds(Subscribe, criteria, st.booleans()),
+    st.builds(Leave, who, st.integers(0, 6)),
+    st.builds(Resume, who),
+    st.builds(Notice),
+    st.builds(Breathe, st.integers(1, 20)),
+    st.builds(Settle),
+)
+
+
+def request_of(wanted: LogCriteria) -> dict[str, Any]:
+    return {
+        "address": [f"0x{address.hex()}" for address in wanted.addresses],
+        "topics": [[f"0x{topic.hex()}" for topic in values] or None for values in wanted.topics],
+    }
+
+
+def expected(growing: GrowingChain, wanted: LogCriteria) -> list[tuple[str, int]]:
+    return [
+        (f"0x{block.head.hash.hex()}", index)
+        for block in growing.blocks
+        for index, log in enumerate(block.logs)
+        if meets(log, wanted)
+    ]
+
+
+class Watcher:
+    """A client with one subscription to logs from the genesis on, which it resumes when it comes back."""
+
+    def __init__(self, node: Node, wanted: LogCriteria, *, reorgs: bool) -> None:
+        self.node = node
+        self.wanted = wanted
+        self.reorgs = reorgs
+        self.view = LogView()
+        self._client: Client | None = None
+
+    async def come(self) -> None:
+        if self._client is not None:
+            return
+        self._client = await self.node.connect()
+        start = {"fromBlock": "0x0"} if self.view.cursor is None else {"cursor": self.view.cursor}
+        options = {**request_of(self.wanted), **start, "reorgs": self.reorgs}
+        await self._client.ask("eth_subscribe", "logs", options)
+
+    async def go(self, unread: int) -> None:
+        if self._client is not None:
+            await self._client.leave()
+            del self._client.messages[max(len(self._client.messages) - unread, 0) :]
+            self.take()
+            self._client = None
+
+    def told(self) -> list[dict[str, Any]]:
+        """Return the notifications so far, none of which was taken."""
+        assert self._client is not None
+        return [message["params"] for message in self._client.messages if "params" in message]
+
+    def take(self) -> None:
+        """Apply what has been told since the last time."""
+        if self._client is None:
+            return
+        for message in self._client.messages:
+            assert "error" not in message, message
+            if "params" in message:
+                self.view.apply(message["params"])
+        self._client.messages.clear()
+
+
+async def run(growing: GrowingChain, script: Sequence[Any]) -> None:
+    async with open_node(growing) as node:
+        watchers: list[Watcher] = []
+        for step in script:
+            await take_step(node, watchers, step)
+        node.hub.advance()
+        for watcher in watchers:
+            await watcher.come()
+        await wait_all_tasks_blocked()
+        for watcher in watchers:
+            watcher.take()
+            assert watcher.view.logs == expected(growing, watcher.wanted)
+
+
+async def take_step(node: Node, watchers: list[Watcher], step: Any) -> None:
+    growing = node.growing
+    match step:
+        case Grow(blocks):
+            growing.reorganise(0, blocks)
+        case Reorganise(depth, blocks):
+            growing.reorganise(min(depth, len(growing.blocks)), blocks)
+        case Return(depth, noticed):
+            dropped = growing.shrink(min(depth, len(growing.blocks)))
+            if noticed:
+                node.hub.advance()
+            growing.return_to(dropped)
+        case Subscribe(wanted, reorgs):
+            watchers.append(Watcher(node, wanted, reorgs=reorgs))
+            await watchers[-1].come()
+        case Leave(number, unread) if number < len(watchers):
+            await watchers[number].go(unread)
+        case Resume(number) if number < len(watchers):
+            await watchers[number].come()
+        case Notice():
+            node.hub.advance()
+        case Breathe(turns):
+            for _ in range(turns):
+                await trio.lowlevel.checkpoint()
+        case Settle():
+            await wait_all_tasks_blocked()
+
+
+@pytest.fixture(params=[None, 600], ids=["whole pages", "one log a page"])
+def page_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param is not None:
+        monkeypatch.setattr(pages, "PAGE_BYTES", request.param)
+
+
+@pytest.mark.usefixtures("page_bytes")
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script=st.lists(steps, max_size=20))
+def test_a_client_rebuilds_the_canonical_logs(growing: GrowingChain, script: list[Any]) -> None:
+    growing.clear()
+    trio.run(run, growing, script)
+
+
+FULL = [[(EMITTERS[place], TOPICS[:place])] * 3 for place in range(3)]
+
+
+@pytest.mark.usefixtures("page_bytes")
+@pytest.mark.parametrize("wanted", [LogCriteria(), LogCriteria(EMITTERS[:1])], ids=["all", "one emitter"])
+def test_the_chain_may_change_at_any_moment_of_a_replay(growing: GrowingChain, wanted: LogCriteria) -> None:
+    changes: list[Any] = [
+        Grow(FULL),
+        Reorganise(1, FULL),
+        Reorganise(4, FULL[:1]),
+        Reorganise(6, FULL),
+        Return(3, noticed=True),
+        Return(2, noticed=False),
+    ]
+    for change in changes:
+        for turns in range(0, 90, 3):
+            growing.clear()
+            history = [Grow(FULL), Grow(FULL), Notice(), Subscribe(wanted, reorgs=False), Breathe(turns)]
+            trio.run(run, growing, [*history, change, Breathe(turns % 7), Reorganise(2, FULL), Notice()])
+
+
+def test_every_cursor_stands_right_behind_its_notification(growing: GrowingChain) -> None:
+    trio.run(check_cursors, growing)
+
+
+async def check_cursors(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        first = Watcher(node, LogCriteria(), reorgs=True)
+        await first.come()
+        await wait_all_tasks_blocked()
+        for blocks in (FULL, [*FULL, *FULL]):
+            growing.reorganise(0, blocks)
+            node.hub.advance()
+        growing.reorganise(4, [*FULL, FULL[2]])
+        node.hub.advance()
+        late = await node.connect()
+        identity = await late.subscribe("logs", {"fromBlock": "0x0"})
+        assert [params["result"] for params in late.told[identity]] == [
+            params["result"] for params in late.told[identity] if not params["result"]["removed"]
+        ]
+        await wait_all_tasks_blocked()
+        for told in (first.told(), late.told[identity]):
+            for count in range(1, len(told) + 1):
+                await check_resuming(node, told[:count])
+        growing.reorganise(6, FULL)
+        node.hub.advance()
+        for count in range(1, len(first.told()) + 1):
+            await check_resuming(node, first.told()[:count])
+
+
+async def check_resuming(node: Node, told: list[dict[str, Any]]) -> None:
+    """Go on behind the last of these notifications, on a new connection."""
+    view = LogView()
+    for params in told:
+        view.apply(params)
+    client = await node.connect()
+    identity = await client.subscribe("logs", {"cursor": view.cursor})
+    for params in client.told[identity]:
+        view.apply(params)
+    assert view.logs == expected(node.growing, LogCriteria())
+    await client.leave()

@@ -1,0 +1,57 @@
+"""The order in which transactions have to go when a pool is full."""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from wsnode.ethereum.pool.entry import Entry
+
+Worth: TypeAlias = tuple[int, int, int]
+
+
+def worth(entry: Entry, base_fee: int | None) -> Worth:
+    """Return what a transaction pays: the tip in the next block, then what it offers at most."""
+    return entry.tip(base_fee), entry.max_fee, entry.max_priority_fee
+
+
+class CheapestFirst:
+    """A heap of a mapping's entries; it is built when it is first needed, and skips what has gone since."""
+
+    def __init__(self, entries: Mapping[bytes, Entry]) -> None:
+        self._entries = entries
+        self._heap: list[tuple[Worth, int, int, Entry]] | None = None
+        self.base_fee: int | None = None
+
+    def reprice(self, base_fee: int | None) -> None:
+        """Order by another base fee from now on."""
+        self.base_fee = base_fee
+        self._heap = None
+
+    def add(self, entry: Entry) -> None:
+        """Take note of a transaction."""
+        if self._heap is not None:
+            heapq.heappush(self._heap, self._item(entry))
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries, the least worth first; of those alike the later nonces, then the newer ones."""
+        heap = self._cleared()
+        taken = []
+        try:
+            while heap:
+                item = heapq.heappop(heap)
+                if self._entries.get(item[3].hash) is item[3]:
+                    taken.append(item)
+                    yield item[3]
+        finally:
+            for item in taken:
+                heapq.heappush(heap, item)
+
+    def _cleared(self) -> list[tuple[Worth, int, int, Entry]]:
+        # Twice as many as there are: most of them have gone.
+        if self._heap is None or len(self._heap) > 2 * len(self._entries) + 64:
+            self._heap = [self._item(entry) for entry in self._entries.values()]
+            heapq.heapify(self._heap)
+        return self._heap
+
+    def _item(self, entry: Entry) -> tuple[Worth, int, int, Entry]:
+        return worth(entry, self.base_fee), -entry.nonce, -entry.arrival, entry

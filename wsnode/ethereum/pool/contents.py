@@ -1,0 +1,92 @@
+"""What is in a pool: by hash, by sender, and how much it is."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from wsnode.ethereum.pool.cheapest import CheapestFirst
+from wsnode.ethereum.pool.entry import Entry
+from wsnode.ethereum.pool.sender import Account, Sender
+
+
+class Contents:
+    """Counts along with every change."""
+
+    def __init__(self) -> None:
+        self.entries: dict[bytes, Entry] = {}
+        self.senders: dict[bytes, Sender] = {}
+        self.authorities = Counter[bytes]()
+        """How many transactions have an authorization of each account."""
+        self.pending = 0
+        self.slots = 0
+        self.bytes = 0
+        self.cheapest = CheapestFirst(self.entries)
+
+    @property
+    def queued(self) -> int:
+        """Return how many transactions wait for another or for funds."""
+        return len(self.entries) - self.pending
+
+    @property
+    def gapped_blobs(self) -> int:
+        """Return how many blob transactions are queued."""
+        return sum(len(sender.queued) for sender in self.senders.values() if sender.has_blobs)
+
+    def put(self, sender: Sender, entry: Entry) -> list[Entry]:
+        """Add a transaction in the place of the one with its nonce; return what has become executable."""
+        with_sender = self.senders.setdefault(entry.sender, sender)
+        before = len(with_sender.pending)
+        is_pending = with_sender.is_pending(entry.nonce)
+        replaced = with_sender.put(entry)
+        if replaced is not None:
+            self._forget(replaced)
+        self._count(entry)
+        promoted = [entry] if is_pending else with_sender.promote()
+        self.pending += len(with_sender.pending) - before
+        if promoted:
+            with_sender.beat = entry.since
+        return promoted
+
+    def drop(self, entry: Entry) -> None:
+        """Take a transaction out."""
+        sender = self.senders[entry.sender]
+        before = len(sender.pending)
+        sender.remove(entry)
+        self.pending += len(sender.pending) - before
+        self._forget(entry)
+        self._release(sender)
+
+    def settle(self, sender: Sender, account: Account, gas_limit: int) -> list[Entry]:
+        """Take a sender over to another state and return what has become executable by that."""
+        before = len(sender.pending)
+        dropped, promoted = sender.settle(account, gas_limit)
+        self.pending += len(sender.pending) - before
+        for entry in dropped:
+            self._forget(entry)
+        self._release(sender)
+        return promoted
+
+    def waiting(self) -> Iterator[Sender]:
+        """Yield the senders with queued transactions, the longest without news first."""
+        yield from sorted(
+            (sender for sender in self.senders.values() if sender.queued), key=lambda sender: sender.beat
+        )
+
+    def _count(self, entry: Entry) -> None:
+        self.entries[entry.hash] = entry
+        self.authorities.update(set(entry.transaction.authorities))
+        self.slots += entry.slots
+        self.bytes += entry.size
+        self.cheapest.add(entry)
+
+    def _forget(self, entry: Entry) -> None:
+        del self.entries[entry.hash]
+        for authority in set(entry.transaction.authorities):
+            self.authorities[authority] -= 1
+            if not self.authorities[authority]:
+                del self.authorities[authority]
+        self.slots -= entry.slots
+        self.bytes -= entry.size
+
+    def _release(self, sender: Sender) -> None:
+        if not len(sender):
+            del self.senders[sender.address]

@@ -1,0 +1,104 @@
+"""A transaction in the pool, with what is asked of it again and again, and whether it may replace another."""
+
+import msgspec
+
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.pool.limits import SLOT_BYTES, PoolLimits
+from wsnode.ethereum.pool.refusals import replacement_underpriced
+from wsnode.ethereum.rpc.base_fees import GAS_PER_BLOB
+
+BLOB_TYPE = 3
+# What the objects around a transaction's bytes take.
+OVERHEAD_BYTES = 1024
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Amounts in wei; `cost` is the most that the sender can lose, `arrival` orders what pays the same."""
+
+    transaction: PooledTransaction
+    hash: bytes
+    sender: bytes
+    nonce: int
+    gas: int
+    max_fee: int
+    max_priority_fee: int
+    max_blob_fee: int | None
+    blobs: int
+    cost: int
+    size: int
+    slots: int
+    arrival: int
+    since: float
+
+    @property
+    def is_blob(self) -> bool:
+        """Return whether it carries blobs."""
+        return self.max_blob_fee is not None
+
+    def tip(self, base_fee: int | None) -> int:
+        """Return what a block's proposer gets for a unit of gas; negative if it cannot be in the block."""
+        if base_fee is None:
+            return self.max_fee
+        return min(self.max_priority_fee, self.max_fee - base_fee)
+
+    def pays(self, base_fee: int | None, blob_fee: int | None) -> bool:
+        """Tell whether a block with these fees may hold it."""
+        if base_fee is not None and self.max_fee < base_fee:
+            return False
+        return self.max_blob_fee is None or self.max_blob_fee >= (blob_fee or 0)
+
+
+def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> Entry:
+    """Return the entry of a transaction that came as the `arrival`-th, `now`."""
+    # Blobs are looked at once and not kept.
+    size = len(transaction.encoded)
+    blobs, blob_fee = len(transaction.blob_hashes), transaction.max_blob_fee
+    gas, max_fee = transaction.gas, transaction.max_fee
+    return Entry(
+        transaction=transaction,
+        hash=transaction.hash,
+        sender=transaction.sender,
+        nonce=transaction.nonce,
+        gas=gas,
+        max_fee=max_fee,
+        max_priority_fee=transaction.max_priority_fee,
+        max_blob_fee=blob_fee,
+        blobs=blobs,
+        cost=gas * max_fee + transaction.value + blobs * GAS_PER_BLOB * (blob_fee or 0),
+        size=size + OVERHEAD_BYTES,
+        slots=-(-size // SLOT_BYTES),
+        arrival=arrival,
+        since=now,
+    )
+
+
+def check_replacement(old: Entry, new: Entry, limits: PoolLimits) -> None:
+    """Return if `new` pays enough more than `old`, which has its nonce.
+
+    Raises:
+        RpcError: It does not.
+    """
+    if old.max_blob_fee is not None and new.max_blob_fee is not None:
+        for shortfall in _shortfalls(old, new, limits.blob_price_bump):
+            raise replacement_underpriced(shortfall)
+        return
+    pairs = ((old.max_fee, new.max_fee), (old.max_priority_fee, new.max_priority_fee))
+    if any(after <= before or after < _bumped(before, limits.price_bump) for before, after in pairs):
+        raise replacement_underpriced()
+
+
+def _shortfalls(old: Entry, new: Entry, bump: int) -> list[str]:
+    fees = (
+        ("gas fee cap", old.max_fee, new.max_fee),
+        ("gas tip cap", old.max_priority_fee, new.max_priority_fee),
+        ("blob gas fee cap", old.max_blob_fee or 0, new.max_blob_fee or 0),
+    )
+    lower = [f"new tx {name} {new} <= {old} queued" for name, old, new in fees if new <= old]
+    penalty = f"queued + {bump}% replacement penalty"
+    return lower + [
+        f"new tx {name} {new} < {old} {penalty}" for name, old, new in fees if new < _bumped(old, bump)
+    ]
+
+
+def _bumped(fee: int, percent: int) -> int:
+    return fee * (100 + percent) // 100

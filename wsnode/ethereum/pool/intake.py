@@ -1,0 +1,39 @@
+"""Whether a transaction is worth looking at, whatever the state is."""
+
+from wsnode.ethereum.codec.transactions import PooledTransaction, check_transaction
+from wsnode.ethereum.pool import refusals
+from wsnode.ethereum.pool.limits import ETHER, PoolLimits
+from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
+from wsnode.jsonrpc.errors import server_error
+
+
+def decode_sent(spec: ChainSpec, encoded: bytes, limits: PoolLimits) -> PooledTransaction:
+    """Return the transaction that a user sends; its fee is one that nobody would call a mistake.
+
+    Raises:
+        RpcError: It is none, or is refused.
+    """
+    try:
+        transaction = PooledTransaction(spec, encoded)
+    except InvalidTransactionError as error:
+        raise server_error(str(error)) from None
+    fee = transaction.max_fee * transaction.gas
+    if 0 < limits.fee_cap < fee:
+        raise refusals.fee_above_cap(fee / ETHER, limits.fee_cap / ETHER)
+    if not transaction.is_replay_protected:
+        raise refusals.unprotected()
+    return transaction
+
+
+def check_following(
+    spec: ChainSpec, header: bytes, transaction: PooledTransaction, limits: PoolLimits
+) -> None:
+    """Return if the transaction could be in a block after that of `header`.
+
+    Raises:
+        RpcError: It could not.
+    """
+    try:
+        check_transaction(spec, header, transaction, minimum_tip=limits.tip)
+    except InvalidTransactionError as error:
+        raise server_error(str(error)) from None

@@ -1,0 +1,56 @@
+"""The order in which a block takes transactions: the best tip first, each account's by nonce."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.pool.entry import Entry
+from wsnode.ethereum.pool.sender import Sender
+
+LOWEST_GAS: Final = 21_000
+BLOCK_BYTES: Final = (8 << 20) - 1_000_000
+"""The most that transactions may take in a block (EIP-7934), less geth's margin for all else."""
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """What a block asks for and what it can hold; fees in wei, None before there are such."""
+
+    base_fee: int | None
+    blob_fee: int | None
+    gas_limit: int
+    blobs: int
+
+
+def best_first(senders: Iterable[Sender], room: Room) -> Iterator[Entry]:
+    """Yield the transactions that could be in such a block.
+
+    There may be more of them than fit, as they tend to use less gas than they may.
+    """
+    heap = [head for sender in senders if (head := _head(sender.pending, 0, room)) is not None]
+    heapq.heapify(heap)
+    count, size, blobs = room.gas_limit // LOWEST_GAS, BLOCK_BYTES, room.blobs
+    while heap and count > 0:
+        _, _, index, entry, pending = heap[0]
+        size -= len(entry.transaction.encoded)
+        if size < 0:
+            return
+        after = None
+        if entry.blobs <= blobs:
+            yield entry
+            count, blobs = count - 1, blobs - entry.blobs
+            after = _head(pending, index + 1, room)
+        if after is None:
+            heapq.heappop(heap)
+        else:
+            heapq.heapreplace(heap, after)
+
+
+def _head(pending: list[Entry], index: int, room: Room) -> tuple[int, int, int, Entry, list[Entry]] | None:
+    if index >= len(pending):
+        return None
+    entry = pending[index]
+    if entry.gas > room.gas_limit or not entry.pays(room.base_fee, room.blob_fee):
+        return None
+    return -entry.tip(room.base_fee), entry.arrival, index, entry, pending

@@ -1,0 +1,240 @@
+"""Transactions that wait for a block on the head of a chain, by geth's rules."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.pool import refusals, room
+from wsnode.ethereum.pool.admission import check_admission
+from wsnode.ethereum.pool.contents import Contents
+from wsnode.ethereum.pool.entry import Entry, entry_of
+from wsnode.ethereum.pool.intake import check_following, decode_sent
+from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, PoolLimits
+from wsnode.ethereum.pool.order import Room, best_first
+from wsnode.ethereum.pool.returned import returned_transactions
+from wsnode.ethereum.pool.sender import Sender
+from wsnode.ethereum.pool.standpoint import standpoint
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import RpcError
+
+SWEEP_SECONDS: Final = 60.0
+
+OnAdded = Callable[[Sequence[PooledTransaction]], None]
+
+
+class TransactionPool:
+    """Stands on one block, which `advance` changes. For one thread, but for `decode` and `check`."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        limits: PoolLimits = DEFAULT_POOL_LIMITS,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limits = limits
+        self.on_added: list[OnAdded] = []
+        """Are told of the transactions that have become executable."""
+        self.catch_up: Callable[[], object] = _stay
+        """Has `advance` called if the chain has another head by now."""
+        self.version = 0
+        """Another number after every change."""
+        self._chain = chain
+        self._clock = clock
+        self._contents = Contents()
+        self._arrivals = 0
+        self._swept = clock()
+        with chain.snapshot() as view:
+            self._stand_on(view)
+
+    @property
+    def pending(self) -> int:
+        """Return how many transactions can be executed."""
+        return self._contents.pending
+
+    @property
+    def queued(self) -> int:
+        """Return how many transactions wait for another one or for funds."""
+        return self._contents.queued
+
+    @property
+    def senders(self) -> Sequence[Sender]:
+        """Return the accounts with transactions, in the order of their addresses."""
+        return [sender for _, sender in sorted(self._contents.senders.items())]
+
+    def sender(self, address: bytes) -> Sender | None:
+        """Return an account's transactions, None if it has none."""
+        return self._contents.senders.get(address)
+
+    def find(self, transaction_hash: bytes) -> PooledTransaction | None:
+        """Return a transaction in the pool."""
+        entry = self._contents.entries.get(transaction_hash)
+        return None if entry is None else entry.transaction
+
+    def next_nonce(self, address: bytes, view: Snapshot) -> int:
+        """Return the nonce of an account's next transaction, after those that can be executed."""
+        sender = self._contents.senders.get(address)
+        if sender is not None and sender.pending:
+            return sender.next_nonce
+        account = view.state.account(address, (view.head, view.head_hash))
+        return 0 if account is None else account[0]
+
+    def executable(
+        self, *, base_fee: int | None = None, blob_fee: int | None = None, gas_limit: int | None = None
+    ) -> list[PooledTransaction]:
+        """Return what the block after the head could hold, the best tip first, each account's by nonce.
+
+        What is not given follows from the head. There may be more than fit; what did not stays in the pool.
+        """
+        following = self.at.room
+        block = Room(
+            base_fee=following.base_fee if base_fee is None else base_fee,
+            blob_fee=following.blob_fee if blob_fee is None else blob_fee,
+            gas_limit=following.gas_limit if gas_limit is None else gas_limit,
+            blobs=following.blobs,
+        )
+        return [entry.transaction for entry in best_first(self._contents.senders.values(), block)]
+
+    def add(self, encoded: bytes) -> Hash32:
+        """Let a transaction in, as a local user sends it, and return its hash.
+
+        Raises:
+            RpcError: It is refused.
+        """
+        transaction = self.decode(encoded)
+        self.check(transaction)
+        return self.admit(transaction)
+
+    def decode(self, encoded: bytes) -> PooledTransaction:
+        """Return the transaction that a user sends.
+
+        Raises:
+            RpcError: It is none, or there seems to be a mistake in it.
+        """
+        return decode_sent(self._chain.spec, encoded, self.limits)
+
+    def check(self, transaction: PooledTransaction) -> None:
+        """Return if the transaction could be in a block after the head whatever the state is.
+
+        Raises:
+            RpcError: It could not, or is known.
+        """
+        if transaction.hash in self._contents.entries:
+            raise refusals.already_known()
+        check_following(self._chain.spec, self.at.header, transaction, self.limits)
+
+    def admit(self, transaction: PooledTransaction) -> Hash32:
+        """Let a checked transaction in and return its hash.
+
+        Raises:
+            RpcError: It is refused.
+        """
+        self.catch_up()
+        self._sweep()
+        promoted = self._admit(transaction)
+        self._tell(promoted)
+        return Hash32(transaction.hash)
+
+    def drop(self, transaction_hash: bytes) -> bool:
+        """Take a transaction out; tell whether it was there."""
+        entry = self._contents.entries.get(transaction_hash)
+        if entry is None:
+            return False
+        self._drop([entry])
+        return True
+
+    def clear(self) -> None:
+        """Take everything out."""
+        self._drop(list(self._contents.entries.values()))
+
+    def held(self) -> list[PooledTransaction]:
+        """Return everything, in an order in which it can be put back."""
+        entries = sorted(self._contents.entries.values(), key=lambda entry: entry.nonce)
+        return [entry.transaction for entry in entries]
+
+    def put_back(self, transactions: Iterable[PooledTransaction]) -> list[Entry]:
+        """Let transactions in that were here before, as far as they can be; return what can be executed."""
+        promoted = []
+        for transaction in transactions:
+            try:
+                promoted += self._admit(transaction)
+            except RpcError:
+                # It has been replaced, or the state has gone on without it.
+                continue
+        return promoted
+
+    def refresh(self) -> None:
+        """Look again at the accounts, which have changed though the head is the same."""
+        self.advance(HeadChange((), ()))
+
+    def advance(self, change: HeadChange) -> None:
+        """Go over to the chain's head: drop what blocks hold now, take back what they hold no more."""
+        with self._chain.snapshot() as view:
+            returned = list(returned_transactions(view, change.removed))
+            self._stand_on(view)
+        promoted: list[Entry] = []
+        for sender in list(self._contents.senders.values()):
+            promoted += self._settle(sender)
+        promoted += self.put_back(returned)
+        self._drop_surplus()
+        self._sweep()
+        self._tell(promoted)
+
+    def _stand_on(self, view: Snapshot) -> None:
+        self.at = standpoint(view)
+        self._contents.cheapest.reprice(self.at.room.base_fee)
+        self.version += 1
+
+    def _settle(self, sender: Sender) -> list[Entry]:
+        account = self.at.account(self._chain.state, sender.address)
+        return self._contents.settle(sender, account, self.at.room.gas_limit)
+
+    def _admit(self, transaction: PooledTransaction) -> list[Entry]:
+        contents, limits, now = self._contents, self.limits, self._clock()
+        if transaction.hash in contents.entries:
+            raise refusals.already_known()
+        self._arrivals += 1
+        entry = entry_of(transaction, self._arrivals, now)
+        sender = contents.senders.get(entry.sender)
+        if sender is None:
+            sender = Sender(entry.sender, self.at.account(self._chain.state, entry.sender), now)
+        check_admission(contents, sender, entry, limits)
+        leaving = room.beyond_queue(sender, entry, limits)
+        leaving += room.leaving_for(contents, sender, entry, limits)
+        self._drop(leaving)
+        promoted = contents.put(sender, entry)
+        self.version += 1
+        self._drop_surplus()
+        if entry.hash not in contents.entries:
+            raise refusals.pool_full()
+        return promoted
+
+    def _drop(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.hash in self._contents.entries:
+                self._contents.drop(entry)
+                self.version += 1
+
+    def _drop_surplus(self) -> None:
+        for entry in room.surplus(self._contents, self.limits):
+            self._drop([entry])
+
+    def _sweep(self) -> None:
+        now = self._clock()
+        if now - self._swept >= SWEEP_SECONDS:
+            self._swept = now
+            self._drop(room.expired(self._contents, now, self.limits))
+
+    def _tell(self, promoted: Sequence[Entry]) -> None:
+        added = [entry.transaction for entry in promoted if entry.hash in self._contents.entries]
+        if added:
+            for listener in self.on_added:
+                listener(added)
+
+
+def _stay() -> None:
+    """Have nothing happen."""

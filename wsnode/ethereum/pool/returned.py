@@ -1,0 +1,27 @@
+"""The transactions of blocks that have left the chain, out of the store."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from wsnode.ethereum.codec.rlp import block_transactions
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import InvalidTransactionError
+
+DEEPEST: Final = 64
+"""Reorganisations of more blocks return nothing, as in geth: it is no fork then but another chain."""
+
+
+def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[PooledTransaction]:
+    """Yield the transactions of blocks, given highest first, the oldest first; those with blobs lack them."""
+    if len(blocks) > DEEPEST:
+        return
+    for block in reversed(blocks):
+        rows = view.block_rows(block.hash)
+        for encoded in () if rows is None else block_transactions(*rows):
+            try:
+                yield PooledTransaction(view.spec, encoded)
+            except InvalidTransactionError:
+                # Nobody signed it, on a development chain that was told not to mind.
+                continue

@@ -1,0 +1,90 @@
+"""Keeping a pool within its limits: who has to go for a newcomer, and who once there are too many."""
+
+from collections.abc import Iterator
+
+from wsnode.ethereum.pool import refusals
+from wsnode.ethereum.pool.cheapest import worth
+from wsnode.ethereum.pool.contents import Contents
+from wsnode.ethereum.pool.entry import Entry
+from wsnode.ethereum.pool.limits import PoolLimits
+from wsnode.ethereum.pool.sender import Sender
+
+
+def leaving_for(contents: Contents, sender: Sender, entry: Entry, limits: PoolLimits) -> list[Entry]:
+    """Return the transactions that pay less and must go before this one can come in.
+
+    Raises:
+        RpcError: Nothing pays less, or it is not worth it.
+    """
+    old = sender.at(entry.nonce)
+    slots = contents.slots + entry.slots - (old.slots if old else 0) - limits.slots
+    size = contents.bytes + entry.size - (old.size if old else 0) - limits.bytes
+    leaving: list[Entry] = []
+    if slots <= 0 and size <= 0:
+        return leaving
+    for cheap in contents.cheapest:
+        if cheap is old:
+            continue
+        if worth(cheap, contents.cheapest.base_fee) >= worth(entry, contents.cheapest.base_fee):
+            raise refusals.pool_full() if leaving else refusals.underpriced()
+        leaving.append(cheap)
+        slots, size = slots - cheap.slots, size - cheap.size
+        if slots <= 0 and size <= 0:
+            break
+    else:
+        raise refusals.pool_full()
+    _check_order(contents, sender, entry, leaving)
+    return leaving
+
+
+def _check_order(contents: Contents, sender: Sender, entry: Entry, leaving: list[Entry]) -> None:
+    """Refuse what would have to wait if something executable had to go for it."""
+    if sender.fills_up(entry.nonce):
+        return
+    if any(contents.senders[other.sender].is_pending(other.nonce) for other in leaving):
+        raise refusals.future_replaces_pending()
+
+
+def beyond_queue(sender: Sender, entry: Entry, limits: PoolLimits) -> list[Entry]:
+    """Return the last of an account's queued transactions if it has to go for this one.
+
+    Raises:
+        RpcError: This one itself is the last.
+    """
+    queued = sender.queued
+    waits = entry.nonce > sender.next_nonce and entry.nonce not in queued
+    if not waits or len(queued) < limits.account_queue:
+        return []
+    last = max(queued)
+    if entry.nonce > last:
+        raise refusals.account_limit(len(queued))
+    return [queued[last]]
+
+
+def surplus(contents: Contents, limits: PoolLimits) -> Iterator[Entry]:
+    """Yield what must go until no limit is exceeded; the caller drops each before it asks for the next."""
+    while contents.pending > limits.global_slots:
+        biggest = max(contents.senders.values(), key=lambda sender: len(sender.pending))
+        if len(biggest.pending) <= limits.account_slots:
+            break
+        yield biggest.pending[-1]
+    if contents.queued > limits.global_queue:
+        for sender in list(contents.waiting()):
+            for nonce in sorted(sender.queued, reverse=True):
+                if contents.queued <= limits.global_queue:
+                    return
+                yield sender.queued[nonce]
+
+
+def expired(contents: Contents, now: float, limits: PoolLimits) -> list[Entry]:
+    """Return what has been queued for too long."""
+    return [
+        entry
+        for sender in contents.senders.values()
+        for entry in sender.queued.values()
+        if _age(sender, entry, now) > (limits.gapped_blob_seconds if entry.is_blob else limits.queue_seconds)
+    ]
+
+
+def _age(sender: Sender, entry: Entry, now: float) -> float:
+    return now - (entry.since if entry.is_blob else sender.beat)

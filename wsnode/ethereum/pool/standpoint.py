@@ -1,0 +1,52 @@
+"""The block that a pool stands on, and what follows from it for the next one."""
+
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import keccak256
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.pool.order import Room
+from wsnode.ethereum.pool.sender import Account
+from wsnode.ethereum.rpc.base_fees import next_base_fee, next_blob_base_fee
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import State
+
+NO_CODE: Final = keccak256(b"")
+DELEGATION: Final = b"\xef\x01\x00"
+
+
+class Standpoint(msgspec.Struct, frozen=True):
+    """A head, its header row, and what the block after it asks for and can hold."""
+
+    head: Head
+    header: bytes
+    room: Room
+
+    def account(self, state: State, address: bytes) -> Account:
+        """Return what the state after the head says of an account."""
+        block = self.head.number, self.head.hash
+        found = state.account(address, block)
+        if found is None:
+            return Account(0, 0)
+        nonce, balance, code_hash = found
+        if code_hash == NO_CODE:
+            return Account(nonce, balance)
+        is_delegated = state.code(address, block).startswith(DELEGATION)
+        return Account(nonce, balance, code_hash, is_delegated)
+
+
+def standpoint(view: Snapshot) -> Standpoint:
+    """Return the view's head as a place to stand on."""
+    header = view.header(view.head)
+    assert header is not None, "the head is stored"
+    fields = header_fields(header)
+    blobs = view.spec.blob_parameters(fields.timestamp)
+    room = Room(
+        base_fee=next_base_fee(view.spec, fields),
+        blob_fee=next_blob_base_fee(view.spec, fields),
+        gas_limit=fields.gas_limit,
+        blobs=blobs[1] if blobs else 0,
+    )
+    return Standpoint(Head(view.head, view.head_hash), header, room)
