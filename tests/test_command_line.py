@@ -160,19 +160,24 @@ def test_a_wrong_configuration_names_the_setting(tmp_path: Path) -> None:
     ended = run("serve", "--config", str(file))
     assert ended.returncode == 1
     assert only_line(ended.stderr) == f"error: {file}: limits.calls: Expected `int`, got `str`"
+    file.write_text('slow_subscriber = "drop"\n[networks.one]\ndata = "one"\n')
+    told = only_line(run("serve", "--config", str(file)).stderr)
+    assert told == f"error: {file}: slow_subscriber: Invalid enum value 'drop'"
 
 
 def test_keys_open_a_served_chain_and_stop_opening_it(chain: Path, genesis: Path, tmp_path: Path) -> None:
     assert import_chain(tmp_path, genesis, [chain]).returncode == 0
     at = ("--data", str(tmp_path))
     with started("serve", *at, "--listen", "127.0.0.1:0") as node:
-        key = only_line(run("keys", "add", "bot", *at, "--method", "eth_*").stdout)
+        bounds = ("--method", "eth_*", "--subscriptions", "2")
+        key = only_line(run("keys", "add", "bot", *at, *bounds).stdout)
         assert key not in (tmp_path / "keys.json").read_text()
         url = node.http_url.replace("<API_KEY>", key)
         assert call(url, "eth_blockNumber")["result"] == "0x36"
         assert call(url, "net_version")["error"]["code"] == -32601
         assert call(node.http_url, "eth_blockNumber")["error"]["message"] == "invalid API key"
-        assert only_line(run("keys", "list", *at).stdout).startswith("bot\t")
+        listed = only_line(run("keys", "list", *at).stdout).split("\t")
+        assert (listed[0], json.loads(listed[2])) == ("bot", {"subscriptions": 2, "methods": ["eth_*"]})
         with connect(node.socket_url.replace("<API_KEY>", key)) as connection:
             assert run("keys", "revoke", "bot", *at).returncode == 0
             with pytest.raises(ConnectionClosed):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.named_contracts import OF_ANY_ACCOUNT
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -59,6 +60,12 @@ class OnlyOne:
         ("eth_getLogs", [{"address": [ONE, TWO]}], False),
         ("eth_getLogs", [{}], False),
         ("wsnode_getLogsPage", [{}], False),
+        ("eth_newFilter", [{"address": ONE}], True),
+        ("eth_newFilter", [{}], False),
+        ("eth_subscribe", ["logs", {"address": ONE}], True),
+        ("eth_subscribe", ["logs", {"address": [ONE, TWO]}], False),
+        ("eth_subscribe", ["logs", {}], False),
+        ("eth_subscribe", ["newHeads"], True),
         ("eth_getBlockByNumber", ["latest", False], True),
         ("eth_getTransactionByHash", [HASH], True),
     ],
@@ -66,7 +73,8 @@ class OnlyOne:
 def test_calls_that_name_other_contracts_are_refused(
     method: str, params: list[Any], allowed: bool, execution_apis_chain: Chain
 ) -> None:
-    dispatcher = Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
+    registry = build_registry(execution_apis_chain, hub=Hub(execution_apis_chain))
+    dispatcher = Dispatcher(registry, execution_apis_chain.snapshot)
     session = dispatcher.session(None, OnlyOne())
     answer = session.receive(
         json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
@@ -77,8 +85,9 @@ def test_calls_that_name_other_contracts_are_refused(
 
 
 def test_every_method_that_takes_an_account_says_which(execution_apis_chain: Chain) -> None:
-    accounts = {"address", "call", "filter", "simulation", "slots"}
-    for method in build_registry(execution_apis_chain).methods.values():
+    accounts = {"address", "argument", "call", "filter", "simulation", "slots"}
+    registry = build_registry(execution_apis_chain, hub=Hub(execution_apis_chain))
+    for method in registry.methods.values():
         struct = method.parameters.struct
         if struct is not None and accounts & set(struct.__struct_fields__):
             assert (method.contracts is None) == (method.name in OF_ANY_ACCOUNT), method.name

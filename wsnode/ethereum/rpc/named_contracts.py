@@ -15,6 +15,7 @@ from wsnode.ethereum.rpc.proofs import ProofParameters
 from wsnode.ethereum.rpc.simulate import SimulationParameters
 from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
 from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
+from wsnode.ethereum.rpc.subscription_options import SubscribeParameters
 from wsnode.ethereum.rpc.traces import CallTraceParameters
 from wsnode.jsonrpc.registry import Registry
 
@@ -71,6 +72,11 @@ def _of_log_page(params: PageParameters) -> Sequence[int] | None:
     return _numbers(params.filter.filter.addresses) or None
 
 
+def _of_subscription(params: SubscribeParameters) -> Sequence[int] | None:
+    # Only logs are of contracts; whatever else can be subscribed to names none.
+    return _numbers(params.argument[0].addresses) or None if params.kind == "logs" else ()
+
+
 def _numbers(addresses: Iterable[bytes]) -> list[int]:
     return [int.from_bytes(address) for address in addresses]
 
@@ -86,4 +92,5 @@ _FINDERS: dict[type[msgspec.Struct] | None, Any] = {
     SimulationParameters: _of_simulation,
     LogParameters: _of_logs,
     PageParameters: _of_log_page,
+    SubscribeParameters: _of_subscription,
 }
