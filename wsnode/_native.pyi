@@ -269,6 +269,8 @@ class State:
         parent: tuple[bytes, bytes],
         attributes: BlockAttributes,
         transactions: Sequence[bytes],
+        *,
+        senders: Sequence[bytes | None] | None = None,
     ) -> tuple[VerifiedBlock, list[tuple[int, str]]]: ...
 
 def create_access_list(

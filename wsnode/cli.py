@@ -1,4 +1,4 @@
-"""The command line: `wsnode demo`, `import`, `serve`, `keys`, `outage`, `verify`, `bench`."""
+"""The command line: `wsnode demo`, `dev`, `import`, `serve`, `keys`, `outage`, `verify`, `bench`."""
 
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,9 @@ import trio
 import typer
 
 from wsnode import cli_bench, cli_keys, cli_outage, cli_verify, config, node
-from wsnode.demo.run import serve_demo
+from wsnode.demo.accounts import MNEMONIC, derived
+from wsnode.demo.run import serve_demo, serve_development
+from wsnode.demo.script import ETHER
 from wsnode.ethereum.chain import Chain
 from wsnode.networks import ETHEREUM_FOLDER
 from wsnode.starknet.chain import Chain as StarknetChain
@@ -33,6 +35,16 @@ app.command("bench")(cli_bench.bench)
 
 DataFolder = Annotated[Path, typer.Option("--data", help="The folder of one network.", metavar="DIR")]
 Listen = Annotated[str, typer.Option(help="Where to accept connections.", metavar="HOST:PORT")]
+KeptIn = Annotated[
+    Path | None,
+    typer.Option("--data", help="Keep the chain here; otherwise it is gone at the end.", metavar="DIR"),
+]
+BlockTime = Annotated[
+    float,
+    typer.Option(
+        help="From one block to the next; 0: a block for each transaction.", metavar="SECONDS", min=0
+    ),
+]
 
 
 def main() -> None:
@@ -122,13 +134,27 @@ def serve(
 @app.command()
 def demo(
     listen: Listen = config.DEFAULT_LISTEN,
-    data: Annotated[
-        Path | None, typer.Option(help="Keep the chain here; otherwise it is gone at the end.", metavar="DIR")
-    ] = None,
+    block_time: BlockTime = 2.0,
+    data: KeptIn = None,
 ) -> None:
-    """Serve a small development chain with funded accounts and a token; nothing else is needed."""
+    """Serve a chain on which something happens in every block; nothing else is needed."""
     with one_line_failures():
-        serve_demo(listen, data)
+        serve_demo(listen, data, block_time)
+
+
+@app.command()
+def dev(
+    listen: Listen = config.DEFAULT_LISTEN,
+    block_time: BlockTime = 0.0,
+    data: KeptIn = None,
+    accounts: Annotated[int, typer.Option(help="How many have ether.", metavar="N", min=1, max=1000)] = 10,
+    balance: Annotated[int, typer.Option(help="How much each has.", metavar="ETHER", min=0)] = 10_000,
+    mnemonic: Annotated[str, typer.Option(help="What they are derived from.", metavar="PHRASE")] = MNEMONIC,
+) -> None:
+    """Serve an empty chain to test against: funded accounts, and control of blocks and time."""
+    with one_line_failures():
+        owners = derived(mnemonic, accounts)
+        serve_development(listen, data, block_time, owners, balance=balance * ETHER, mnemonic=mnemonic)
 
 
 def announce_alt_head(chain: StarknetChain) -> None:

@@ -1,7 +1,7 @@
 """A folder's chains as one network: the methods of the families that it has, and views of them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.forwarding import StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.node import release
@@ -31,6 +32,26 @@ ETHEREUM_FOLDER = "eth"
 STARKNET_FOLDER = "alt"
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """The chains of a network that are written while they are served, the pool, and who is told."""
+
+    ethereum: EthereumChain
+    starknet: StarknetChain | None
+    hub: Hub
+    pool: TransactionPool
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """What makes a network's blocks: its methods, and what runs beside the server."""
+
+    development: Development
+    background: Sequence[Callable[[], Awaitable[None]]]
+
+
+Grow = Callable[[Opened], AbstractContextManager[Growth]]
+BothChains = tuple[EthereumChain, StarknetChain | None]
 
 
 class BothFamilies(EthereumSnapshot):
@@ -59,22 +80,17 @@ class BothFamilies(EthereumSnapshot):
 def network_of(
     name: str,
     hosts: tuple[str, ...],
-    ethereum: EthereumChain | None,
-    starknet: StarknetChain | None,
+    families: BothChains,
     limits: CallLimits,
     keys: KeyRing | None,
     *,
-    with_pool: bool = True,
+    hub: Hub,
+    pool: TransactionPool | None,
+    growth: Growth | None = None,
     with_test_methods: bool = False,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
-    if ethereum is None:
-        assert starknet is not None
-        only = starknet
-        registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}})
-        add_discovery(registry, Descriptions(), title="wsnode", version=release())
-        return Network(name, registry, lambda _caller: only.snapshot(), hosts, keys=keys)
-    hub = Hub(ethereum)
+    ethereum, starknet = families
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
     registry = ethereum_registry(
@@ -82,7 +98,8 @@ def network_of(
         limits=limits,
         unavailable=unavailable,
         hub=hub,
-        pool=pool_beside(hub, ethereum) if with_pool else None,
+        pool=pool,
+        development=None if growth is None else growth.development,
         with_test_methods=with_test_methods,
     )
     if starknet is not None:
@@ -95,8 +112,15 @@ def network_of(
         limits=msgspec.to_builtins(limits),
         keys=keys,
         fan_out=hub.fan_out,
-        background=[hub.watch],
+        background=[hub.watch, *(() if growth is None else growth.background)],
     )
+
+
+def alt_network(name: str, hosts: tuple[str, ...], chain: StarknetChain, keys: KeyRing | None) -> Network:
+    """Return a network with an alt chain and nothing else."""
+    registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}})
+    add_discovery(registry, Descriptions(), title="wsnode", version=release())
+    return Network(name, registry, lambda _caller: chain.snapshot(), hosts, keys=keys)
 
 
 def pool_beside(hub: Hub, chain: EthereumChain) -> TransactionPool:
@@ -121,8 +145,15 @@ def _opening(first: EthereumChain, second: StarknetChain | None) -> Callable[[Ca
 
 
 @contextmanager
-def open_network(name: str, network: NetworkConfig, config: Config) -> Iterator[Network]:
-    """Open the chains of a network for reading.
+def open_network(
+    name: str,
+    network: NetworkConfig,
+    config: Config,
+    *,
+    grow: Grow | None = None,
+    durable: bool = True,
+) -> Iterator[Network]:
+    """Open the chains of a network: for reading, or for writing as well if they `grow`.
 
     Raises:
         ConfigurationError: Its folder holds no chain.
@@ -130,28 +161,45 @@ def open_network(name: str, network: NetworkConfig, config: Config) -> Iterator[
     """
     folder = Path(network.data)
     with ExitStack() as stack:
-        ethereum = starknet = None
-        if (folder / ETHEREUM_FOLDER).is_dir():
-            ethereum = stack.enter_context(EthereumChain.open(folder / ETHEREUM_FOLDER, writer=False))
-        if (folder / STARKNET_FOLDER).is_dir():
-            starknet = StarknetChain.open(folder, writer=False)
-            stack.callback(starknet.close)
-        if ethereum is None and starknet is None:
-            raise ConfigurationError(f"{folder} holds no chain: `wsnode import` makes one")
+        ethereum, starknet = _open_chains(folder, stack, writer=grow is not None, durable=durable)
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
+        if ethereum is None:
+            if starknet is None:
+                raise ConfigurationError(f"{folder} holds no chain: `wsnode import` makes one")
+            yield alt_network(name, network.hosts, starknet, keys)
+            return
+        hub = Hub(ethereum)
+        pool = pool_beside(hub, ethereum) if network.pool else None
+        growth = None
+        if grow is not None and pool is not None:
+            growth = stack.enter_context(grow(Opened(ethereum, starknet, hub, pool)))
         opened = network_of(
             name,
             network.hosts,
-            ethereum,
-            starknet,
+            (ethereum, starknet),
             config.call_limits,
             keys,
-            with_pool=network.pool,
+            hub=hub,
+            pool=pool,
+            growth=growth,
             with_test_methods=config.open,
         )
-        if network.partner is not None and ethereum is not None:
+        if network.partner is not None:
             opened = with_partner(opened, network.partner, ethereum.spec, folder)
         yield opened
+
+
+def _open_chains(
+    folder: Path, stack: ExitStack, *, writer: bool, durable: bool
+) -> tuple[EthereumChain | None, StarknetChain | None]:
+    ethereum = starknet = None
+    if (folder / ETHEREUM_FOLDER).is_dir():
+        chain = EthereumChain.open(folder / ETHEREUM_FOLDER, writer=writer, durable=durable)
+        ethereum = stack.enter_context(chain)
+    if (folder / STARKNET_FOLDER).is_dir():
+        starknet = StarknetChain.open(folder, writer=writer)
+        stack.callback(starknet.close)
+    return ethereum, starknet
 
 
 def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import trio
 
 from wsnode.config import Address, Config, ConfigurationError
-from wsnode.networks import open_network
+from wsnode.networks import Grow, open_network
 from wsnode.server.keys import KeyFileRing
 from wsnode.server.listener import RESTARTING, Server, serve
 from wsnode.server.logs import configure
@@ -29,11 +29,18 @@ RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
 Announce = Callable[[Address], None]
 
 
-async def run(config: Config, announce: Announce, reread: Callable[[], Config] | None = None) -> None:
+async def run(
+    config: Config,
+    announce: Announce,
+    reread: Callable[[], Config] | None = None,
+    *,
+    grow: Grow | None = None,
+    durable: bool = True,
+) -> None:
     """Serve until SIGINT or SIGTERM; `announce` is told the address once connections are accepted.
 
     On SIGHUP what `reread` returns replaces the server's limits, the certificate and how is logged; keys are
-    read again too.
+    read again too. Chains that `grow` are written too; `durable` ones survive a power failure.
 
     Raises:
         ConfigurationError, OSError, KeyFileError: The node cannot start.
@@ -41,7 +48,7 @@ async def run(config: Config, announce: Announce, reread: Callable[[], Config] |
     configure(config.log_level, config.log_format)
     with ExitStack() as stack:
         networks = [
-            stack.enter_context(open_network(name, network, config))
+            stack.enter_context(open_network(name, network, config, grow=grow, durable=durable))
             for name, network in config.networks.items()
         ]
         await _serve(config, networks, announce, reread)

@@ -1,29 +1,33 @@
-"""`wsnode demo`: builds the chain where it is missing, and serves it to everybody."""
+"""`wsnode demo` and `wsnode dev`: a chain made where there is none, served to everybody, and growing."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import trio
 
 from wsnode.config import Address, Config, NetworkConfig
-from wsnode.demo import script, token
-from wsnode.demo.accounts import ACCOUNTS, MNEMONIC
+from wsnode.demo import script
+from wsnode.demo.accounts import ACCOUNTS, Account
+from wsnode.demo.genesis import demo_genesis, development_genesis
+from wsnode.demo.introduction import introduce_demo, introduce_development
+from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.primitives.values import Address as EthereumAddress
+from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.networks import ETHEREUM_FOLDER
 from wsnode.node import run
 from wsnode.sync.development.builder import BlockBuilder
-from wsnode.terminal import announce_ready
 
-NETWORK = "demo"
-FEE_RECIPIENT = bytes.fromhex("00000000000000000000000000000000000077ff")
+FEE_RECIPIENT = EthereumAddress(bytes.fromhex("00000000000000000000000000000000000077ff"))
 
 
-def serve_demo(listen: str, data: Path | None) -> None:
+def serve_demo(listen: str, data: Path | None, block_time: float) -> None:
     """Serve the demo chain until a signal; without `data` it is gone afterwards.
 
     Raises:
@@ -33,14 +37,46 @@ def serve_demo(listen: str, data: Path | None) -> None:
     with _folder(data) as folder:
         build_ethereum(folder)
         build_starknet(folder)
-        config = Config(networks={NETWORK: NetworkConfig(str(folder))}, listen=str(address), open=True)
-        trio.run(run, config, introduce)
+        live = Live(DevelopmentSettings(block_time, ACCOUNTS, FEE_RECIPIENT), with_traffic=True)
+        introduce = partial(introduce_demo, accounts=ACCOUNTS, block_time=block_time)
+        _serve("demo", address, folder, live, introduce, durable=data is not None)
+
+
+def serve_development(
+    listen: str,
+    data: Path | None,
+    block_time: float,
+    accounts: Sequence[Account],
+    *,
+    balance: int,
+    mnemonic: str,
+) -> None:
+    """Serve a development chain until a signal, its accounts with `balance` wei each if it is a new one.
+
+    Raises:
+        ConfigurationError, OSError, ChainError: It cannot be begun or served.
+    """
+    address = Address.parse(listen)
+    with _folder(data) as folder:
+        if not ChainFolder(folder / ETHEREUM_FOLDER).genesis.exists():
+            addresses = [account.address for account in accounts]
+            begin(folder, development_genesis(addresses, balance, int(time.time())))
+        live = Live(DevelopmentSettings(block_time, accounts), with_traffic=False)
+        introduce = partial(
+            introduce_development, accounts=accounts, block_time=block_time, mnemonic=mnemonic
+        )
+        _serve("dev", address, folder, live, introduce, durable=data is not None)
+
+
+def begin(folder: Path, genesis: bytes) -> None:
+    """Make the chain of a genesis in `folder`."""
+    with Chain.open(folder / ETHEREUM_FOLDER, genesis, writer=True, durable=False) as chain:
+        chain.sync()
 
 
 def build_ethereum(folder: Path) -> None:
-    """Bring the demo chain in `folder` to its last scripted block."""
-    genesis = (files("wsnode.demo") / "genesis.json").read_bytes()
-    with Chain.open(folder / ETHEREUM_FOLDER, genesis, writer=True, durable=False) as chain:
+    """Bring the demo chain in `folder` to its last scripted block, if it has not gone further."""
+    with Chain.open(folder / ETHEREUM_FOLDER, demo_genesis(), writer=True, durable=False) as chain:
         builder = BlockBuilder(chain)
         start = header_fields(chain.spec.genesis_block().header).timestamp
         done = chain.head.number
@@ -52,31 +88,18 @@ def build_ethereum(folder: Path) -> None:
         chain.sync()
 
 
-def introduce(address: Address) -> None:
-    """Print what a user needs to try the node: addresses to paste, accounts, and a first request."""
-    announce_ready(address)
-    print(
-        INTRODUCTION.format(
-            address=address, token=token.ADDRESS.hex(), last=script.BLOCKS, chain=script.CHAIN_ID
-        )
-    )
-    for account in ACCOUNTS:
-        print(f"  0x{account.address.hex()}  key 0x{account.secret.hex()}")
-    print("\nPublic keys of everybody's tests: never send real funds to them. Ctrl-C stops.", flush=True)
-
-
-INTRODUCTION = f"""
-A development chain (id {{chain}}) with {{last}} blocks; any API key will do, and none at all:
-
-  WebSocket  ws://{{address}}
-  HTTP       http://{{address}}
-  token      0x{{token}}  (DEMO, 18 decimals)
-  alt chain  8 blocks; contracts 0x7a17 (Cairo 0) and 0xc0c0 (Sierra)
-
-Try: curl http://{{address}} -H 'content-type: application/json' \\
-       -d '{{{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",true]}}}}'
-
-Accounts of the mnemonic "{MNEMONIC}":"""
+def _serve(
+    name: str,
+    address: Address,
+    folder: Path,
+    live: Live,
+    introduce: Callable[[Address], None],
+    *,
+    durable: bool,
+) -> None:
+    network = NetworkConfig(str(folder))
+    config = Config(networks={name: network}, listen=str(address), open=True)
+    trio.run(partial(run, grow=live, durable=durable), config, introduce)
 
 
 @contextmanager
@@ -84,5 +107,5 @@ def _folder(data: Path | None) -> Iterator[Path]:
     if data is not None:
         yield data
         return
-    with TemporaryDirectory(prefix="wsnode-demo-") as folder:
+    with TemporaryDirectory(prefix="wsnode-") as folder:
         yield Path(folder)

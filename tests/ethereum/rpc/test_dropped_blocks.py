@@ -27,7 +27,7 @@ NOT_FOUND = {"error": {"code": -32000, "message": "header not found"}}
 FIRST_SLOT = "0x" + "0" * 64
 
 TARGET = "0x" + COUNTER.hex()
-CALL = {"to": TARGET, "input": "0x01"}
+CALL: dict[str, Any] = {"to": TARGET, "input": "0x01"}
 QUESTIONS: dict[str, Callable[[str], list[Any]]] = {
     "eth_getBalance": lambda block: [TARGET, block],
     "eth_getTransactionCount": lambda block: ["0x" + SENDER.hex(), block],
@@ -63,8 +63,17 @@ def extend(builder: BlockBuilder, *, nonces: range, value: int) -> None:
 
 
 def sending(nonce: int, value: int) -> bytes:
-    price = {"gas": 100_000, "max_fee": 10**10, "max_priority_fee": 1}
-    return sign_transaction(SECRET, chain_id=1, nonce=nonce, to=COUNTER, value=value, input=b"", **price)
+    return sign_transaction(
+        SECRET,
+        chain_id=1,
+        nonce=nonce,
+        to=COUNTER,
+        value=value,
+        input=b"",
+        gas=100_000,
+        max_fee=10**10,
+        max_priority_fee=1,
+    )
 
 
 class Keeping:
@@ -102,7 +111,7 @@ def test_state_of_a_dropped_block_is_not_that_of_its_successor(
 ) -> None:
     shared = [["0x1"], [hash_of(chain, 1)], ["earliest"]]
     before = [kept.ask(method, *QUESTIONS[method](*block)) for block in shared]
-    dropped = ["latest", "0x2", "0x3", hash_of(chain, 2), {"blockHash": hash_of(chain, 3)}]
+    dropped: list[Any] = ["latest", "0x2", "0x3", hash_of(chain, 2), {"blockHash": hash_of(chain, 3)}]
     reorganise(chain)
     assert [kept.ask(method, *QUESTIONS[method](*block)) for block in shared] == before
     assert all("result" in answer for answer in before)

@@ -1,5 +1,19 @@
-"""Transactions that no block holds yet: read, held to the rules that need no state, and shown."""
+"""Transactions that no block holds yet: read, held to the rules that need no state, shown, and signed."""
 
-from wsnode._native import PooledTransaction, check_transaction, render_pooled_transaction
+from wsnode._native import (
+    PooledTransaction,
+    check_transaction,
+    render_pooled_transaction,
+    sign_message,
+    sign_transaction,
+    unsigned_transaction,
+)
 
-__all__ = ["PooledTransaction", "check_transaction", "render_pooled_transaction"]
+__all__ = [
+    "PooledTransaction",
+    "check_transaction",
+    "render_pooled_transaction",
+    "sign_message",
+    "sign_transaction",
+    "unsigned_transaction",
+]

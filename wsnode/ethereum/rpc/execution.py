@@ -137,7 +137,7 @@ def prepare(view: Snapshot, params: CallParameters, gas_blocks: int) -> Executio
         raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
     fields = header_fields(header)
     pending = is_pending(params.block.number)
-    if pending and not continues(view, fields):
+    if pending and not continues(fields):
         raise server_error("pending state is not available")
     return Execution(
         view,

@@ -7,10 +7,12 @@ from typing import Final
 from wsnode.ethereum.codec.blocks import VerifiedBlock
 from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.lookup import rows
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import BlockAttributes
+from wsnode.ethereum.state import BlockAttributes, ReorganisedError
 from wsnode.jsonrpc.errors import server_error
 
 FRESH_SECONDS: Final = 1.0
@@ -47,7 +49,7 @@ class PendingBlock:
         """Return the block after the view's head.
 
         Raises:
-            RpcError: There is none, as `continues` says.
+            RpcError: There is none, as `continues` says, or the head is gone.
         """
         now = self._timer()
         if self._block is None or self._parent != view.head_hash or self._is_outdated(now):
@@ -67,7 +69,7 @@ class PendingBlock:
         parent = rows(view, view.head)
         assert parent is not None, "the head is stored"
         header = header_fields(parent[0])
-        if not continues(view, header):
+        if not continues(header):
             raise server_error("pending block is not available")
         attributes = BlockAttributes(
             timestamp=max(now, header.timestamp + 1),
@@ -76,16 +78,26 @@ class PendingBlock:
             gas_limit=header.gas_limit,
             parent_beacon_block_root=_ZERO_HASH,
         )
-        transactions = []
+        executable: list[PooledTransaction] = []
         if self._pool is not None:
             self._version = self._pool.version
-            transactions = [transaction.encoded for transaction in self._pool.executable()]
-        return view.state.build_block(parent, attributes, transactions)[0]
+            executable = self._pool.executable()
+        transactions = [transaction.encoded for transaction in executable]
+        senders = [named_sender(transaction) for transaction in executable]
+        try:
+            return view.state.build_block(parent, attributes, transactions, senders=senders)[0]
+        except ReorganisedError:
+            raise header_not_found() from None
 
 
-def continues(view: Snapshot, head: Header) -> bool:
-    """Tell whether there is a block to come: none on proof of work, nor while the state has moved on."""
-    return head.difficulty == 0 and view.state.head[0] == view.head
+def continues(head: Header) -> bool:
+    """Tell whether there is a block to come: none on proof of work."""
+    return head.difficulty == 0
+
+
+def named_sender(transaction: PooledTransaction) -> bytes | None:
+    """Return whom a transaction is taken to be from though nobody signed it, None for any other."""
+    return transaction.sender if transaction.is_impersonated else None
 
 
 def render_in_plain_form(block: VerifiedBlock, *, full: bool) -> bytes:

@@ -10,6 +10,7 @@ from wsnode.ethereum.rpc import (
     access_lists,
     blocks,
     calls,
+    development_methods,
     fee_history,
     fees,
     filters,
@@ -30,6 +31,7 @@ from wsnode.ethereum.rpc import (
 )
 from wsnode.ethereum.rpc import pool as pool_methods
 from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
+from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
 from wsnode.ethereum.rpc.pending import PendingBlock
@@ -45,13 +47,15 @@ def build_registry(
     hub: Hub | None = None,
     pool: TransactionPool | None = None,
     with_test_methods: bool = False,
+    development: Development | None = None,
 ) -> Registry:
     """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry.
 
-    Subscriptions and filters are there with a `hub`, the way to send transactions with a `pool`.
+    Subscriptions and filters are there with a `hub`, the way to send transactions with a `pool`, and what
+    makes blocks and signs for accounts with a `development`.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
-    pending = PendingBlock(pool)
+    pending = PendingBlock(pool) if development is None else PendingBlock(pool, clock=development.control.now)
     block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)
@@ -70,12 +74,14 @@ def build_registry(
     raw.add_methods(registry, block_methods, pool)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool)
-    sending.add_methods(registry, pool)
+    sending.add_methods(registry, pool, None if development is None else development.control.settle)
     if with_test_methods:
         testing.add_methods(registry, pool)
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)
         filters.add_methods(registry, hub.pending, limits)
+    if development is not None and pool is not None:
+        development_methods.add_methods(registry, chain, development, pool, limits)
     add_named_contracts(registry)
     add_discovery(registry, DESCRIPTIONS, title="wsnode", version=node.release())
     return registry

@@ -4,6 +4,13 @@ from typing import Any, Final
 
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.call_object import CallObject
+from wsnode.ethereum.rpc.development_parameters import (
+    LenientCount,
+    LenientNumber,
+    MineOptions,
+    PlacedTransaction,
+    ReorganisationObject,
+)
 from wsnode.ethereum.rpc.fee_history import BlockCount, Percentiles
 from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.log_pages import PageFilter
@@ -95,6 +102,11 @@ _CALL: Final[dict[str, Schema]] = {
     "authorizationList": {"type": "array"},
 }
 
+LENIENT_NUMBER: Final[Schema] = {
+    "anyOf": [{"type": "integer", "minimum": 0}, text("[0-9]+"), text("0[xX][0-9a-fA-F]+")]
+}
+_TO_PLACE: Final[Schema] = {"anyOf": [WRITTEN_BYTES, {"type": "object", "properties": _CALL}]}
+
 TYPES: Final[dict[type, Schema]] = {
     Address: WRITTEN_ADDRESS,
     Hash32: WRITTEN_HASH,
@@ -132,6 +144,22 @@ TYPES: Final[dict[type, Schema]] = {
     BlockCount: {"anyOf": [WRITTEN_QUANTITY, {"type": "integer"}]},
     Percentiles: or_null(list_of({"type": "number", "minimum": 0, "maximum": 100})),
     SlotsByAccount: mapping_of(list_of(WRITTEN_HASH)),
+    LenientNumber: LENIENT_NUMBER,
+    LenientCount: LENIENT_NUMBER,
+    MineOptions: {
+        "anyOf": [
+            LENIENT_NUMBER,
+            {"type": "object", "properties": dict.fromkeys(("timestamp", "blocks"), or_null(LENIENT_NUMBER))},
+        ]
+    },
+    PlacedTransaction: {
+        "anyOf": [_TO_PLACE, {"type": "array", "prefixItems": [_TO_PLACE, LENIENT_NUMBER], "minItems": 2}]
+    },
+    ReorganisationObject: {
+        "type": "object",
+        "properties": {"depth": LENIENT_NUMBER, "transactions": {"type": "array"}},
+        "required": ["depth"],
+    },
     EncodedTransactions: list_of(WRITTEN_BYTES),
     PayloadAttributes: {
         "type": "object",

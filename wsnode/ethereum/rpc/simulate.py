@@ -132,7 +132,7 @@ def _header(view: Snapshot, block: BlockParameter) -> bytes:
     header = view.header(state_number(view, block))
     if header is None:
         raise header_not_found()
-    if is_pending(block.number) and not continues(view, header_fields(header)):
+    if is_pending(block.number) and not continues(header_fields(header)):
         raise server_error("pending state is not available")
     return header
 

@@ -13,12 +13,13 @@ from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.lookup import rows
 from wsnode.ethereum.rpc.parameters import Payload
 from wsnode.ethereum.rpc.payload_attributes import EncodedTransactions, PayloadAttributes
 from wsnode.ethereum.rpc.pending import continues
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidTransactionError
+from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidTransactionError, ReorganisedError
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import InThread, Steps
 from wsnode.jsonrpc.registry import Registry
@@ -56,16 +57,19 @@ class Testing:
         parent = rows(view, view.head)
         assert parent is not None, "the head is stored"
         header = header_fields(parent[0])
-        if not continues(view, header):
+        if not continues(header):
             raise server_error("there is no block to come on this chain")
         if params.attributes.timestamp <= header.timestamp:
             given = params.attributes.timestamp
             raise server_error(f"invalid timestamp, parent {header.timestamp} given {given}")
         transactions = self._transactions(view.spec, params.transactions)
         attributes = _attributes(params, header.gas_limit)
-        built, refused = yield InThread(
-            lambda _cancel: view.state.build_block(parent, attributes, transactions)
-        )
+        try:
+            built, refused = yield InThread(
+                lambda _cancel: view.state.build_block(parent, attributes, transactions)
+            )
+        except ReorganisedError:
+            raise header_not_found() from None
         if refused and params.transactions is not None:
             raise server_error(refused[0][1])
         return _envelope(built)

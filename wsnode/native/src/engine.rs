@@ -9,7 +9,7 @@ use alloy_eips::BlockNumHash;
 use alloy_primitives::{B256, U256};
 
 use crate::block::{UnverifiedBlock, VerifiedBlock};
-use crate::build::{build_block, open_header, pending_state, BlockAttributes, Refused};
+use crate::build::{build_block, open_header, pending_state, BlockAttributes, Candidate, Refused};
 use crate::call::{Layer, Overrides, Place};
 use crate::chain_spec::ChainSpec;
 use crate::consensus::{Ancestor, GENERATIONS};
@@ -129,14 +129,14 @@ impl Engine {
         work(Place { spec: &self.spec, layer: Layer::Cached(Box::new(state)), header: &header, overrides })
     }
 
-    /// Build the block after `parent`, which is the head; the state stays as it is.
+    /// Build the block after `parent`, a committed one; the state stays as it is.
     pub fn build_block(
         &self,
         parent: &Rows<'_>,
         attributes: &BlockAttributes,
-        transactions: &[&[u8]],
+        transactions: &[Candidate<'_>],
     ) -> Result<(VerifiedBlock, Vec<Refused>), Error> {
-        build_block(&self.spec, &held(&self.writer).store, &ancestor(parent)?, attributes, transactions)
+        build_block(&self.spec, &self.reader, &ancestor(parent)?, attributes, transactions)
     }
 
     fn write<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T, Error>) -> Result<T, Error> {

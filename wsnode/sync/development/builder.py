@@ -35,14 +35,16 @@ class BlockBuilder:
         self,
         transactions: Sequence[bytes],
         *,
+        senders: Sequence[bytes | None] | None = None,
         timestamp: int,
         fee_recipient: bytes,
         salt: bytes = b"",
     ) -> BuiltBlock:
         """Return the block of these transactions, verified and stored.
 
-        It passes the same checks as a block from elsewhere, so a builder's mistake cannot be stored. Blocks
-        that are equal in all else differ if their `salt` does.
+        It passes the same checks as a block from elsewhere, so a builder's mistake cannot be stored. A
+        transaction with one of `senders` needs no signature. Blocks that are equal in all else differ if
+        their `salt` does.
         """
         parent = self._appender.tip
         attributes = _attributes(header_fields(parent[0]), timestamp, fee_recipient, salt)

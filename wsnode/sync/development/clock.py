@@ -33,6 +33,11 @@ class BlockClock:
         self._now = now
         self.setting = Setting()
 
+    def now(self) -> int:
+        """Return what time it is; for the next block that may be fixed already."""
+        setting = self.setting
+        return int(self._now()) + setting.offset if setting.next_exact is None else setting.next_exact
+
     def increase(self, seconds: int) -> int:
         """Set the clock forward and return how far it is ahead by now."""
         offset = self.setting.offset + seconds
@@ -68,8 +73,6 @@ class BlockClock:
 
     def _chosen(self, parent: int) -> int:
         setting = self.setting
-        if setting.next_exact is not None:
-            return setting.next_exact
-        if setting.interval is not None:
+        if setting.next_exact is None and setting.interval is not None:
             return parent + setting.interval
-        return int(self._now()) + setting.offset
+        return self.now()

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::{Bytes, U256};
+use alloy_primitives::{Address, Bytes, U256};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -17,7 +18,7 @@ use super::messages::{outcome, CancelFlag, Message};
 use super::numbers::{address, hash, Number};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
-use crate::build::Refused;
+use crate::build::{Candidate, Refused};
 use crate::call::{self, Estimate, Overrides, Watch};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
@@ -236,21 +237,40 @@ impl State {
         Ok(PyBytes::new(py, &text))
     }
 
-    /// Build the block after the head, whose rows are given, and list the transactions left out, with reasons.
+    /// Build the block after a committed one, whose rows are given, and list the transactions left out, with reasons.
+    ///
+    /// `senders` has, for each transaction, whom it is taken to be from though nobody signed it, or nothing.
+    #[pyo3(signature = (parent, attributes, transactions, *, senders=None))]
     fn build_block(
         &self,
         py: Python<'_>,
         parent: (PyBackedBytes, PyBackedBytes),
         attributes: PyRef<'_, BlockAttributes>,
         transactions: Vec<PyBackedBytes>,
+        senders: Option<Vec<Option<PyBackedBytes>>>,
     ) -> PyResult<(VerifiedBlock, Vec<Refused>)> {
         let attributes = &attributes.0;
+        let senders = impersonated(senders, transactions.len())?;
         let (block, refused) = inline_or_detached(py, false, || {
-            let transactions: Vec<&[u8]> = transactions.iter().map(AsRef::as_ref).collect();
-            self.0.build_block(&(&parent.0, &parent.1), attributes, &transactions)
+            let candidate = |(encoded, impersonated)| Candidate { encoded, impersonated };
+            let encoded = transactions.iter().map(AsRef::as_ref);
+            let candidates: Vec<_> = encoded.zip(senders).map(candidate).collect();
+            self.0.build_block(&(&parent.0, &parent.1), attributes, &candidates)
         })?;
         Ok((VerifiedBlock(Arc::new(block)), refused))
     }
+}
+
+/// Who is named for each of `count` transactions.
+fn impersonated(senders: Option<Vec<Option<PyBackedBytes>>>, count: usize) -> PyResult<Vec<Option<Address>>> {
+    let Some(senders) = senders else {
+        return Ok(vec![None; count]);
+    };
+    if senders.len() != count {
+        return Err(PyValueError::new_err(format!("{} senders for {count} transactions", senders.len())));
+    }
+    let read = |sender: Option<PyBackedBytes>| sender.map(|name| address("sender", &name)).transpose();
+    senders.into_iter().map(read).collect()
 }
 
 /// Run `work` at once, or without the interpreter's lock: taking that back beside a busy thread costs up to 5 ms.

@@ -9,12 +9,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
+use alloy_eips::BlockNumHash;
 use alloy_primitives::{Address, Bytes, B256};
 use revm::database::State;
 
 pub use header::open_header;
 pub use pending::pending_state;
-pub use transactions::Refused;
+pub use transactions::{Candidate, Refused};
 
 use crate::block::VerifiedBlock;
 use crate::chain_spec::ChainSpec;
@@ -22,7 +23,7 @@ use crate::consensus::{blob_base_fee, Ancestor};
 use crate::error::Error;
 use crate::execute::seal_receipts;
 use crate::rows::{encode_body, encode_header, encode_receipts};
-use crate::state::StateStore;
+use crate::state::StateReader;
 
 /// What whoever proposes a block decides about it.
 #[derive(Debug, Clone)]
@@ -52,25 +53,23 @@ impl BlockAttributes {
     }
 }
 
-/// Build the block after `parent`, which is the store's head, and leave the store as it is.
+/// Build the block after `parent`, a committed one, and leave the state as it is.
 ///
 /// Transactions that cannot be included are left out, each with its index and the reason.
 pub fn build_block(
     spec: &ChainSpec,
-    store: &StateStore,
+    reader: &StateReader,
     parent: &Ancestor,
     attributes: &BlockAttributes,
-    transactions: &[&[u8]],
+    transactions: &[Candidate<'_>],
 ) -> Result<(VerifiedBlock, Vec<Refused>), Error> {
-    if store.head().hash != parent.hash {
-        return Err(Error::internal("a block is built on the head only"));
-    }
     let mut header = open_header(spec, parent, attributes)?;
-    let view = store.latest();
+    let tries = reader.trial(BlockNumHash::new(parent.header.number, parent.hash))?;
+    let view = tries.view();
     let mut state = State::builder().with_database_ref(&view).with_bundle_update().build();
     let built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
     let receipts = seal_receipts(&built.receipts);
-    header.state_root = store.root_without_applying(&built.changes)?;
+    header.state_root = tries.next_root(&built.changes)?;
     header.transactions_root = built.transactions_root;
     header.receipts_root = receipts.root;
     header.logs_bloom = receipts.bloom;

@@ -1,22 +1,28 @@
 //! Filling a new block with transactions.
 
 use alloy_consensus::proofs::calculate_transaction_root;
-use alloy_consensus::transaction::Recovered;
 use alloy_consensus::{Header, ReceiptEnvelope, Transaction, TxEnvelope};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::eip7685::Requests;
 use alloy_evm::block::{BlockExecutionError, BlockExecutor};
-use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
-use alloy_evm::eth::EthBlockExecutor;
-use alloy_evm::{Database, EvmFactory};
+use alloy_evm::Database;
 use alloy_primitives::{Address, B256};
 use revm::database::states::bundle_state::BundleRetention;
 use revm::database::{BundleState, State};
 
 use crate::block::{decode_transaction, recover_transaction};
 use crate::chain_spec::ChainSpec;
-use crate::error::Error;
-use crate::execute::{evm_environment, rules_of, surroundings, words};
+use crate::error::{Broken, Error, Rule};
+use crate::execute::{execute_transaction, executor, surroundings, words, Executor};
+use crate::pool::impersonated_sender;
+
+/// A transaction that may be in the block, as blocks hold it.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    pub encoded: &'a [u8],
+    /// Whom it is taken to be from though nobody signed it: its placeholder must name the same.
+    pub impersonated: Option<Address>,
+}
 
 /// A transaction that was left out: its index, and why.
 pub type Refused = (usize, String);
@@ -35,23 +41,21 @@ pub struct Built {
     pub refused: Vec<Refused>,
 }
 
-/// Execute those of `encoded` that can be executed, in order, as the block of `header`.
+/// Execute those of `candidates` that can be executed, in order, as the block of `header`.
 pub fn fill<D: Database>(
     spec: &ChainSpec,
     header: &Header,
     withdrawals: &[Withdrawal],
     state: &mut State<D>,
-    encoded: &[&[u8]],
+    candidates: &[Candidate<'_>],
 ) -> Result<Built, Error> {
-    let evm = alloy_evm::EthEvmFactory::default().create_evm(&mut *state, evm_environment(spec, header));
-    let surroundings = surroundings(header, &[], Some(withdrawals), encoded.len());
-    let rules = rules_of(spec, header);
-    let mut executor = EthBlockExecutor::new(evm, surroundings, rules, AlloyReceiptBuilder::default());
+    let surroundings = surroundings(header, &[], Some(withdrawals), candidates.len());
+    let mut executor = executor(spec, header, surroundings, &mut *state);
     executor.apply_pre_execution_changes().map_err(Error::internal)?;
     let (mut transactions, mut senders, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     let mut room = spec.blob_parameters(header.timestamp).map_or(0, |blobs| blobs.max_blob_gas_per_block());
-    for (index, bytes) in encoded.iter().enumerate() {
-        match include(spec, header.number, &mut executor, bytes, room)? {
+    for (index, candidate) in candidates.iter().enumerate() {
+        match include(spec, header.number, &mut executor, candidate, room)? {
             Ok((transaction, sender)) => {
                 room -= transaction.blob_gas_used().unwrap_or(0);
                 transactions.push(transaction);
@@ -78,30 +82,38 @@ pub fn fill<D: Database>(
 type Included = Result<(TxEnvelope, Address), String>;
 
 /// Execute one transaction, or say why it cannot be in the block; then the state is as before.
-fn include<E>(
+fn include<D: Database>(
     spec: &ChainSpec,
     number: u64,
-    executor: &mut E,
-    bytes: &[u8],
+    executor: &mut Executor<'_, D>,
+    candidate: &Candidate<'_>,
     room_for_blobs: u64,
-) -> Result<Included, Error>
-where
-    E: BlockExecutor<Transaction = TxEnvelope>,
-{
-    let recovered = decode_transaction(bytes).and_then(|transaction| {
-        let sender = recover_transaction(spec, number, &transaction, &mut Vec::new())?;
-        Ok((transaction, sender))
-    });
-    let (transaction, sender) = match recovered {
-        Ok(recovered) => recovered,
+) -> Result<Included, Error> {
+    let (transaction, sender) = match read(spec, number, candidate) {
+        Ok(read) => read,
         Err(broken) => return Ok(Err(format!("expected {}, got {}", broken.expected, broken.actual))),
     };
     if transaction.blob_gas_used().unwrap_or(0) > room_for_blobs {
         return Ok(Err("no room for its blobs".into()));
     }
-    match executor.execute_transaction(Recovered::new_unchecked(&transaction, sender)) {
-        Ok(_) => Ok(Ok((transaction, sender))),
+    match execute_transaction(executor, &transaction, sender) {
+        Ok(()) => Ok(Ok((transaction, sender))),
         Err(BlockExecutionError::Validation(reason)) => Ok(Err(words(&reason))),
         Err(BlockExecutionError::Internal(reason)) => Err(Error::internal(reason)),
     }
+}
+
+/// The transaction and who sent it.
+fn read(spec: &ChainSpec, number: u64, candidate: &Candidate<'_>) -> Result<(TxEnvelope, Address), Broken> {
+    let transaction = decode_transaction(candidate.encoded)?;
+    let Some(sender) = candidate.impersonated else {
+        let sender = recover_transaction(spec, number, &transaction, &mut Vec::new())?;
+        return Ok((transaction, sender));
+    };
+    let named = impersonated_sender(transaction.signature());
+    if named != Some(sender) {
+        let named = named.map_or("a signature".into(), |named| named.to_string());
+        return Err(Broken::new(Rule::TransactionSignature, format!("the name of {sender}"), named));
+    }
+    Ok((transaction, sender))
 }

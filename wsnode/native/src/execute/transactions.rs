@@ -1,6 +1,5 @@
 //! A block's transactions and what the protocol does before and after them.
 
-use alloy_consensus::transaction::Recovered;
 use alloy_consensus::{Eip658Value, Header, ReceiptEnvelope};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS;
@@ -9,9 +8,8 @@ use alloy_eips::eip7685::Requests;
 use alloy_evm::block::{
     BlockExecutionError, BlockExecutor, BlockValidationError, InternalBlockExecutionError,
 };
-use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
-use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
-use alloy_evm::{Database, Evm, EvmFactory};
+use alloy_evm::eth::EthBlockExecutionCtx;
+use alloy_evm::{Database, Evm};
 use alloy_hardforks::EthereumHardforks;
 use alloy_primitives::B256;
 use revm::database::states::bundle_state::BundleRetention;
@@ -19,7 +17,8 @@ use revm::database::{BundleState, State};
 use revm::Database as _;
 
 use super::dao;
-use super::environment::{evm_environment, rules_of};
+use super::environment::rules_of;
+use super::executor::{execute_transaction, executor};
 use super::Fault;
 use crate::block::UnverifiedBlock;
 use crate::chain_spec::{ChainSpec, Fork, Rules};
@@ -43,18 +42,14 @@ pub fn run<D: Database>(
     state: &mut State<D>,
 ) -> Result<Executed, Fault> {
     dao::move_balances(spec, &block.header, state)?;
-    let rules = rules_of(spec, &block.header);
-    let environment = evm_environment(spec, &block.header);
-    let evm = alloy_evm::EthEvmFactory::default().create_evm(&mut *state, environment);
     let surroundings =
         surroundings(&block.header, &block.ommers, block.withdrawals.as_deref(), block.senders.len());
-    let mut executor = EthBlockExecutor::new(evm, surroundings, rules, AlloyReceiptBuilder::default());
+    let mut executor = executor(spec, &block.header, surroundings, &mut *state);
     executor.apply_pre_execution_changes().map_err(|reason| refused("system calls", reason))?;
     let has_steps = !spec.is_active(Fork::Byzantium, block.header.number);
     let mut steps = Vec::new();
     for (index, (transaction, sender)) in block.transactions.iter().zip(&block.senders).enumerate() {
-        executor
-            .execute_transaction(Recovered::new_unchecked(transaction, *sender))
+        execute_transaction(&mut executor, transaction, *sender)
             .map_err(|reason| refused(&format!("transaction {index} to be valid"), reason))?;
         if has_steps {
             let state = executor.evm_mut().db_mut();
@@ -62,7 +57,7 @@ pub fn run<D: Database>(
             steps.push(state.bundle_state.clone());
         }
     }
-    verify_system_contracts(&rules, &block.header, executor.evm_mut().db_mut())?;
+    verify_system_contracts(&rules_of(spec, &block.header), &block.header, executor.evm_mut().db_mut())?;
     let (_, result) = executor.finish().map_err(|reason| refused("requests and rewards", reason))?;
     state.merge_transitions(BundleRetention::PlainState);
     Ok(Executed {

@@ -32,8 +32,8 @@ struct Changed {
 impl<'a> Ledger<'a> {
     /// The state after a block.
     pub fn open(reader: &'a StateReader, block: BlockNumHash, watch: &'a Watch) -> Result<Self, Error> {
-        let layer = Layer::Cached(Box::new(CacheDB::new(reader.at(block)?)));
         let tries = reader.trial(block)?;
+        let layer = Layer::Cached(Box::new(CacheDB::new(tries.view())));
         let (changed, written) = <_>::default();
         Ok(Self { state: CallState { layer, watch }, tries, changed, written })
     }

@@ -1,7 +1,7 @@
 //! What a block changed, as flat values.
 
 use super::account::Account;
-use super::view::LatestView;
+use super::view::LiveSlots;
 use super::StateError;
 use alloy_primitives::map::{AddressMap, HashSet};
 use alloy_primitives::{Address, B256, U256};
@@ -28,7 +28,7 @@ pub(super) struct Delta {
 
 impl Delta {
     /// What `bundle` changes on top of `before`.
-    pub(super) fn of(bundle: &BundleState, before: &LatestView<'_>) -> Result<Self, StateError> {
+    pub(super) fn of(bundle: &BundleState, before: &impl LiveSlots) -> Result<Self, StateError> {
         let mut accounts = Vec::with_capacity(bundle.state.len());
         for (address, account) in &bundle.state {
             let delta = AccountDelta::of(*address, account, before)?;
@@ -42,7 +42,7 @@ impl Delta {
 }
 
 impl AccountDelta {
-    fn of(address: Address, account: &BundleAccount, before: &LatestView<'_>) -> Result<Self, StateError> {
+    fn of(address: Address, account: &BundleAccount, before: &impl LiveSlots) -> Result<Self, StateError> {
         let changed = account.is_info_changed() || account.was_destroyed();
         let after = changed.then(|| account.info.as_ref().map(Account::from));
         let slots = if account.was_destroyed() {
@@ -60,7 +60,7 @@ impl AccountDelta {
 fn slots_after_destruction(
     address: Address,
     account: &BundleAccount,
-    before: &LatestView<'_>,
+    before: &impl LiveSlots,
 ) -> Result<Vec<(U256, U256)>, StateError> {
     let live = before.live_slots(address)?;
     let written = |slot: &U256| account.storage.get(slot).map_or(U256::ZERO, |slot| slot.present_value);

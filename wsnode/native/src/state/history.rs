@@ -26,8 +26,12 @@ impl Snapshot<'_> {
         value.map_or(Ok(U256::ZERO), decode_value)
     }
 
-    /// The latest value of every slot of `address` that is not zero.
-    pub(super) fn live_slots(&self, address: &Address) -> Result<HashMap<U256, U256>, StateError> {
+    /// Every slot of `address` that was not zero after block `number`, and its value.
+    pub(super) fn live_slots_at(
+        &self,
+        address: &Address,
+        number: u64,
+    ) -> Result<HashMap<U256, U256>, StateError> {
         let mut live = HashMap::default();
         let mut after = storage_key(address, &U256::ZERO, 0);
         // `after` is a slot's first possible key, then the last one of each slot found.
@@ -36,7 +40,7 @@ impl Snapshot<'_> {
                 break;
             }
             let slot = U256::from_be_slice(&key[ADDRESS..SLOT]);
-            let value = self.storage_at(address, &slot, LATEST)?;
+            let value = self.storage_at(address, &slot, number)?;
             if !value.is_zero() {
                 live.insert(slot, value);
             }

@@ -1,6 +1,5 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
-use super::delta::Delta;
 use super::environment::Snapshot;
 use super::hashes::Hashes;
 use super::reader::StateReader;
@@ -33,11 +32,8 @@ pub struct SlotProof {
     pub nodes: Vec<Bytes>,
 }
 
-/// The tries after a committed block, and what of the latest values differed then.
-pub(super) fn tries_at(
-    snapshot: &Snapshot<'_>,
-    block: BlockNumHash,
-) -> Result<(StateTries, Delta), StateError> {
+/// The tries after a committed block.
+pub(super) fn tries_at(snapshot: &Snapshot<'_>, block: BlockNumHash) -> Result<StateTries, StateError> {
     let expected = root_of(&snapshot.require(block)?);
     let number = block.number;
     let old = snapshot.values_at(number)?;
@@ -46,7 +42,7 @@ pub(super) fn tries_at(
     if found != expected {
         return Err(StateError::RootMismatch { number, expected, found });
     }
-    Ok((tries, old))
+    Ok(tries)
 }
 
 impl StateReader {
@@ -59,7 +55,7 @@ impl StateReader {
         block: BlockNumHash,
     ) -> Result<AccountProof, StateError> {
         let snapshot = self.environment.read()?;
-        let (mut tries, _) = tries_at(&snapshot, block)?;
+        let mut tries = tries_at(&snapshot, block)?;
         let hashed_address = keccak256(address);
         let account = tries.account(&snapshot, &hashed_address)?;
         let nodes = tries.account_proof(&snapshot, &hashed_address)?;

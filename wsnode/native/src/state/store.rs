@@ -162,18 +162,6 @@ impl StateStore {
         self.working = Working::at(&self.committed);
     }
 
-    /// The root that the head would have with `changes` on top; leaves everything as it is.
-    pub fn root_without_applying(&self, changes: &BundleState) -> Result<B256, StateError> {
-        let delta = Delta::of(changes, &self.latest())?;
-        let snapshot = self.environment.read()?;
-        // Fresh tries, since those of the store may not change; the tip of a chain has nothing sealed.
-        let mut working = Working::at(&snapshot.head).into_inner().unwrap_or_else(PoisonError::into_inner);
-        for sealed in &self.sealed {
-            working.apply(&snapshot, &sealed.delta)?;
-        }
-        Ok(working.apply(&snapshot, &delta)?)
-    }
-
     /// Bring the tries to the head changed by `delta`, whatever they were told before of this block.
     fn update_tries(&self, delta: Delta) -> Result<B256, StateError> {
         let mut working = self.working();

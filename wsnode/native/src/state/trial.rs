@@ -1,17 +1,21 @@
 //! The tries after a committed block, changed in memory only: the state roots of blocks that nobody keeps.
 
 use super::account::Account;
+use super::code::CodeCache;
 use super::delta::{AccountDelta, Delta};
 use super::environment::Snapshot;
 use super::hashes::Hashes;
 use super::proof::tries_at;
 use super::reader::StateReader;
+use super::view::HistoryView;
 use super::StateError;
 use crate::trie::StateTries;
 use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, B256, U256};
+use revm::database::BundleState;
 use std::fmt;
+use std::rc::Rc;
 
 /// An account after a change, none if it is gone, and its slots that changed.
 #[derive(Debug)]
@@ -23,23 +27,29 @@ pub struct ChangedAccount {
 
 /// Tries that are never written.
 pub struct TrialTries<'s> {
-    snapshot: Snapshot<'s>,
+    snapshot: Rc<Snapshot<'s>>,
+    codes: &'s CodeCache,
+    number: u64,
     tries: StateTries,
     hashes: Hashes,
-    /// What of the latest values differed after the block.
-    old: Delta,
 }
 
 impl StateReader {
     /// The tries after a committed block; as for proofs, the older the block, the longer it takes.
     pub fn trial(&self, block: BlockNumHash) -> Result<TrialTries<'_>, StateError> {
-        let snapshot = self.environment.read()?;
-        let (tries, old) = tries_at(&snapshot, block)?;
-        Ok(TrialTries { snapshot, tries, hashes: Hashes::default(), old })
+        let snapshot = Rc::new(self.environment.read()?);
+        let tries = tries_at(&snapshot, block)?;
+        let (codes, hashes) = (&*self.codes, Hashes::default());
+        Ok(TrialTries { snapshot, codes, number: block.number, tries, hashes })
     }
 }
 
-impl TrialTries<'_> {
+impl<'s> TrialTries<'s> {
+    /// The state after the block, as of the same commit.
+    pub fn view(&self) -> HistoryView<'s> {
+        HistoryView::of(self.snapshot.clone(), self.codes, self.number)
+    }
+
     /// The state root with `changes` on top of all earlier ones. All slots of an account that is gone must be zero.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = ChangedAccount>) -> Result<B256, StateError> {
         let delta = |change: ChangedAccount| AccountDelta {
@@ -47,16 +57,22 @@ impl TrialTries<'_> {
             account: Some(change.account),
             slots: change.slots,
         };
-        let delta = Delta { accounts: changes.into_iter().map(delta).collect(), code: Vec::new() };
-        Ok(self.tries.apply(&self.snapshot, self.hashes.changes(&delta))?)
+        self.update(&Delta { accounts: changes.into_iter().map(delta).collect(), code: Vec::new() })
     }
 
-    /// Every slot of `address` that may not have been zero after the block.
+    /// The state root of the next block, which changes what `changes` says.
+    pub fn next_root(mut self, changes: &BundleState) -> Result<B256, StateError> {
+        let delta = Delta::of(changes, &self.view())?;
+        self.update(&delta)
+    }
+
+    /// Every slot of `address` that was not zero after the block.
     pub fn live_slots(&self, address: Address) -> Result<HashSet<U256>, StateError> {
-        let mut slots: HashSet<U256> = self.snapshot.live_slots(&address)?.into_keys().collect();
-        let old = self.old.accounts.iter().filter(|account| account.address == address);
-        slots.extend(old.flat_map(|account| account.slots.iter().map(|(slot, _)| *slot)));
-        Ok(slots)
+        Ok(self.snapshot.live_slots_at(&address, self.number)?.into_keys().collect())
+    }
+
+    fn update(&mut self, delta: &Delta) -> Result<B256, StateError> {
+        Ok(self.tries.apply(&*self.snapshot, self.hashes.changes(delta))?)
     }
 }
 

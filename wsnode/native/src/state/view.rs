@@ -15,6 +15,7 @@ use revm::state::AccountInfo;
 use revm::DatabaseRef;
 use std::cell::OnceCell;
 use std::fmt;
+use std::rc::Rc;
 
 /// The state at the head, sealed blocks included.
 pub struct LatestView<'s> {
@@ -60,14 +61,6 @@ impl<'s> LatestView<'s> {
         }
     }
 
-    /// Every slot of `address` that is not zero.
-    pub(super) fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
-        let mut live = self.snapshot()?.live_slots(&address)?;
-        live.extend(self.store.overlay.slots(&address));
-        live.retain(|_, value| !value.is_zero());
-        Ok(live)
-    }
-
     fn snapshot(&self) -> Result<&Snapshot<'s>, StateError> {
         if self.snapshot.get().is_none() {
             // Nothing else sets the cell between these lines: it is not shared between threads.
@@ -81,7 +74,8 @@ impl<'s> LatestView<'s> {
 /// The state after one committed block.
 pub struct HistoryView<'s> {
     codes: &'s CodeCache,
-    snapshot: Snapshot<'s>,
+    /// Shared with whatever must see the same commit.
+    snapshot: Rc<Snapshot<'s>>,
     number: u64,
 }
 
@@ -93,7 +87,12 @@ impl<'s> HistoryView<'s> {
     ) -> Result<Self, StateError> {
         let snapshot = environment.read()?;
         snapshot.require(block)?;
-        Ok(Self { codes, snapshot, number: block.number })
+        Ok(Self::of(snapshot.into(), codes, block.number))
+    }
+
+    /// The state after block `number` of a snapshot.
+    pub(super) fn of(snapshot: Rc<Snapshot<'s>>, codes: &'s CodeCache, number: u64) -> Self {
+        Self { codes, snapshot, number }
     }
 
     /// The block after which this is the state.
@@ -124,6 +123,27 @@ impl<'s> HistoryView<'s> {
     /// The hash of a block up to the committed head; zero for one beyond.
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
         block_hash(&self.snapshot, number)
+    }
+}
+
+/// A state that knows every slot of an account.
+pub(super) trait LiveSlots {
+    /// Every slot of `address` that is not zero, and its value.
+    fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError>;
+}
+
+impl LiveSlots for LatestView<'_> {
+    fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
+        let mut live = self.snapshot()?.live_slots_at(&address, LATEST)?;
+        live.extend(self.store.overlay.slots(&address));
+        live.retain(|_, value| !value.is_zero());
+        Ok(live)
+    }
+}
+
+impl LiveSlots for HistoryView<'_> {
+    fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
+        self.snapshot.live_slots_at(&address, self.number)
     }
 }
 

@@ -48,9 +48,12 @@ impl<'a> Replay<'a> {
         let parent = header.number.checked_sub(1).ok_or_else(|| Error::internal("genesis has no parent"))?;
         let cache = pending_state(spec, reader.at(BlockNumHash::new(parent, header.parent_hash))?, &header)?;
         let body = BodyRow::new(body_row)?;
+        let mut environment = evm_environment(spec, &header);
+        // Contracts send nothing, but for those whose name somebody took; no stored block holds any other.
+        environment.cfg_env.disable_eip3607 = true;
         Ok(Self {
             state: CallState { layer: Layer::Cached(Box::new(cache)), watch },
-            environment: evm_environment(spec, &header),
+            environment,
             block_hash: *row.hash(),
             block_number: header.number,
             transactions: body.transactions()?,

@@ -112,6 +112,21 @@ fn discarding_uncommitted_blocks_returns_to_the_committed_head() {
 }
 
 #[test]
+fn the_root_of_the_next_block_is_known_without_it() {
+    let folder = Folder::new();
+    let mut chain = Chain::new(&folder.0, 23);
+    let bundles: Vec<_> = (0..60).map(|_| chain.advance()).collect();
+    chain.store.commit(false).unwrap();
+    // What the writer has not committed does not matter.
+    chain.advance();
+    let reader = chain.store.reader();
+    for (number, bundle) in bundles.iter().enumerate() {
+        let tries = reader.trial(named(&chain.store, number as u64)).unwrap();
+        assert_eq!(tries.next_root(bundle).unwrap(), root_of(&chain.model[number + 1]));
+    }
+}
+
+#[test]
 fn proofs_verify_at_every_block() {
     let folder = Folder::new();
     let mut chain = Chain::new(&folder.0, 22);

@@ -1,0 +1,63 @@
+"""Chains that grow while they are served: what goes on beside the server."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from wsnode.demo.accounts import Account
+from wsnode.demo.starknet_chain import LiveStarknet
+from wsnode.demo.traffic import Traffic
+from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.development_methods import Development
+from wsnode.networks import Growth, Opened
+from wsnode.sync.development.chain import FEE_RECIPIENT, DevelopmentChain
+
+
+class DevelopmentSettings(msgspec.Struct, frozen=True):
+    """Seconds between two blocks, 0 for a block on each transaction; whose transactions the node signs."""
+
+    block_time: float
+    accounts: Sequence[Account]
+    fee_recipient: Address = FEE_RECIPIENT
+
+
+class Live:
+    """Makes the chains of a network grow; called by whoever has opened them."""
+
+    def __init__(self, settings: DevelopmentSettings, *, with_traffic: bool) -> None:
+        self._settings = settings
+        self._with_traffic = with_traffic
+
+    @contextmanager
+    def __call__(self, opened: Opened) -> Iterator[Growth]:
+        """Return what makes blocks, until the network is closed."""
+        settings = self._settings
+        chain = DevelopmentChain(
+            opened.ethereum,
+            opened.pool,
+            opened.hub,
+            block_time=settings.block_time,
+            fee_recipient=settings.fee_recipient,
+        )
+        background = [chain.run]
+        if self._with_traffic and settings.block_time:
+            background.append(_traffic(opened, settings.block_time).run)
+        development = Development(chain, [account.secret for account in settings.accounts])
+        if opened.starknet is None:
+            yield Growth(development, background)
+            return
+        starknet = LiveStarknet(opened.starknet)
+        try:
+            yield Growth(development, [*background, starknet.run])
+        finally:
+            starknet.close()
+
+
+def _traffic(opened: Opened, block_time: float) -> Traffic:
+    def next_nonce(address: bytes) -> int:
+        with opened.ethereum.snapshot() as view:
+            return opened.pool.next_nonce(address, view)
+
+    seed = opened.ethereum.head.number
+    return Traffic(next_nonce, opened.pool.add, block_time=block_time, seed=seed)

@@ -1,0 +1,211 @@
+"""eth_accounts, eth_sendTransaction, eth_sign …: the node signs for a development chain's accounts."""
+
+from collections.abc import Generator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.transactions import (
+    PooledTransaction,
+    sign_message,
+    sign_transaction,
+    unsigned_transaction,
+)
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.rpc.answers import data
+from wsnode.ethereum.rpc.call_object import CallObject
+from wsnode.ethereum.rpc.calls import CallParameters, Calls
+from wsnode.ethereum.rpc.control import DevelopmentControl
+from wsnode.ethereum.rpc.fees import PriceOracle
+from wsnode.ethereum.rpc.filling import Fees, Unsigned, filled_fees, unsigned
+from wsnode.ethereum.rpc.messages import message_of
+from wsnode.ethereum.rpc.parameters import Payload
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import address_of
+from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.messages import AsyncCall, Step
+from wsnode.jsonrpc.registry import Registry
+
+MAX_GAS: Final = 1 << 24
+"""The most gas that a transaction may have since Osaka."""
+
+Steps = Generator[Step, Any, bytes]
+
+
+class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[transaction]`."""
+
+    transaction: CallObject
+
+
+class SignParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, message]`."""
+
+    address: Address
+    message: Payload
+
+
+class PersonalSignParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[message, address, password]`; the accounts have no passwords."""
+
+    message: Payload
+    address: Address
+    password: str = ""
+
+
+class Wallet:
+    """Private keys by address."""
+
+    def __init__(self, secrets: Sequence[bytes]) -> None:
+        self._secrets = {Address(address_of(secret)): secret for secret in secrets}
+
+    @property
+    def addresses(self) -> list[Address]:
+        """Return whose keys there are."""
+        return list(self._secrets)
+
+    def secret(self, address: Address) -> bytes:
+        """Return the key of an account.
+
+        Raises:
+            RpcError: There is none.
+        """
+        try:
+            return self._secrets[address]
+        except KeyError:
+            raise unknown_account() from None
+
+    def __contains__(self, address: object) -> bool:
+        return address in self._secrets
+
+
+def unknown_account() -> RpcError:
+    """Return the error for a sender whose key is not here."""
+    return server_error("unknown account")
+
+
+class Accounts:
+    """The methods over a wallet, a pool and the control of the chain.
+
+    Each opens its own view: in a batch, a transaction must see what the ones before it have led to.
+    """
+
+    def __init__(
+        self, chain: Chain, wallet: Wallet, pool: TransactionPool, control: DevelopmentControl, calls: Calls
+    ) -> None:
+        self._chain = chain
+        self._wallet = wallet
+        self._pool = pool
+        self._control = control
+        self._calls = calls
+        self._oracle = PriceOracle()
+
+    def addresses(self) -> list[str]:
+        """Return the accounts for which the node signs, then those that are impersonated."""
+        known = self._wallet.addresses
+        more = [address for address in self._control.impersonation.addresses if address not in self._wallet]
+        return [f"0x{address.hex()}" for address in [*known, *more]]
+
+    def fee_recipient(self) -> bytes:
+        """Return where the tips of the next blocks go."""
+        return data(self._control.fee_recipient)
+
+    def send(self, params: TransactionParameters) -> Steps:
+        """Return a transaction's hash; if each one gets a block at once, when that is there."""
+        sender = self.sender_of(params.transaction)
+        # Nothing waits between here and the pool, so no two are given the same nonce.
+        transaction = yield from self._completed(sender, params.transaction)
+        found = self._offer(sender, transaction)
+        yield AsyncCall(self._control.settle)
+        return data(found)
+
+    def sign_transaction(self, params: TransactionParameters) -> Steps:
+        """Return a transaction with what it lacked, signed and encoded."""
+        sender = self.sender_of(params.transaction)
+        secret = self._wallet.secret(sender)
+        return data(signed(secret, (yield from self._completed(sender, params.transaction))))
+
+    def sign(self, params: SignParameters) -> bytes:
+        """Return the signature of a message with the prefix that keeps it from being a transaction."""
+        return data(sign_message(self._wallet.secret(params.address), params.message))
+
+    def personal_sign(self, params: PersonalSignParameters) -> bytes:
+        """Return the same as `eth_sign`, its arguments the other way round."""
+        return data(sign_message(self._wallet.secret(params.address), params.message))
+
+    def sender_of(self, call: CallObject) -> Address:
+        """Return the account that a transaction is from: the first one if it does not say.
+
+        Raises:
+            RpcError: The node cannot sign for it.
+        """
+        sender = call.sender or next(iter(self._wallet.addresses), None)
+        if sender is None or not (sender in self._wallet or self._control.impersonation.covers(sender)):
+            raise unknown_account()
+        # What is estimated is the sender's call.
+        call.sender = sender
+        return sender
+
+    def encode(self, sender: Address, transaction: Unsigned) -> tuple[bytes, Address | None]:
+        """Return a transaction for a block, and its sender if nobody signed it."""
+        if sender in self._wallet:
+            return signed(self._wallet.secret(sender), transaction), None
+        return unsigned_transaction(sender, **_members(transaction)), sender
+
+    def fees(self, view: Snapshot, call: CallObject) -> Fees:
+        """Return the fees of a call, as far as it does not name them those that are advised at the head.
+
+        Raises:
+            RpcError: They contradict each other.
+        """
+        row = view.header(view.head)
+        assert row is not None, "the head is stored"
+        return filled_fees(call, tip=self._oracle.tip(view), base_fee=header_fields(row).base_fee or 0)
+
+    def _completed(self, sender: Address, call: CallObject) -> Generator[Step, Any, Unsigned]:
+        with self._chain.snapshot() as view:
+            fees = self.fees(view, call)
+            # As with geth, gas is estimated at these fees, which the sender has to be able to pay.
+            call.max_fee, call.max_priority_fee = fees.max_fee, fees.max_priority_fee
+            gas = yield from self._gas(view, call)
+        with self._chain.snapshot() as view:
+            nonce = self._pool.next_nonce(sender, view) if call.nonce is None else call.nonce
+        return unsigned(call, chain_id=self._chain.spec.chain_id, nonce=nonce, gas=gas, fees=fees)
+
+    def _gas(self, view: Snapshot, call: CallObject) -> Generator[Step, Any, int]:
+        if call.gas is None:
+            return (yield from self._calls.estimated(view, CallParameters(call)))
+        message_of(call, chain_id=view.spec.chain_id, with_base_fee=True)
+        return call.gas
+
+    def _offer(self, sender: Address, transaction: Unsigned) -> Hash32:
+        encoded, unsigned_sender = self.encode(sender, transaction)
+        if unsigned_sender is None:
+            return self._pool.add(encoded)
+        impersonated = PooledTransaction.impersonated(self._chain.spec, encoded)
+        self._pool.check(impersonated)
+        return self._pool.admit(impersonated)
+
+
+def signed(secret: bytes, transaction: Unsigned) -> bytes:
+    """Return a transaction with its signature, encoded."""
+    return sign_transaction(secret, **_members(transaction))
+
+
+def _members(transaction: Unsigned) -> dict[str, Any]:
+    members = msgspec.structs.asdict(transaction)
+    fees: Fees = members.pop("fees")
+    return members | msgspec.structs.asdict(fees)
+
+
+def add_methods(registry: Registry, accounts: Accounts) -> None:
+    """Register this module's methods, in the place of those of a node without accounts."""
+    registry.method("eth_accounts", view=False)(accounts.addresses)
+    registry.method("eth_coinbase", view=False)(accounts.fee_recipient)
+    registry.method("eth_sendTransaction", view=False)(accounts.send)
+    registry.method("eth_signTransaction", view=False)(accounts.sign_transaction)
+    registry.method("eth_sign", view=False)(accounts.sign)
+    registry.method("personal_sign", view=False)(accounts.personal_sign)

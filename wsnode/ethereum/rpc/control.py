@@ -1,0 +1,137 @@
+"""What the methods of a development chain ask of the one that makes its blocks."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.primitives.values import Address, Hash32
+
+
+class ControlError(Exception):
+    """Something that cannot be done to the chain; the text is for the caller."""
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A transaction for a new branch: its bytes, the sender if nobody signed it, in which block."""
+
+    encoded: bytes
+    sender: Address | None = None
+    block: int = 0
+
+
+class Reorganisation(msgspec.Struct, frozen=True):
+    """A change of branch after `ancestor`; the transactions given that could not be in it, and why."""
+
+    ancestor: Head
+    change: HeadChange
+    refused: list[tuple[int, str]]
+
+
+class Impersonation:
+    """Whose transactions need no signature."""
+
+    def __init__(self) -> None:
+        self._addresses: dict[Address, None] = {}
+        self.is_general = False
+        """Whether nobody's do."""
+
+    @property
+    def addresses(self) -> list[Address]:
+        """Return those that were named."""
+        return list(self._addresses)
+
+    def covers(self, address: Address) -> bool:
+        """Tell whether transactions of `address` need none."""
+        return self.is_general or address in self._addresses
+
+    def begin(self, address: Address) -> None:
+        """Take transactions of `address` without a signature."""
+        self._addresses[address] = None
+
+    def end(self, address: Address) -> bool:
+        """Ask for signatures again, and tell whether `address` had been named."""
+        was_named = address in self._addresses
+        self._addresses.pop(address, None)
+        return was_named
+
+
+class DevelopmentControl(Protocol):
+    """A chain that does as it is told; what changes it ends when everybody can see the change."""
+
+    @property
+    def is_automatic(self) -> bool:
+        """Return whether each transaction gets a block at once."""
+
+    @property
+    def interval(self) -> float | None:
+        """Return the seconds between two blocks, None if they do not come at regular times."""
+
+    async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> None:
+        """Make blocks; each is `interval` seconds later than it would be, the first exactly at `timestamp`.
+
+        Raises:
+            ControlError: The time is not later than the head's.
+        """
+
+    async def settle(self) -> None:
+        """Return when the transactions that can be in a block are, if each is to get one at once."""
+
+    async def set_automatic(self, *, enabled: bool) -> None:
+        """Give each transaction a block at once, or no longer."""
+
+    def set_interval(self, seconds: float) -> None:
+        """Make a block every so many seconds; 0: only when told to."""
+
+    def now(self) -> float:
+        """Return what time it is on the chain."""
+
+    def increase_time(self, seconds: int) -> int:
+        """Set the clock forward and return how far it is ahead by now."""
+
+    def set_time(self, timestamp: int) -> int:
+        """Have it be that time now, and return how many seconds later than the world's that is."""
+
+    def set_next_timestamp(self, timestamp: int) -> None:
+        """Give the next block exactly this time.
+
+        Raises:
+            ControlError: It is not later than the head's.
+        """
+
+    def set_timestamp_interval(self, seconds: int | None) -> bool:
+        """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
+
+    async def snapshot(self) -> int:
+        """Return a number under which the chain can be brought back to how it is now, once."""
+
+    async def revert(self, number: int) -> bool:
+        """Bring the chain back to a snapshot, and tell whether there was one of that number."""
+
+    async def patch(self, address: Address, changes: dict[str, Any]) -> None:
+        """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
+
+    @property
+    def impersonation(self) -> Impersonation:
+        """Return whose transactions need no signature."""
+
+    fee_recipient: Address
+    """Where the tips of the next blocks go."""
+
+    async def drop(self, transaction: Hash32) -> bool:
+        """Take a transaction out of the pool and tell whether it was there."""
+
+    async def drop_all(self) -> None:
+        """Take every transaction out of the pool."""
+
+    async def reorganise(
+        self, depth: int, transactions: Sequence[Placed], *, keep_dropped: bool
+    ) -> Reorganisation:
+        """Replace the last `depth` blocks by as many others, which hold the transactions given.
+
+        Those of the dropped blocks go back into the pool, or with `keep_dropped` unset nowhere.
+
+        Raises:
+            ControlError: The chain is not that long, or a transaction is placed outside of the branch.
+        """

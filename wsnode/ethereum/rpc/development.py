@@ -1,0 +1,169 @@
+"""evm_… and anvil_…: blocks and times on demand. Parameters and results are anvil's, under all its names."""
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.rpc.answers import NULL, quantity
+from wsnode.ethereum.rpc.control import ControlError, DevelopmentControl
+from wsnode.ethereum.rpc.development_parameters import LenientCount, MineOptions
+from wsnode.ethereum.rpc.parameters import Flag
+from wsnode.jsonrpc.errors import invalid_params
+from wsnode.jsonrpc.messages import AsyncCall, Rendered, Step
+from wsnode.jsonrpc.registry import Registry
+
+TRUE: Final = Rendered(b"true")
+FALSE: Final = Rendered(b"false")
+ONE: Final = LenientCount(1)
+NONE: Final = LenientCount(0)
+ONE_BLOCK: Final = MineOptions()
+
+Steps = Generator[Step, Any, bytes]
+
+
+class MineParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[options]`."""
+
+    options: MineOptions = ONE_BLOCK
+
+
+class MineManyParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[blocks, seconds between two]`."""
+
+    blocks: LenientCount = ONE
+    interval: LenientCount = NONE
+
+
+class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[number]`."""
+
+    number: LenientCount
+
+
+class SecondsParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[seconds]`."""
+
+    seconds: LenientCount
+
+
+class SwitchParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[enabled]`."""
+
+    enabled: Flag
+
+
+def boolean(value: bool) -> bytes:
+    """Return the JSON text of a truth value."""
+    return TRUE if value else FALSE
+
+
+def done(work: Callable[[], Awaitable[Any]]) -> Generator[Step, Any, Any]:
+    """Return what `work` does, which waits for the chain.
+
+    Raises:
+        RpcError: The chain refuses it.
+    """
+    try:
+        return (yield AsyncCall(work))
+    except ControlError as error:
+        raise invalid_params(str(error)) from None
+
+
+class Mining:
+    """Blocks on demand, and when there are some without."""
+
+    def __init__(self, control: DevelopmentControl) -> None:
+        self._control = control
+
+    def mine(self, params: MineParameters) -> Steps:
+        """Return 0x0 when the blocks are there."""
+        blocks, timestamp = params.options.blocks, params.options.timestamp
+        yield from done(lambda: self._control.mine(blocks, timestamp=timestamp))
+        return quantity(0)
+
+    def mine_many(self, params: MineManyParameters) -> Steps:
+        """Return null when the blocks are there."""
+        yield from done(lambda: self._control.mine(params.blocks, interval=params.interval))
+        return NULL
+
+    def set_automine(self, params: SwitchParameters) -> Steps:
+        """Return null when each transaction gets a block at once, or none does any longer."""
+        yield from done(lambda: self._control.set_automatic(enabled=params.enabled.is_set))
+        return NULL
+
+    def get_automine(self) -> bytes:
+        """Return whether each transaction gets a block at once."""
+        return boolean(self._control.is_automatic)
+
+    def set_interval(self, params: SecondsParameters) -> bytes:
+        """Return null; there is a block every so many seconds from now on, or with 0 none by itself."""
+        self._control.set_interval(int(params.seconds))
+        return NULL
+
+    def get_interval(self) -> bytes:
+        """Return the seconds between two blocks, null if they do not come at regular times."""
+        interval = self._control.interval
+        return NULL if interval is None else b"%g" % interval
+
+    def snapshot(self) -> Steps:
+        """Return a number for the chain, the pool and the clock as they are now."""
+        return quantity((yield from done(self._control.snapshot)))
+
+    def revert(self, params: NumberParameters) -> Steps:
+        """Return whether chain, pool and clock are as they were at the snapshot of that number."""
+        return boolean((yield from done(lambda: self._control.revert(params.number))))
+
+
+class Clock:
+    """The time of the next blocks."""
+
+    def __init__(self, control: DevelopmentControl) -> None:
+        self._control = control
+
+    def increase(self, params: SecondsParameters) -> bytes:
+        """Return how many seconds the chain's clock is ahead of the world's by now."""
+        return b"%d" % self._control.increase_time(params.seconds)
+
+    def set(self, params: SecondsParameters) -> bytes:
+        """Return how many seconds ahead of the world's the clock was set, 0 if it was set back."""
+        return b"%d" % max(self._control.set_time(params.seconds), 0)
+
+    def set_next(self, params: SecondsParameters) -> bytes:
+        """Return null; the next block has this time."""
+        try:
+            self._control.set_next_timestamp(params.seconds)
+        except ControlError as error:
+            raise invalid_params(str(error)) from None
+        return NULL
+
+    def set_interval(self, params: SecondsParameters) -> bytes:
+        """Return null; from now on so many seconds lie between the times of two blocks."""
+        self._control.set_timestamp_interval(params.seconds)
+        return NULL
+
+    def remove_interval(self) -> bytes:
+        """Return whether there was a fixed number of seconds between two blocks, as there is no longer."""
+        return boolean(self._control.set_timestamp_interval(None))
+
+
+def add_methods(registry: Registry, control: DevelopmentControl) -> None:
+    """Register this module's methods."""
+    mining, clock = Mining(control), Clock(control)
+    for handler, names in (
+        (mining.mine, ("evm_mine",)),
+        (mining.mine_many, ("anvil_mine", "hardhat_mine")),
+        (mining.set_automine, ("evm_setAutomine", "anvil_setAutomine")),
+        (mining.get_automine, ("anvil_getAutomine", "hardhat_getAutomine")),
+        (mining.set_interval, ("evm_setIntervalMining", "anvil_setIntervalMining")),
+        (mining.get_interval, ("anvil_getIntervalMining",)),
+        (mining.snapshot, ("evm_snapshot", "anvil_snapshot")),
+        (mining.revert, ("evm_revert", "anvil_revert")),
+        (clock.increase, ("evm_increaseTime", "anvil_increaseTime")),
+        (clock.set, ("evm_setTime", "anvil_setTime")),
+        (clock.set_next, ("evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp")),
+        (clock.set_interval, ("anvil_setBlockTimestampInterval",)),
+        (clock.remove_interval, ("anvil_removeBlockTimestampInterval",)),
+    ):
+        for name in names:
+            registry.method(name, view=False)(handler)

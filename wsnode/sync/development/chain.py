@@ -1,0 +1,237 @@
+"""A live development chain: one change at a time, in a thread, and everybody told after each."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.rpc.control import ControlError, Impersonation, Placed, Reorganisation
+from wsnode.sync.development.builder import BlockBuilder, BuiltBlock
+from wsnode.sync.development.clock import BlockClock, TimeError
+from wsnode.sync.development.mining import MiningMode
+from wsnode.sync.development.patches import Patches
+from wsnode.sync.development.reorganisation import check_branch, replace_blocks
+from wsnode.sync.development.snapshots import Moment, Moments
+
+FEE_RECIPIENT = Address(bytes(20))
+
+Result = TypeVar("Result")
+
+
+class Audience(Protocol):
+    """Who is told of changes, and meanwhile may look for some by itself."""
+
+    is_held: bool
+    """Whether it has to wait with that, for a change that has several steps."""
+
+    def follow(self, change: HeadChange) -> None:
+        """Take note of a change that is stored."""
+
+
+class DevelopmentChain:
+    """Makes blocks from a pool, and does what tests ask for; implements `DevelopmentControl`."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        audience: Audience,
+        *,
+        block_time: float | None = None,
+        fee_recipient: Address = FEE_RECIPIENT,
+        clock: BlockClock | None = None,
+    ) -> None:
+        """Begin with a block every `block_time` seconds, or without it on each transaction."""
+        self._chain = chain
+        self._pool = pool
+        self._audience = audience
+        self._mode = MiningMode(block_time)
+        self._clock = clock or BlockClock()
+        self._builder = BlockBuilder(chain)
+        self._patches = Patches(chain)
+        self._moments = Moments()
+        self._lock = trio.Lock()
+        self.impersonation = Impersonation()
+        self.fee_recipient = fee_recipient
+
+    @property
+    def is_automatic(self) -> bool:
+        """Return whether each transaction gets a block at once."""
+        return self._mode.is_automatic
+
+    @property
+    def interval(self) -> float | None:
+        """Return the seconds between two blocks, None if they do not come at regular times."""
+        return self._mode.seconds
+
+    async def run(self) -> None:
+        """Make blocks at their times, for ever."""
+        last = trio.current_time()
+        while True:
+            last = await self._mode.wait_due(last)
+            await self.mine()
+
+    async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> None:
+        """Make blocks; each is `interval` seconds later than it would be, the first exactly at `timestamp`.
+
+        Raises:
+            ControlError: The time is not later than the head's.
+        """
+        async with self._lock:
+            if timestamp is not None:
+                self.set_next_timestamp(timestamp)
+            for _ in range(blocks):
+                self._clock.increase(interval)
+                await self._mine_one()
+
+    async def settle(self) -> None:
+        """Return when the transactions that can be in a block are, if each is to get one at once."""
+        if self._mode.is_automatic:
+            async with self._lock:
+                # Whoever waited here may find its transaction in the block that another one was given.
+                while self._mode.is_automatic and self._pool.executable():
+                    await self._mine_one()
+
+    async def set_automatic(self, *, enabled: bool) -> None:
+        """Give each transaction a block at once, those that wait as well, or no longer."""
+        self._mode.set_automatic(enabled=enabled)
+        await self.settle()
+
+    def set_interval(self, seconds: float) -> None:
+        """Make a block every so many seconds; 0: only when told to."""
+        self._mode.set_seconds(seconds)
+
+    def now(self) -> float:
+        """Return what time it is on the chain."""
+        return self._clock.now()
+
+    def increase_time(self, seconds: int) -> int:
+        """Set the clock forward and return how far it is ahead by now."""
+        return self._clock.increase(seconds)
+
+    def set_time(self, timestamp: int) -> int:
+        """Have it be that time now, and return how many seconds later than the world's that is."""
+        return self._clock.set(timestamp)
+
+    def set_next_timestamp(self, timestamp: int) -> None:
+        """Give the next block exactly this time.
+
+        Raises:
+            ControlError: It is not later than the head's.
+        """
+        try:
+            self._clock.set_next(timestamp, parent=self._builder.tip.timestamp)
+        except TimeError as error:
+            raise ControlError(str(error)) from None
+
+    def set_timestamp_interval(self, seconds: int | None) -> bool:
+        """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
+        before = self._clock.setting.interval
+        self._clock.set_interval(seconds)
+        return before is not None
+
+    async def snapshot(self) -> int:
+        """Return a number under which the chain can be brought back to how it is now, once."""
+        async with self._lock:
+            head = self._chain.head
+            patches = self._patches.count(head.number)
+            return self._moments.add(Moment(head, patches, self._pool.held(), self._clock.setting))
+
+    async def revert(self, number: int) -> bool:
+        """Bring the chain back to a snapshot, and tell whether there was one of that number."""
+        async with self._lock:
+            moment = self._moments.take(number)
+            if moment is None:
+                return False
+            removed = await _in_thread(lambda: self._go_back(moment))
+            self._clock.setting = moment.clock
+            self._audience.follow(HeadChange(tuple(removed), ()))
+            self._pool.clear()
+            self._pool.refresh()
+            self._pool.put_back(moment.pooled)
+            return True
+
+    def _go_back(self, moment: Moment) -> list[Head]:
+        removed = self._builder.unwind(moment.head.number)
+        self._patches.forget_above(moment.head.number)
+        self._patches.take_back(moment.head.number, moment.patches)
+        return removed
+
+    async def patch(self, address: Address, changes: dict[str, Any]) -> None:
+        """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
+        async with self._lock:
+            await _in_thread(lambda: self._patches.apply(address, changes))
+            self._pool.refresh()
+
+    async def drop(self, transaction: Hash32) -> bool:
+        """Take a transaction out of the pool and tell whether it was there."""
+        async with self._lock:
+            return self._pool.drop(transaction)
+
+    async def drop_all(self) -> None:
+        """Take every transaction out of the pool."""
+        async with self._lock:
+            self._pool.clear()
+
+    async def reorganise(
+        self, depth: int, transactions: Sequence[Placed], *, keep_dropped: bool
+    ) -> Reorganisation:
+        """Replace the last `depth` blocks by as many others, which hold the transactions given.
+
+        Those of the dropped blocks go back into the pool, or with `keep_dropped` unset nowhere.
+
+        Raises:
+            ControlError: The chain is not that long, or a transaction is placed outside of the branch.
+        """
+        async with self._lock:
+            check_branch(self._chain.head.number, depth, transactions)
+            before = {transaction.hash for transaction in self._pool.held()}
+            outcome = await self._replace_blocks(depth, transactions)
+            if not keep_dropped:
+                for transaction in self._pool.held():
+                    if transaction.hash not in before:
+                        self._pool.drop(transaction.hash)
+            return outcome
+
+    async def _replace_blocks(self, depth: int, transactions: Sequence[Placed]) -> Reorganisation:
+        root = self._chain.head.number - depth
+        self._audience.is_held = True
+        try:
+            outcome = await _in_thread(
+                lambda: replace_blocks(self._chain, self._builder, depth, transactions, self.fee_recipient)
+            )
+        finally:
+            self._audience.is_held = False
+        self._patches.forget_above(root)
+        self._moments.forget_above(root)
+        self._audience.follow(outcome.change)
+        return outcome
+
+    async def _mine_one(self) -> None:
+        """Make a block; each one takes at least a transaction out of the pool, if there are any for it."""
+        transactions = self._pool.executable()
+        timestamp = self._clock.take(self._builder.tip.timestamp)
+        built = await _in_thread(lambda: self._build(transactions, timestamp))
+        self._audience.follow(HeadChange((), (built.head,)))
+        if len(built.refused) == len(transactions):
+            # What an empty block has no room for will be in none.
+            for transaction in transactions:
+                self._pool.drop(transaction.hash)
+
+    def _build(self, transactions: Sequence[PooledTransaction], timestamp: int) -> BuiltBlock:
+        return self._builder.append(
+            [transaction.encoded for transaction in transactions],
+            senders=[each.sender if each.is_impersonated else None for each in transactions],
+            timestamp=timestamp,
+            fee_recipient=self.fee_recipient,
+        )
+
+
+async def _in_thread(work: Callable[[], Result]) -> Result:
+    # Not given up when nobody waits for it any more: what is begun is finished and told.
+    return await trio.to_thread.run_sync(work)

@@ -1,0 +1,40 @@
+"""When a development chain makes a block by itself: on each transaction, at regular times, or not at all."""
+
+import trio
+
+
+class MiningMode:
+    """One of three ways at a time, as anvil has it; `seconds` is None but for regular times."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        """Begin with a block every so many seconds, or without them on each transaction."""
+        self.is_automatic = not seconds
+        self.seconds = seconds or None
+        self._changed = trio.Event()
+
+    def set_automatic(self, *, enabled: bool) -> None:
+        """Make a block on each transaction, or no longer; regular times end only with `enabled`."""
+        if enabled:
+            self._set(is_automatic=True, seconds=None)
+        elif self.is_automatic:
+            self._set(is_automatic=False, seconds=None)
+
+    def set_seconds(self, seconds: float) -> None:
+        """Make a block every so many seconds; 0: only when told to."""
+        self._set(is_automatic=False, seconds=seconds or None)
+
+    async def wait_due(self, last: float) -> float:
+        """Return when a block is due, the last one having been due at `last`, with the time of that."""
+        while True:
+            changed = self._changed
+            due = float("inf") if self.seconds is None else max(last + self.seconds, trio.current_time())
+            with trio.move_on_at(due):
+                await changed.wait()
+            if not changed.is_set():
+                return due
+            last = trio.current_time()
+
+    def _set(self, *, is_automatic: bool, seconds: float | None) -> None:
+        self.is_automatic, self.seconds = is_automatic, seconds
+        self._changed.set()
+        self._changed = trio.Event()

@@ -1,0 +1,43 @@
+"""Where a development chain stood, to be gone back to once."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.head import Head
+from wsnode.sync.development.clock import Setting
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """A head, how many changes were made to the state after it, what the pool held, and the time."""
+
+    head: Head
+    patches: int
+    pooled: Sequence[PooledTransaction]
+    clock: Setting
+
+
+class Moments:
+    """The moments taken, by number: from 0 on, none used twice."""
+
+    def __init__(self) -> None:
+        self._moments: dict[int, Moment] = {}
+        self._taken = 0
+
+    def add(self, moment: Moment) -> int:
+        """Keep a moment and return its number."""
+        number, self._taken = self._taken, self._taken + 1
+        self._moments[number] = moment
+        return number
+
+    def take(self, number: int) -> Moment | None:
+        """Return a moment and forget it with all later ones, or nothing if there is none of that number."""
+        moment = self._moments.get(number)
+        if moment is not None:
+            self._moments = {kept: each for kept, each in self._moments.items() if kept < number}
+        return moment
+
+    def forget_above(self, number: int) -> None:
+        """Forget the moments whose head is above a block, because it has left the chain."""
+        self._moments = {kept: each for kept, each in self._moments.items() if each.head.number <= number}
