@@ -226,6 +226,25 @@ async def test_all_slow_subscribers_together_are_bounded(open_site: OpenSite) ->
             assert [each["missed"] for each in told if "missed" in each]
 
 
+async def test_many_subscriptions_of_one_client_catch_up_in_turn(open_site: OpenSite) -> None:
+    limits = Limits(outbox_bytes=20_000, subscriptions=100)
+    async with open_site(limits) as site:
+        site.feed.publish(30, size=2000)
+        stream = await slow_reader(site)
+        for _ in range(50):
+            await stream.send_all(masked(0x81, (SUBSCRIBE % "0").encode()))
+        told, most = b"", 0
+        while told.count(b'"number":29') < 50:
+            told += await stream.receive_some()
+            most = max(most, site.server.shared.waiting.used)
+        assert 5_000 < most < 20_000 + 5_000
+        by_subscription: dict[str, list[int]] = {}
+        for each in frames_of(told):
+            if "number" in each:
+                by_subscription.setdefault(each["subscription"], []).append(each["number"])
+        assert list(by_subscription.values()) == [list(range(30))] * 50
+
+
 async def test_an_event_larger_than_the_outbox_reaches_who_reads(open_site: OpenSite) -> None:
     async with open_site(Limits(outbox_bytes=1000)) as site:
         peer = await site.peer()
