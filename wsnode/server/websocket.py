@@ -234,7 +234,8 @@ class WebSocketConnection:
             self._ended = True
 
     async def _read(self, data: bytes) -> None:
-        framing, receive, counters = self._framing, self._transport.receive, self._shared.counters
+        framing, dialogue, counters = self._framing, self._shared.dialogue, self._shared.counters
+        messages: list[bytes] = []
         while True:
             if data:
                 messages = framing.receive(data)
@@ -250,7 +251,7 @@ class WebSocketConnection:
                     self._post_control()
             if self._ended:
                 return
-            data = await receive()
+            data = await dialogue.receive(self, self._transport, len(messages))
             if not data:
                 framing.receive_eof()
                 return
