@@ -78,11 +78,9 @@ def _filter(value: Any) -> tuple[LogFilter, Options]:
     if value is None:
         raise invalid_params("missing value for required argument 1")
     wanted = decode_log_filter(value)
-    options = _options(value, wanted.from_block)
-    if wanted.from_block == 0 and wanted.to_block == LATEST:
-        # go-ethereum's client writes this for a query that names no blocks, and means new logs only.
-        return wanted, msgspec.structs.replace(options, from_block=None)
-    return wanted, options
+    # go-ethereum's client writes this for a query that names no blocks, and means new logs only.
+    is_default = wanted.from_block == 0 and wanted.to_block == LATEST
+    return wanted, _options(value, None if is_default else wanted.from_block)
 
 
 def _header_options(value: Any) -> Options:
