@@ -20,7 +20,7 @@ from wsnode.ethereum.log_index import LogCriteria
 from wsnode.ethereum.rpc.filters import Filters, StoreFilter
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.rpc.subscriptions import IdParameters, SubscriptionId
+from wsnode.ethereum.rpc.subscription_options import IdParameters, SubscriptionId
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
 
