@@ -231,6 +231,32 @@ def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, code: int
     assert closed.value.rcvd.code == code
 
 
+def test_a_subscription_survives_a_restart_by_the_cursor_that_it_is_told(tmp_path: Path) -> None:
+    arguments = ("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path))
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "eth_subscribe",
+        "params": ["newHeads", {"cursors": True}],
+    }
+    with started(*arguments) as node, connect(node.socket_url) as connection:
+        connection.send(json.dumps(request))
+        identity = json.loads(connection.recv())["result"]
+        node.process.send_signal(signal.SIGTERM)
+        told = json.loads(connection.recv())["params"]
+        while "error" not in told:
+            told = json.loads(connection.recv())["params"]
+        assert (told["subscription"], told["error"]["code"]) == (identity, -32006)
+        with pytest.raises(ConnectionClosed) as closed:
+            connection.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1012
+    request["params"] = ["newHeads", {"cursor": told["error"]["data"]["cursor"]}]
+    with started(*arguments) as node, connect(node.socket_url) as connection:
+        connection.send(json.dumps(request))
+        assert json.loads(connection.recv())["result"] != identity
+
+
 def test_a_second_signal_ends_the_node_at_once(tmp_path: Path) -> None:
     with started("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path / "data")):
         pass

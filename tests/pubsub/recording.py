@@ -1,6 +1,7 @@
 """A channel that keeps what it is given, and a subscription that says what it was told."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
@@ -35,6 +36,7 @@ class RecordingChannel:
         self._limit = room
         self._waiting = 0
         self._room = trio.Event()
+        self._turn = trio.Lock()
 
     @property
     def is_full(self) -> bool:
@@ -51,9 +53,12 @@ class RecordingChannel:
             self.sent += [before + identity + after for before, after in event.messages]
             self._waiting += event.size
 
-    async def wait_room(self) -> None:
-        while self.is_full:
-            await self._room.wait()
+    @asynccontextmanager
+    async def room(self) -> AsyncIterator[None]:
+        async with self._turn:
+            while 2 * self._waiting > self._limit:
+                await self._room.wait()
+            yield
 
     def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
         subscription.fall_behind(position, missed)

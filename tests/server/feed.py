@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import trio
 
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
@@ -98,11 +99,12 @@ class Numbers(Subscription):
         if self._feed.broken:
             raise KeyError(self._feed.broken)
         while self._position < len(self._feed.events):
-            await self.channel.wait_room()
-            if self.ended:
-                return
-            self.deliver(self._feed.events[self._position])
-            self._position += 1
+            async with self.channel.room():
+                if self.ended:
+                    return
+                await trio.lowlevel.checkpoint()
+                self.deliver(self._feed.events[self._position])
+                self._position += 1
         self._feed.group.join(self)
 
 

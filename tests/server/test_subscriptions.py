@@ -133,7 +133,7 @@ async def test_subscriptions_end_with_their_connection(open_site: OpenSite) -> N
         await gone.stream.aclose()
         await trio.testing.wait_all_tasks_blocked()
         assert len(site.feed.group) == 1
-        assert site.server.shared.counters.subscriptions == {"numbers": 1}
+        assert site.server.shared.counters.subscriptions == {("test", "numbers"): 1}
         await peer.send_raw(masked(0x88, b"\x03\xe8"))
         assert await peer.close_code() == 1000
         assert len(site.feed.group) == 0
@@ -224,6 +224,25 @@ async def test_all_slow_subscribers_together_are_bounded(open_site: OpenSite) ->
             told = await read_until(stream, b'"number":99')
             assert [each["number"] for each in told if "number" in each] == list(range(100))
             assert [each["missed"] for each in told if "missed" in each]
+
+
+async def test_many_subscriptions_of_one_client_catch_up_in_turn(open_site: OpenSite) -> None:
+    limits = Limits(outbox_bytes=20_000, subscriptions=100)
+    async with open_site(limits) as site:
+        site.feed.publish(30, size=2000)
+        stream = await slow_reader(site)
+        for _ in range(50):
+            await stream.send_all(masked(0x81, (SUBSCRIBE % "0").encode()))
+        told, most = b"", 0
+        while told.count(b'"number":29') < 50:
+            told += await stream.receive_some()
+            most = max(most, site.server.shared.waiting.used)
+        assert 5_000 < most < 20_000 + 5_000
+        by_subscription: dict[str, list[int]] = {}
+        for each in frames_of(told):
+            if "number" in each:
+                by_subscription.setdefault(each["subscription"], []).append(each["number"])
+        assert list(by_subscription.values()) == [list(range(30))] * 50
 
 
 async def test_an_event_larger_than_the_outbox_reaches_who_reads(open_site: OpenSite) -> None:
@@ -318,7 +337,7 @@ async def test_what_is_open_sent_and_missed_is_counted(open_site: OpenSite) -> N
             site.feed.publish(1, size=1000)
             await numbers(peer, 1)
         found = await metrics(site)
-        assert found["wsnode_subscriptions", "numbers"] == 2
+        assert found["wsnode_subscriptions", "numbers,test"] == 2
         assert found["wsnode_fallen_behind_total", ""] == 1
         assert 20 < found["wsnode_notifications_total", ""] < 40
         assert found["wsnode_events_bytes", ""] == 0

@@ -111,6 +111,11 @@ class Snapshot:
 
     def transaction(self, transaction_hash: bytes) -> tuple[BlockNumber, int] | None:
         """Return a canonical transaction's block number and its index there, None when unknown."""
+        found = transactions.find(self.reader, transaction_hash)
+        return None if found is None else found[:2]
+
+    def transaction_and_body(self, transaction_hash: bytes) -> tuple[BlockNumber, int, bytes] | None:
+        """Return the same and the block's body row, which had to be read to find the transaction."""
         return transactions.find(self.reader, transaction_hash)
 
     def side_header(self, block_hash: bytes) -> bytes | None:

@@ -11,6 +11,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable
 from time import perf_counter
+from types import GeneratorType
 from typing import Any, Protocol
 
 import msgspec
@@ -178,11 +179,15 @@ class Session:
             if self._gate is not None:
                 self._gate.admit(method.name)
             if not method.plain:
-                return self._begin_slices(method, request.params, identity, began)
-            if method.is_bare and bytes(request.params) in _NO_ARGUMENTS:
+                if method.at_once is None or not self.eager or self.refusal is not None:
+                    return self._begin_slices(method, request.params, identity, began)
+                result = self._run(method, method.at_once, request.params)
+                if isinstance(result, GeneratorType):
+                    return self._slices(method, result, request.params, identity, began)
+            elif method.is_bare and bytes(request.params) in _NO_ARGUMENTS:
                 result = method.function(self._open() if self._scope is None else self._view)
             else:
-                result = self._run(method, request.params)
+                result = self._run(method, method.function, request.params)
             reply = result_reply(identity, result)
             meter = method.succeeded
             if len(reply) > self._reply_bytes:
@@ -211,7 +216,7 @@ class Session:
         details = {"method": method.name, "seconds": round(seconds, 3), "params": params}
         slow_logger.warning("%s took %.3f s", method.name, seconds, extra={"details": details})
 
-    def _run(self, method: Method, raw: msgspec.Raw) -> Any:
+    def _run(self, method: Method, function: Callable[..., Any], raw: msgspec.Raw) -> Any:
         if method.takes_parameters:
             try:
                 parameters = method.parameters.decode(raw)
@@ -221,12 +226,12 @@ class Session:
                 self._gate.check_contracts(method.contracts(parameters))
             if not method.needs_view:
                 return self._run_without_view(method, parameters)
-            return method.function(self._open() if self._scope is None else self._view, parameters)
+            return function(self._open() if self._scope is None else self._view, parameters)
         if bytes(raw) not in _NO_ARGUMENTS:
             method.parameters.explain(bytes(raw))
         if not method.needs_view:
             return self._run_without_view(method)
-        return method.function(self._open() if self._scope is None else self._view)
+        return function(self._open() if self._scope is None else self._view)
 
     def _run_without_view(self, method: Method, *parameters: Any) -> Any:
         if method.needs_channel:
@@ -273,7 +278,7 @@ class Session:
     def _begin_slices(self, method: Method, raw: msgspec.Raw, identity: bytes, began: float) -> Replying:
         if self.refusal is not None:
             raise self.refusal
-        return self._slices(method, self._run(method, raw), raw, identity, began)
+        return self._slices(method, self._run(method, method.function, raw), raw, identity, began)
 
     def _slices(
         self, method: Method, slices: Steps, raw: msgspec.Raw, identity: bytes, began: float

@@ -19,6 +19,7 @@ class Method:
     """One registered method, as the dispatcher needs it."""
 
     __slots__ = (
+        "at_once",
         "contracts",
         "deadline",
         "errors",
@@ -48,9 +49,12 @@ class Method:
         parameters: ParameterDecoder,
         deadline: float | None,
         timeout_error: RpcError,
+        at_once: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         self.function = function
+        self.at_once = at_once
+        """Returns the result, or else the slices to come."""
         self.needs_view = needs_view
         self.needs_caller = needs_caller
         self.needs_channel = needs_channel
@@ -92,6 +96,8 @@ class Registry:
         in_thread: bool = False,
         deadline: float | None = None,
         timeout_error: RpcError | None = None,
+        at_once: Callable[..., Any] | None = None,
+        decoder: ParameterDecoder | None = None,
     ) -> Callable[[Handler], Handler]:
         """Return the decorator that registers `handler(view, params)` as `name`.
 
@@ -101,13 +107,18 @@ class Registry:
         Struct annotated on the last argument, by position if it is array-like; without such an argument the
         method takes none (`by_name`: an empty object will do as well). A generator handler yields between
         slices; `in_thread` runs a plain one in the worker pool. After `deadline` seconds it is
-        `timeout_error`.
+        `timeout_error`. Most calls of a generator handler end in their first slice: `at_once(view, params)`
+        returns their result, and a generator for the others. With `decoder` the parameters are what it
+        makes of them.
         """
 
         def register(handler: Handler) -> Handler:
             if channel and (in_thread or inspect.isgeneratorfunction(handler)):
                 raise TypeError(f"{handler.__qualname__}: with a channel it must return at once")
-            struct = _parameters_of(handler, first=1 if view or caller or channel else 0)
+            if decoder is None:
+                struct = _parameters_of(handler, first=1 if view or caller or channel else 0)
+            else:
+                struct = decoder.struct
             self.methods[name] = Method(
                 name,
                 _threaded(handler) if in_thread else handler,
@@ -115,9 +126,10 @@ class Registry:
                 needs_caller=caller,
                 needs_channel=channel,
                 takes_parameters=struct is not None,
-                parameters=decoder_for(struct, by_name=by_name),
+                parameters=decoder or decoder_for(struct, by_name=by_name),
                 deadline=deadline,
                 timeout_error=timeout_error or request_timed_out(),
+                at_once=at_once,
             )
             return handler
 

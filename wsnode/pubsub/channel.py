@@ -1,6 +1,7 @@
 """A connection as its subscriptions see it."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Channel(Protocol):
-    """One client that can be told more than replies. Only `wait_room` waits; nothing raises."""
+    """One client that can be told more than replies. Only `room` waits; nothing raises."""
 
     @property
     def subscriptions(self) -> "Subscriptions":
@@ -30,11 +31,15 @@ class Channel(Protocol):
         ...
 
     def deliver(self, identity: bytes, event: Event) -> None:
-        """Send `event` to `identity`, be there room or not: notices, and after `wait_room`."""
+        """Send `event` to `identity`, be there room or not: notices, and within `room`."""
         ...
 
-    async def wait_room(self) -> None:
-        """Wait until the client has read so much that what is told next need not fall behind at once."""
+    def room(self) -> AbstractAsyncContextManager[None]:
+        """Wait until the client has read so much that it can be given an event, and give it within.
+
+        One subscription of the client at a time, in turn, so that they do not all take the same room. What
+        is told next, live, need not fall behind at once.
+        """
         ...
 
     def fall_behind(self, subscription: "Subscription", position: Any, missed: int) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.budget import Budget
 from wsnode.server.calls import SlowLane
+from wsnode.server.dialogue import Dialogue
 from wsnode.server.limits import Limits
 
 
@@ -16,8 +17,8 @@ class Counters:
         self.received_bytes = self.messages = self.http_requests = 0
         self.refusals = Counter[int]()
         """HTTP answers that refused, by status."""
-        self.subscriptions = Counter[str]()
-        """Subscriptions that are open, by kind."""
+        self.subscriptions = Counter[tuple[str, str]]()
+        """Subscriptions that are open, by network and kind."""
         self.notifications = self.fallen_behind = 0
         """Notifications sent, and how often a subscription could not be sent more."""
         self.closes = Counter[int]()
@@ -32,6 +33,7 @@ class Shared:
         self.closes_slow = closes_slow
         """Whether a client that falls behind with a subscription is closed; otherwise it catches up."""
         self.lane = SlowLane(limits)
+        self.dialogue = Dialogue(self.lane)
         self.counters = Counters()
         self.fan_outs: list[FanOut] = []
         """What brings events to subscribers, for each network that has some."""

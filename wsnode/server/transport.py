@@ -7,7 +7,9 @@ burst, which saves two passes through the scheduler a request (measured: a third
 import contextlib
 import socket
 import ssl
+from os import sched_yield
 from pathlib import Path
+from time import perf_counter
 from typing import Protocol
 
 import trio
@@ -20,6 +22,10 @@ class Transport(Protocol):
 
     async def receive(self) -> bytes:
         """Return what has arrived; nothing when the other side has ended or is gone."""
+        ...
+
+    def receive_by(self, deadline: float) -> bytes | None:
+        """Return what arrives before `deadline`, by trying again and again; None if nothing does."""
         ...
 
     def send_nowait(self, data: bytes) -> int:
@@ -69,6 +75,19 @@ class SocketTransport:
             except (OSError, ValueError, trio.ClosedResourceError):
                 return b""
 
+    def receive_by(self, deadline: float) -> bytes | None:
+        """Return what arrives before `deadline` of `perf_counter`, None if nothing does."""
+        while True:
+            try:
+                return self._socket.recv(RECEIVE_BYTES)
+            except BlockingIOError:
+                if perf_counter() >= deadline:
+                    return None
+                # The client may want this very core.
+                sched_yield()
+            except (OSError, ValueError):
+                return b""
+
     def send_nowait(self, data: bytes | memoryview) -> int:
         """Send what the kernel takes and return how much that was."""
         try:
@@ -112,6 +131,10 @@ class StreamTransport:
             return bytes(await self._stream.receive_some(RECEIVE_BYTES))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return b""
+
+    def receive_by(self, deadline: float) -> bytes | None:
+        """Return nothing; a stream cannot be tried."""
+        return None
 
     def send_nowait(self, data: bytes) -> int:
         """Send nothing; a stream cannot without waiting."""

@@ -6,7 +6,8 @@ slow ones become tasks of the connection's nursery, and end with it.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
@@ -58,6 +59,7 @@ class WebSocketConnection:
         "_spawned",
         "_subscriptions",
         "_transport",
+        "_turn",
     )
 
     def __init__(
@@ -85,6 +87,8 @@ class WebSocketConnection:
         self._calls: set[trio.CancelScope] = set()
         self._spawned: set[trio.CancelScope] | None = None
         self._subscriptions: Subscriptions | None = None
+        self._turn: trio.StrictFIFOLock | None = None
+        """Whose turn it is to catch up."""
         self._nursery: trio.Nursery | None = None
         self._held = 0
         """What unfinished messages have been counted as in the process's budget."""
@@ -160,9 +164,14 @@ class WebSocketConnection:
         self._counters.notifications += len(pieces) - 1
         self._post(identity.join(pieces))
 
-    async def wait_room(self) -> None:
-        """Wait until the client has read so much that what is told next need not fall behind at once."""
-        await self._outbox.wait_half()
+    @asynccontextmanager
+    async def room(self) -> AsyncIterator[None]:
+        """Wait for room to catch up in, and for the other subscriptions that do."""
+        if self._turn is None:
+            self._turn = trio.StrictFIFOLock()
+        async with self._turn:
+            await self._outbox.wait_half()
+            yield
 
     def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
         """Have `subscription` tell the client and catch up, or close the connection if it is not to."""
@@ -225,7 +234,8 @@ class WebSocketConnection:
             self._ended = True
 
     async def _read(self, data: bytes) -> None:
-        framing, receive, counters = self._framing, self._transport.receive, self._shared.counters
+        framing, dialogue, counters = self._framing, self._shared.dialogue, self._shared.counters
+        messages: list[bytes] = []
         while True:
             if data:
                 messages = framing.receive(data)
@@ -241,7 +251,7 @@ class WebSocketConnection:
                     self._post_control()
             if self._ended:
                 return
-            data = await receive()
+            data = await dialogue.receive(self, self._transport, len(messages))
             if not data:
                 framing.receive_eof()
                 return

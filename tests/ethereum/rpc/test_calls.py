@@ -1,6 +1,6 @@
 import json
 
-from tests.memory_transport import Ask, memory_transport
+from tests.memory_transport import Ask, asking, memory_transport
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
@@ -54,6 +54,14 @@ def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_c
     assert answer.reply == (
         b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"execution aborted (timeout = 0.5s)"}}'
     )
+
+
+def test_a_call_that_fails_late_in_its_budget_still_says_why(execution_apis_chain: Chain) -> None:
+    # It spends six of ten and ends at an unknown opcode, whose name takes a second run.
+    registry = build_registry(execution_apis_chain, limits=CallLimits(call_inline_jumps=10))
+    ask = asking(Dispatcher(registry, execution_apis_chain.snapshot))
+    reply = ask("eth_call", {"to": TARGET}, "latest", {TARGET: {"code": "0x5b5b5b5b5b5b0c"}})
+    assert reply == {"error": {"code": -32000, "message": "invalid opcode: opcode 0xc not defined"}}
 
 
 def test_pending_calls_see_the_block_to_come(ask: Ask) -> None:

@@ -92,17 +92,24 @@ class StoreSubscription(_Waiting):
 
     async def _catch_up(self) -> None:
         while not self._is_at_head():
-            await self.channel.wait_room()
-            try:
-                await self._take_step()
-            except UnknownBlockError as error:
-                self._lose(error.position)
+            async with self.channel.room():
+                is_ahead = await self._take_step()
+            if is_ahead:
+                await self._hub.wait_move()
         self._task = None
         if not self.ended:
             self._go_live()
 
-    async def _take_step(self) -> None:
-        """Tell a page, or wait until the hub has come to where the position is.
+    async def _take_step(self) -> bool:
+        """Tell what comes next; True if the hub must first come to where the position is."""
+        try:
+            return await self._take_page()
+        except UnknownBlockError as error:
+            self._lose(error.position)
+            return False
+
+    async def _take_page(self) -> bool:
+        """Do the same.
 
         Raises:
             UnknownBlockError: The position's block is not stored.
@@ -110,8 +117,7 @@ class StoreSubscription(_Waiting):
         position, head = self._position, self._hub.head
         assert position is not None
         if self._is_on_the_chain(position) and position.number > head.number:
-            await self._hub.wait_move()
-            return
+            return True
         page = await self._hub.replay.page(self._subject, position, head)
         if page.event is not None:
             self.deliver(page.event)
@@ -119,6 +125,7 @@ class StoreSubscription(_Waiting):
         if page.position == position:
             # The store has another branch than the one that the hub told of last.
             self._hub.advance()
+        return False
 
     def _is_on_the_chain(self, position: Position) -> bool:
         """Tell whether the position is canonical; if it is not, the client is given notice once."""
@@ -154,11 +161,11 @@ class PendingSubscription(_Waiting):
         """Go live again once the client has read; the notice then counts everything from `position` on."""
 
         async def go_on() -> None:
-            await self.channel.wait_room()
-            if not self.ended:
-                self._task = None
-                self._tell(missed_notice(self._feed.count - position))
-                self._group.join(self)
+            async with self.channel.room():
+                if not self.ended:
+                    self._task = None
+                    self._tell(missed_notice(self._feed.count - position))
+                    self._group.join(self)
 
         self._task = self.channel.spawn(go_on)
 

@@ -10,7 +10,7 @@ from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.answers import header_not_found, quantity
 from wsnode.ethereum.rpc.base_fees import blob_base_fee
 from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.calls import CallParameters, prepare
+from wsnode.ethereum.rpc.execution import CallParameters, prepare
 from wsnode.ethereum.rpc.fees import PriceOracle
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import state_number

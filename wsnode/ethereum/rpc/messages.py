@@ -34,9 +34,9 @@ def message_of(call: CallObject, *, chain_id: int, with_base_fee: bool) -> Messa
     )
 
 
-def supplied_gas(call: CallObject, gas_cap: int) -> int:
-    """Return the gas that the call runs with: its own up to the cap, or the cap."""
-    return gas_cap if call.gas is None else min(call.gas, gas_cap)
+def supplied_gas(gas: int | None, gas_cap: int) -> int:
+    """Return the gas that a call runs with: its own up to the cap, or the cap."""
+    return gas_cap if gas is None else min(gas, gas_cap)
 
 
 def _check_fees(call: CallObject) -> None:

@@ -7,7 +7,7 @@ import msgspec
 
 from wsnode.ethereum.rpc.access_lists import AccessListParameters
 from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.calls import CallParameters
+from wsnode.ethereum.rpc.execution import CallParameters
 from wsnode.ethereum.rpc.log_pages import PageParameters
 from wsnode.ethereum.rpc.logs import LogParameters
 from wsnode.ethereum.rpc.overrides import StateOverrides
@@ -17,6 +17,7 @@ from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
 from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
 from wsnode.ethereum.rpc.subscription_options import SubscribeParameters
 from wsnode.ethereum.rpc.traces import CallTraceParameters
+from wsnode.ethereum.state import PlainCall
 from wsnode.jsonrpc.registry import Registry
 
 OF_ANY_ACCOUNT = ("eth_getBalance", "eth_getTransactionCount", "txpool_contentFrom")
@@ -38,7 +39,9 @@ def _of_slots(params: StorageValuesParameters) -> Sequence[int]:
     return _numbers(params.slots)
 
 
-def _of_call(params: CallParameters | AccessListParameters) -> Sequence[int] | None:
+def _of_call(params: CallParameters | AccessListParameters | PlainCall) -> Sequence[int] | None:
+    if isinstance(params, PlainCall):
+        return None if params.to is None else _numbers([params.to])
     return _of_calls([params.call], params.state_overrides)
 
 

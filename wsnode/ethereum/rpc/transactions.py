@@ -27,14 +27,14 @@ def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters)
 
 def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
     """Return the receipt of a canonical transaction, or null when unknown."""
-    place = view.transaction(params.hash)
-    if place is None:
+    found = view.transaction_and_body(params.hash)
+    if found is None:
         return NULL
-    found, receipts = rows(view, place[0]), view.receipts(place[0])
-    if found is None or receipts is None:
+    number, index, body = found
+    header, receipts = view.header(number), view.receipts(number)
+    if header is None or receipts is None:
         return NULL
-    receipt = render_receipt(*found, receipts, place[1])
-    return NULL if receipt is None else receipt
+    return render_receipt(header, body, receipts, index) or NULL
 
 
 def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
@@ -70,9 +70,11 @@ class Transactions:
 
     def get_transaction_by_hash(self, view: Snapshot, params: HashParameters) -> bytes:
         """Return a transaction that is canonical or in the pool, or null when unknown."""
-        place = view.transaction(params.hash)
-        if place is not None:
-            return _render(rows(view, place[0]), place[1])
+        found = view.transaction_and_body(params.hash)
+        if found is not None:
+            number, index, body = found
+            header = view.header(number)
+            return NULL if header is None else _render((header, body), index)
         waiting = None if self._pool is None else self._pool.find(params.hash)
         return NULL if waiting is None else render_pooled_transaction(waiting)
 

@@ -7,7 +7,7 @@ transaction, so an entry lists all places that share them and the body row decid
 from collections.abc import Iterable
 from typing import Final
 
-from wsnode.ethereum.codec.rows import transaction_hashes
+from wsnode.ethereum.codec.rows import holds_transaction
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.tables import BODIES, TRANSACTIONS, number_key
 from wsnode.store.environment import Reader, Writer
@@ -15,11 +15,12 @@ from wsnode.store.environment import Reader, Writer
 _PREFIX: Final = 8
 # A place is the block's number in five bytes and the index in three.
 _PLACE: Final = 8
+_INDEX_BITS: Final = 24
 
 
 def places(number: int, hashes: bytes) -> Iterable[tuple[bytes, bytes]]:
     """Yield the key and place of each transaction of a block, given its transactions' hashes."""
-    first = number << 24
+    first = number << _INDEX_BITS
     for index in range(len(hashes) // 32):
         yield hashes[32 * index : 32 * index + _PREFIX], (first + index).to_bytes(_PLACE, "big")
 
@@ -46,16 +47,16 @@ def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
             writer.delete(TRANSACTIONS, key)
 
 
-def find(reader: Reader, transaction_hash: bytes) -> tuple[BlockNumber, int] | None:
-    """Return the block number and index of a canonical transaction, None when there is none."""
+def find(reader: Reader, transaction_hash: bytes) -> tuple[BlockNumber, int, bytes] | None:
+    """Return a canonical transaction's block number, its index there and the body row; None when unknown."""
     listed = reader.get(TRANSACTIONS, transaction_hash[:_PREFIX])
     if listed is None:
         return None
     for place in _split(listed):
-        number, index = int.from_bytes(place[:5], "big"), int.from_bytes(place[5:], "big")
+        number, index = divmod(int.from_bytes(place), 1 << _INDEX_BITS)
         body = reader.get(BODIES, number_key(number))
-        if body is not None and transaction_hashes(body)[32 * index : 32 * index + 32] == transaction_hash:
-            return BlockNumber(number), index
+        if body is not None and holds_transaction(body, index, transaction_hash):
+            return BlockNumber(number), index, body
     return None
 
 

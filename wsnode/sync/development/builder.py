@@ -48,7 +48,7 @@ class BlockBuilder:
         """
         parent = self._appender.tip
         attributes = _attributes(header_fields(parent[0]), timestamp, fee_recipient, salt)
-        built, refused = self._chain.state.build_block(parent, attributes, transactions)
+        built, refused = self._chain.state.build_block(parent, attributes, transactions, senders=senders)
         block = block_from_rows(self._chain.spec, built.header, built.body)
         extension = self._appender.extend([block])
         if extension.error is not None:

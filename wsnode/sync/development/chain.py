@@ -11,6 +11,7 @@ from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.control import ControlError, Impersonation, Placed, Reorganisation
+from wsnode.ethereum.rpc.pending import named_sender
 from wsnode.sync.development.builder import BlockBuilder, BuiltBlock
 from wsnode.sync.development.clock import BlockClock, TimeError
 from wsnode.sync.development.mining import MiningMode
@@ -226,7 +227,7 @@ class DevelopmentChain:
     def _build(self, transactions: Sequence[PooledTransaction], timestamp: int) -> BuiltBlock:
         return self._builder.append(
             [transaction.encoded for transaction in transactions],
-            senders=[each.sender if each.is_impersonated else None for each in transactions],
+            senders=[named_sender(transaction) for transaction in transactions],
             timestamp=timestamp,
             fee_recipient=self.fee_recipient,
         )

@@ -5,6 +5,7 @@ mod building;
 mod errors;
 mod messages;
 mod numbers;
+mod plain_call;
 mod pool;
 mod render;
 mod signing;
@@ -25,6 +26,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     state::register(module)?;
     tracing::register(module)?;
     messages::register(module)?;
+    plain_call::register(module)?;
     building::register(module)?;
     pool::register(module)?;
     signing::register(module)?;

@@ -9,6 +9,7 @@ pub(crate) mod fees;
 pub(crate) mod halt;
 mod message;
 mod overrides;
+pub mod plain;
 pub(crate) mod refusal;
 mod revert_reason;
 pub(crate) mod scene;

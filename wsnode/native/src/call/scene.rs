@@ -90,7 +90,7 @@ impl<'a> Scene<'a> {
     pub fn run(&mut self, message: &Message, gas: u64) -> Result<Outcome, Error> {
         let watch = self.state.watch;
         if !watch.tick(effort::of_copying(U256::from(message.input.len()))) || watch.is_stopped() {
-            return Ok(Outcome::Interrupted { cancelled: watch.is_cancelled() });
+            return Ok(self.interrupted());
         }
         let fees = self.fees(message);
         let environment = self.environment_for(message, &fees);
@@ -159,7 +159,7 @@ impl<'a> Scene<'a> {
 
     fn outcome(&mut self, result: EvmResult, message: &Message, gas: u64) -> Result<Outcome, Error> {
         if self.state.watch.is_stopped() {
-            return Ok(Outcome::Interrupted { cancelled: self.state.watch.is_cancelled() });
+            return Ok(self.interrupted());
         }
         let result = result.map_err(|error| failure(error, message))?.result;
         let gas_used = result.gas().tx_gas_used();
@@ -173,12 +173,20 @@ impl<'a> Scene<'a> {
             ExecutionResult::Revert { output, .. } => Outcome::Revert { output, gas_used },
             ExecutionResult::Halt { reason, .. } => {
                 let last = match halt::needs_last_step(&reason, message.to == TxKind::Create) {
-                    true => self.last_step(message, gas)?,
+                    true => match self.last_step(message, gas) {
+                        // The second run had only what the first one left of the budget.
+                        Err(_) if self.state.watch.is_stopped() => return Ok(self.interrupted()),
+                        last => last?,
+                    },
                     false => LastStep::default(),
                 };
                 Outcome::Halt { reason: halt::words(&reason, last), gas_used }
             }
         })
+    }
+
+    fn interrupted(&self) -> Outcome {
+        Outcome::Interrupted { cancelled: self.state.watch.is_cancelled() }
     }
 
     fn last_step(&mut self, message: &Message, gas: u64) -> Result<LastStep, Error> {

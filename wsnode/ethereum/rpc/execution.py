@@ -1,0 +1,150 @@
+"""What a call asks the engine to run, and on which block."""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.rpc.answers import header_not_found
+from wsnode.ethereum.rpc.call_object import CallObject
+from wsnode.ethereum.rpc.lookup import is_pending, state_number
+from wsnode.ethereum.rpc.messages import message_of
+from wsnode.ethereum.rpc.overrides import (
+    NO_BLOCK_OVERRIDES,
+    NO_STATE_OVERRIDES,
+    BlockOverrides,
+    StateOverrides,
+)
+from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.pending import continues
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, PlainCall, Revert, Success
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.messages import CancelToken
+
+# Development chains like a gas limit of 2**63 - 1, ten times which no 64 bits hold.
+LARGEST_GAS: Final = 2**63 - 1
+
+Outcome: TypeAlias = Success | Revert | Halt | Interrupted
+Estimate: TypeAlias = int | Revert | Halt | Interrupted
+
+
+class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[call, block, state overrides, block overrides]`; without `block`, the latest."""
+
+    call: CallObject
+    block: BlockParameter = LATEST_BLOCK
+    state_overrides: StateOverrides = NO_STATE_OVERRIDES
+    block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
+
+
+class Execution(msgspec.Struct, frozen=True, gc=False):
+    """What the engine is asked to run, and where."""
+
+    view: Snapshot
+    header: bytes
+    message: Message
+    gas_cap: int
+    pending: bool = False
+    state_overrides: bytes | None = None
+    block_overrides: bytes | None = None
+
+    def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Outcome:
+        """Return what the message leads to."""
+        return self.view.state.call(
+            self.header,
+            self.message,
+            gas_cap=self.gas_cap,
+            pending=self.pending,
+            budget=budget,
+            cancel=cancel,
+            state_overrides=self.state_overrides,
+            block_overrides=self.block_overrides,
+        )
+
+    def estimate(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Estimate:
+        """Return the gas that the message needs."""
+        return self.view.state.estimate_gas(
+            self.header,
+            self.message,
+            gas_cap=self.gas_cap,
+            pending=self.pending,
+            budget=budget,
+            cancel=cancel,
+            state_overrides=self.state_overrides,
+            block_overrides=self.block_overrides,
+        )
+
+    def call_until_cancelled(self, token: CancelToken) -> Outcome:
+        """Return what the message leads to, unless `token` is set before."""
+        return self.call(cancel=_flag(token))
+
+    def estimate_until_cancelled(self, token: CancelToken) -> Estimate:
+        """Return the gas that the message needs, unless `token` is set before."""
+        return self.estimate(cancel=_flag(token))
+
+
+def _flag(token: CancelToken) -> CancelFlag:
+    flag = CancelFlag()
+    token.link(flag.set)
+    return flag
+
+
+def execution_of(view: Snapshot, params: CallParameters | PlainCall, gas_blocks: int) -> Execution:
+    """Return the call on the block that is meant.
+
+    Raises:
+        RpcError: As `prepare` does.
+    """
+    if not isinstance(params, PlainCall):
+        return prepare(view, params, gas_blocks)
+    header = header_after(view, params.block)
+    return Execution(view, header, params.message, gas_cap(header_fields(header).gas_limit, gas_blocks))
+
+
+def named_gas(params: CallParameters | PlainCall) -> int | None:
+    """Return the gas that the caller names."""
+    return params.gas if isinstance(params, PlainCall) else params.call.gas
+
+
+def gas_cap(gas_limit: int, blocks: int) -> int:
+    """Return the gas that a call may have: `blocks` times that of its block."""
+    return min(blocks * gas_limit, LARGEST_GAS)
+
+
+def header_after(view: Snapshot, number: int | None) -> bytes:
+    """Return the row of a canonical block's header; nothing stands for the latest.
+
+    Raises:
+        RpcError: There is no such block.
+    """
+    header = view.header(view.head if number is None else number)
+    if header is None:
+        raise header_not_found()
+    return header
+
+
+def prepare(view: Snapshot, params: CallParameters, gas_blocks: int) -> Execution:
+    """Return the call on the block that is meant, with `gas_blocks` times its gas limit at most.
+
+    Raises:
+        RpcError: There is no such block, or the arguments contradict each other.
+    """
+    header = view.header(state_number(view, params.block))
+    if header is None:
+        raise header_not_found()
+    if unsupported := params.block_overrides.unsupported:
+        raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
+    fields = header_fields(header)
+    pending = is_pending(params.block.number)
+    if pending and not continues(fields):
+        raise server_error("pending state is not available")
+    return Execution(
+        view,
+        header,
+        message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
+        gas_cap(fields.gas_limit, gas_blocks),
+        pending,
+        params.state_overrides or None,
+        params.block_overrides or None,
+    )

@@ -1,0 +1,194 @@
+//! The form in which nearly all calls come, read straight from the text of their parameters.
+
+use alloy_primitives::{hex, Address, Bytes, TxKind, U256};
+
+use super::Message;
+
+/// `[call, block]`, each member in its usual form.
+#[derive(Debug)]
+pub struct PlainCall {
+    pub message: Message,
+    /// Nothing stands for the latest.
+    pub block: Option<u64>,
+}
+
+/// Member of a call object, as a bit.
+#[derive(Clone, Copy)]
+enum Member {
+    From = 1,
+    To = 2,
+    Gas = 4,
+    GasPrice = 8,
+    Value = 16,
+    Input = 32,
+}
+
+/// The call that `params` describe; nothing if any part of them is unusual, be it right or wrong.
+pub fn read(params: &[u8]) -> Option<PlainCall> {
+    let mut text = Text(params);
+    text.take(b'[')?;
+    let message = call_object(&mut text)?;
+    let block = match text.take(b',') {
+        Some(()) => block(text.string()?)?,
+        None => None,
+    };
+    text.take(b']')?;
+    text.skip_space();
+    text.0.is_empty().then_some(PlainCall { message, block })
+}
+
+fn call_object(text: &mut Text<'_>) -> Option<Message> {
+    text.take(b'{')?;
+    let mut message = Message { to: TxKind::Create, ..Message::default() };
+    let mut seen = 0;
+    if text.take(b'}').is_some() {
+        return Some(message);
+    }
+    loop {
+        let name = text.string()?;
+        text.take(b':')?;
+        let member = set(&mut message, name, text.string()?)? as u8;
+        if seen & member != 0 {
+            return None;
+        }
+        seen |= member;
+        if text.take(b',').is_none() {
+            text.take(b'}')?;
+            return Some(message);
+        }
+    }
+}
+
+fn set(message: &mut Message, name: &[u8], value: &[u8]) -> Option<Member> {
+    Some(match name {
+        b"from" => {
+            message.sender = address(value)?;
+            Member::From
+        }
+        b"to" => {
+            message.to = TxKind::Call(address(value)?);
+            Member::To
+        }
+        b"gas" => {
+            message.gas = Some(quantity(value)?.try_into().ok()?);
+            Member::Gas
+        }
+        b"gasPrice" => {
+            message.gas_price = Some(quantity(value)?);
+            Member::GasPrice
+        }
+        b"value" => {
+            message.value = quantity(value)?;
+            Member::Value
+        }
+        // Both at once may contradict each other.
+        b"data" | b"input" => {
+            message.input = Bytes::from(hex::decode(digits(value)?).ok()?);
+            Member::Input
+        }
+        _ => return None,
+    })
+}
+
+fn block(text: &[u8]) -> Option<Option<u64>> {
+    if text == b"latest" {
+        return Some(None);
+    }
+    let number = u64::try_from(quantity(text)?).ok()?;
+    (number < 1 << 63).then_some(Some(number))
+}
+
+fn digits(text: &[u8]) -> Option<&[u8]> {
+    // What reads the digits would pass over a second prefix.
+    text.strip_prefix(b"0x").filter(|digits| !digits.starts_with(b"0x"))
+}
+
+fn address(text: &[u8]) -> Option<Address> {
+    let mut address = Address::ZERO;
+    hex::decode_to_slice(digits(text)?, address.as_mut_slice()).ok()?;
+    Some(address)
+}
+
+/// Without leading zeros, of 256 bits at most.
+fn quantity(text: &[u8]) -> Option<U256> {
+    let digits = digits(text)?;
+    if digits.is_empty() || digits.len() > 64 || (digits[0] == b'0' && digits.len() > 1) {
+        return None;
+    }
+    let mut padded = [b'0'; 64];
+    padded[64 - digits.len()..].copy_from_slice(digits);
+    let mut bytes = [0; 32];
+    hex::decode_to_slice(padded, &mut bytes).ok()?;
+    Some(U256::from_be_bytes(bytes))
+}
+
+/// The rest of a JSON text.
+struct Text<'a>(&'a [u8]);
+
+impl<'a> Text<'a> {
+    fn skip_space(&mut self) {
+        let space = self.0.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+        self.0 = &self.0[space.count()..];
+    }
+
+    /// Pass over a mark, if it comes next.
+    fn take(&mut self, mark: u8) -> Option<()> {
+        self.skip_space();
+        self.0 = self.0.strip_prefix(&[mark])?;
+        Some(())
+    }
+
+    /// The string that comes next; an escape ends it early, so that nothing usual is left of it.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        self.take(b'"')?;
+        let end = self.0.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        let (string, rest) = self.0.split_at(end);
+        self.0 = rest.strip_prefix(b"\"")?;
+        Some(string)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_calls_are_read() {
+        let text = br#" [ {"to":"0x00000000000000000000000000000000000000ff" , "data":"0x0aFF","value":"0x10"}, "latest" ] "#;
+        let call = read(text).unwrap();
+        assert_eq!(call.message.to, TxKind::Call(Address::with_last_byte(255)));
+        assert_eq!(call.message.input[..], [0x0a, 0xff]);
+        assert_eq!((call.message.value, call.block), (U256::from(16), None));
+        assert_eq!(read(br#"[{},"0x3e8"]"#).unwrap().block, Some(1000));
+        assert_eq!(read(br#"[{"gas":"0x0"}]"#).unwrap().message.gas, Some(0));
+    }
+
+    #[test]
+    fn whatever_is_unusual_is_left_to_others() {
+        for text in [
+            r#"[]"#,
+            r#"[{}"#,
+            r#"[{}] 1"#,
+            r#"[{},null]"#,
+            r#"[{},"pending"]"#,
+            r#"[{},"0x01"]"#,
+            r#"[{},"0x8000000000000000"]"#,
+            r#"[{},"latest",{}]"#,
+            r#"[{"to":null}]"#,
+            r#"[{"to":"0xff"}]"#,
+            r#"[{"gas":"0x"}]"#,
+            r#"[{"gas":"0x10000000000000000"}]"#,
+            r#"[{"gas":5}]"#,
+            r#"[{"data":"0x0"}]"#,
+            r#"[{"data":""}]"#,
+            r#"[{"data":"0x0x00"}]"#,
+            r#"[{"data":"0x","input":"0x"}]"#,
+            r#"[{"data":"0x","data":"0x"}]"#,
+            r#"[{"nonce":"0x1"}]"#,
+            r#"[{"To":"0x00000000000000000000000000000000000000ff"}]"#,
+            r#"[{"value":"0x\u0031"}]"#,
+        ] {
+            assert!(read(text.as_bytes()).is_none(), "{text}");
+        }
+    }
+}
