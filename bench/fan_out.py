@@ -5,11 +5,10 @@
 
 A NODE is `[NAME=]URL[@PID]` that mines at once on `eth_sendTransaction` from an account of its own: `wsnode
 dev`, anvil, `geth --dev`. With --dev they are started here. Every block has one transaction with 100 logs. By
-turns: logs to 1, 100 and 1,000 subscribers, newHeads to 10,000, logs to 1,000 beside one that does not read.
-Lag is the time from sending the transaction to the last notification of the block at the last subscriber; a
-block that is not complete after 15 s counts as 15 s. CPU and memory (before, subscribed, at most) are of the
-node's process. The client is
-bench/fan_out.c, which needs a C compiler.
+turns: logs to 1, 100 and 1,000 subscribers, newHeads to 10,000, logs to 1,000 and 100 beside one that reads
+nothing. Lag is the time from sending the transaction to the last notification of the block at the last
+subscriber; a block that is not complete after 15 s counts as 15 s. CPU and memory (before, subscribed, at
+most) are of the node's process. The client is bench/fan_out.c, which needs a C compiler.
 """
 
 import argparse
@@ -60,7 +59,9 @@ def scenes(most_heads: int) -> list[Scene]:
         Scene("logs to 100", "logs", 100, 40),
         Scene("logs to 1,000", "logs", 1000, 20),
         Scene(f"newHeads to {most_heads:,}", "newHeads", most_heads, 20),
-        Scene("logs to 1,000 beside one that stalls", "logs", 1000, 60, stalled=1),
+        Scene("logs to 1,000 beside one that stalls", "logs", 1000, 30, stalled=1),
+        # As much as fills every buffer between the node and who does not read: 30 MB.
+        Scene("logs to 100 beside one that stalls for long", "logs", 100, 400, stalled=1),
     ]
 
 

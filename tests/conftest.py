@@ -35,12 +35,14 @@ def execution_apis_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 @pytest.fixture(scope="session")
 def dispatcher(execution_apis_chain: Chain) -> Dispatcher:
     """Return the dispatcher over that chain, with every method."""
+    from wsnode.ethereum.live.hub import Hub
     from wsnode.ethereum.pool.pool import TransactionPool
     from wsnode.ethereum.rpc.registry import build_registry
     from wsnode.jsonrpc.dispatcher import Dispatcher
 
     pool = TransactionPool(execution_apis_chain)
-    registry = build_registry(execution_apis_chain, pool=pool, with_test_methods=True)
+    hub = Hub(execution_apis_chain)
+    registry = build_registry(execution_apis_chain, hub=hub, pool=pool, with_test_methods=True)
     return Dispatcher(registry, execution_apis_chain.snapshot)
 
 

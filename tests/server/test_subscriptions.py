@@ -133,7 +133,7 @@ async def test_subscriptions_end_with_their_connection(open_site: OpenSite) -> N
         await gone.stream.aclose()
         await trio.testing.wait_all_tasks_blocked()
         assert len(site.feed.group) == 1
-        assert site.server.shared.counters.subscriptions == {"numbers": 1}
+        assert site.server.shared.counters.subscriptions == {("test", "numbers"): 1}
         await peer.send_raw(masked(0x88, b"\x03\xe8"))
         assert await peer.close_code() == 1000
         assert len(site.feed.group) == 0
@@ -337,7 +337,7 @@ async def test_what_is_open_sent_and_missed_is_counted(open_site: OpenSite) -> N
             site.feed.publish(1, size=1000)
             await numbers(peer, 1)
         found = await metrics(site)
-        assert found["wsnode_subscriptions", "numbers"] == 2
+        assert found["wsnode_subscriptions", "numbers,test"] == 2
         assert found["wsnode_fallen_behind_total", ""] == 1
         assert 20 < found["wsnode_notifications_total", ""] < 40
         assert found["wsnode_events_bytes", ""] == 0

@@ -5,6 +5,7 @@ criterion. Each value's chunks lie side by side in the index, so a group leaps t
 in, all groups leap until they stand at the same chunk, and only then bitmaps are read and intersected.
 """
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
@@ -42,10 +43,10 @@ class LogCriteria(msgspec.Struct, frozen=True):
 
 
 class BlockLogs(msgspec.Struct, frozen=True):
-    """Logs of one block by their index in it; `indices` None means all of the block's logs."""
+    """Logs of one block by their index in it, ascending; `indices` None means all of the block's logs."""
 
     number: BlockNumber
-    indices: list[int] | None
+    indices: Sequence[int] | None
 
 
 class LogMatches(msgspec.Struct, frozen=True):
@@ -81,9 +82,7 @@ def search_logs(
         if limit is not None and count > limit:
             return LogMatches(count, exceeded=True, blocks=[])
     blocks: list[BlockLogs] = []
-    yield from _locate(
-        reader, [base + position for base, positions in chunks for position in positions], blocks
-    )
+    yield from _locate(reader, [(base, positions.to_array()) for base, positions in chunks], blocks)
     return LogMatches(count, exceeded=False, blocks=blocks)
 
 
@@ -92,21 +91,24 @@ def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most
 
     `exceeded` tells that there are more; the generator yields between slices and returns.
     """
-    found: list[int] = []
+    chunks: list[tuple[int, Sequence[int]]] = []
+    room = most
     if groups := _groups(criteria):
         for match in _matches(reader, groups, begin, end):
             if match is None:
                 yield
                 continue
             base, positions = match
-            found.extend(base + position for position in islice(positions, most + 1 - len(found)))
-            if len(found) > most:
+            chunks.append((base, array("I", islice(positions, room))))
+            room -= len(positions)
+            if room < 0:
                 break
     else:
-        found.extend(range(begin, min(end, begin + most + 1)))
+        chunks.append((begin, range(min(end - begin, most))))
+        room -= end - begin
     blocks: list[BlockLogs] = []
-    yield from _locate(reader, found[:most], blocks)
-    return LogMatches(min(len(found), most), exceeded=len(found) > most, blocks=blocks)
+    yield from _locate(reader, chunks, blocks)
+    return LogMatches(most - max(room, 0), exceeded=room < 0, blocks=blocks)
 
 
 def _groups(criteria: LogCriteria) -> list[list[bytes]]:
@@ -138,19 +140,38 @@ def _all_logs(reader: Reader, begin: int, end: int, limit: int | None) -> Search
     return LogMatches(count, exceeded=False, blocks=blocks)
 
 
-def _locate(reader: Reader, found: list[int], blocks: list[BlockLogs]) -> Generator[None, None, None]:
-    """Put the blocks of ascending log numbers into `blocks`."""
+def _locate(
+    reader: Reader, chunks: Sequence[tuple[int, Sequence[int]]], blocks: list[BlockLogs]
+) -> Generator[None, None, None]:
+    """Put the blocks of logs into `blocks`; a chunk is a log number and ascending distances from it."""
     cursor = reader.cursor(LOG_BLOCKS)
-    start = 0
-    while start < len(found):
-        cursor.set_range(number_key(found[start] + 1))
-        key, value = cursor.item()
-        stop = bisect_left(found, number_from(key), start)
-        before = number_from(value[8:])
-        blocks.append(BlockLogs(number_from(value[:8]), [log - before for log in found[start:stop]]))
-        start = stop
-        if len(blocks) % _SEEKS_A_SLICE == 0:
-            yield
+    for base, positions in chunks:
+        start = 0
+        while start < len(positions):
+            cursor.set_range(number_key(base + positions[start] + 1))
+            key, value = cursor.item()
+            stop = bisect_left(positions, number_from(key) - base, start)
+            indices = _indices(positions[start:stop], number_from(value[8:]) - base)
+            _add(blocks, BlockLogs(number_from(value[:8]), indices))
+            start = stop
+            if len(blocks) % _SEEKS_A_SLICE == 0:
+                yield
+
+
+def _indices(positions: Sequence[int], first: int) -> Sequence[int]:
+    """Return the distances of `positions` from `first`; where all of a block's logs match, that is cheap."""
+    start, stop = positions[0] - first, positions[-1] - first + 1
+    if stop - start == len(positions):
+        return range(start, stop)
+    return [position - first for position in positions]
+
+
+def _add(blocks: list[BlockLogs], found: BlockLogs) -> None:
+    """Put the logs of a block last, beside those of it that the chunk before held."""
+    if blocks and blocks[-1].number == found.number:
+        before = blocks.pop().indices or ()
+        found = BlockLogs(found.number, [*before, *(found.indices or ())])
+    blocks.append(found)
 
 
 def _matches(
@@ -164,9 +185,9 @@ def _matches(
     while chunk < _NO_CHUNK and (chunk << CHUNK_BITS) < end:
         target = chunk
         for group in members:
-            for step in group.leap(target):
-                seeks += step
-                if seeks >= _SEEKS_A_SLICE:
+            while group.chunk < target:
+                seeks += group.leap(target, _SEEKS_A_SLICE - seeks)
+                if seeks == _SEEKS_A_SLICE:
                     seeks = 0
                     yield None
             target = max(target, group.chunk)
@@ -201,7 +222,7 @@ def _window(positions: BitMap, begin: int, end: int) -> BitMap:
 class _Group:
     """The values of one criterion, standing together at one chunk of the index."""
 
-    __slots__ = ("_cursor", "_next", "_prefixes", "_rows", "chunk")
+    __slots__ = ("_cursor", "_index", "_next", "_prefixes", "_rows", "chunk")
 
     def __init__(self, reader: Reader, prefixes: list[bytes]) -> None:
         self._cursor = reader.cursor(LOG_INDEX)
@@ -209,17 +230,25 @@ class _Group:
         # For each prefix the chunk it occurs in next, as far as it has been looked up.
         self._next = [-1] * len(prefixes)
         self._rows: list[bytes] = [b""] * len(prefixes)
+        self._index = 0
         self.chunk = -1
 
-    def leap(self, target: int) -> Iterator[int]:
-        """Move to the first chunk at or after `target` that has any of the values; yield seeks made."""
-        if self.chunk >= target:
-            return
-        for index, prefix in enumerate(self._prefixes):
-            if self._next[index] < target:
-                self._seek(index, prefix, target)
-                yield 1
+    def leap(self, target: int, most: int) -> int:
+        """Move to the first chunk at or after `target` that has any of the values, and return seeks made.
+
+        After as many as `most`, which is at least one, the rest of the way is left to the next call.
+        """
+        seeks = 0
+        while self._index < len(self._prefixes):
+            if self._next[self._index] < target:
+                if seeks == most:
+                    return seeks
+                self._seek(self._index, self._prefixes[self._index], target)
+                seeks += 1
+            self._index += 1
+        self._index = 0
         self.chunk = min(self._next)
+        return seeks
 
     def _seek(self, index: int, prefix: bytes, target: int) -> None:
         if target < _NO_CHUNK and self._cursor.set_range(prefix + target.to_bytes(CHUNK_KEY, "big")):

@@ -8,10 +8,11 @@ from wsnode.server.shared import Shared
 class Allowance:
     """What one connection may subscribe to."""
 
-    __slots__ = ("_grant", "_shared", "used")
+    __slots__ = ("_grant", "_network", "_shared", "used")
 
-    def __init__(self, shared: Shared, grant: Grant | None) -> None:
+    def __init__(self, shared: Shared, network: str, grant: Grant | None) -> None:
         self._shared = shared
+        self._network = network
         self._grant = grant
         self.used = 0
         """How many subscriptions are open."""
@@ -30,11 +31,11 @@ class Allowance:
         if self._grant is not None:
             self._grant.take_subscription()
         self.used += 1
-        self._shared.counters.subscriptions[kind] += 1
+        self._shared.counters.subscriptions[self._network, kind] += 1
 
     def give_back(self, kind: str) -> None:
         """Count one less."""
         if self._grant is not None:
             self._grant.subscriptions -= 1
         self.used -= 1
-        self._shared.counters.subscriptions[kind] -= 1
+        self._shared.counters.subscriptions[self._network, kind] -= 1

@@ -192,7 +192,7 @@ class Server:
         if entrance is None or not said:
             return
         grant = entrance.caller.grant
-        allowance = Allowance(self.shared, grant)
+        allowance = Allowance(self.shared, entrance.caller.network, grant)
         caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
         session = entrance.dispatcher.session(caller, grant)
         connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)

@@ -107,9 +107,10 @@ class Metrics(Collector):
 
     def _subscriptions(self) -> Iterator[Metric]:
         counters = self._shared.counters
-        family = GaugeMetricFamily("wsnode_subscriptions", "Open subscriptions", labels=["kind"])
-        for kind, count in counters.subscriptions.items():
-            family.add_metric([kind], count)
+        labels = ["network", "kind"]
+        family = GaugeMetricFamily("wsnode_subscriptions", "Open subscriptions", labels=labels)
+        for place, count in counters.subscriptions.items():
+            family.add_metric(place, count)
         yield family
         sent = counters.notifications
         yield CounterMetricFamily("wsnode_notifications", "Notifications sent", value=sent)

@@ -17,8 +17,8 @@ class Counters:
         self.received_bytes = self.messages = self.http_requests = 0
         self.refusals = Counter[int]()
         """HTTP answers that refused, by status."""
-        self.subscriptions = Counter[str]()
-        """Subscriptions that are open, by kind."""
+        self.subscriptions = Counter[tuple[str, str]]()
+        """Subscriptions that are open, by network and kind."""
         self.notifications = self.fallen_behind = 0
         """Notifications sent, and how often a subscription could not be sent more."""
         self.closes = Counter[int]()

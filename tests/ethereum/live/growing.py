@@ -27,7 +27,9 @@ LOG_GAS = 60_000
 def emitter_code() -> bytes:
     """Return the code of a contract whose calls make one log, with the words of the call as its topics."""
     targets = [36 + sum(7 + 3 * count for count in range(topics)) for topics in range(5)]
-    code = b"".join(bytes((0x36, 0x60, 32 * topics, 0x14, 0x60, targets[topics], 0x57)) for topics in range(5))
+    code = b"".join(
+        bytes((0x36, 0x60, 32 * topics, 0x14, 0x60, targets[topics], 0x57)) for topics in range(5)
+    )
     code += b"\x00"
     for topics in range(5):
         loads = b"".join(bytes((0x60, 32 * topic, 0x35)) for topic in reversed(range(topics)))
@@ -38,7 +40,9 @@ def emitter_code() -> bytes:
 def emitting_genesis() -> bytes:
     content = json.loads(genesis(merged=True))
     code = {"balance": "0x0", "code": f"0x{emitter_code().hex()}"}
-    content["alloc"] = {address.hex(): code for address in EMITTERS} | {SENDER.hex(): {"balance": hex(10**30)}}
+    content["alloc"] = {address.hex(): code for address in EMITTERS} | {
+        SENDER.hex(): {"balance": hex(10**30)}
+    }
     return json.dumps(content).encode()
 
 

@@ -24,11 +24,11 @@ def test_a_cursor_says_the_position_it_was_written_for(position: Position) -> No
 
 @given(position=positions, cut=st.integers(1, 10))
 def test_a_part_of_a_cursor_is_none(position: Position, cut: int) -> None:
-    with pytest.raises(ValueError, match="^invalid cursor$"):
+    with pytest.raises(ValueError, match=r"^invalid cursor$"):
         Position.parse(str(position)[:-cut])
 
 
 @pytest.mark.parametrize("value", ["", "0x1", "AQ==", "é", 7, None, [], {}, "A" * 60, "_" * 60], ids=repr)
 def test_anything_else_is_no_cursor(value: object) -> None:
-    with pytest.raises(ValueError, match="^invalid cursor$"):
+    with pytest.raises(ValueError, match=r"^invalid cursor$"):
         Position.parse(value)

@@ -17,8 +17,9 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.answers import data
 from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.calls import CallParameters, Calls
+from wsnode.ethereum.rpc.calls import Calls
 from wsnode.ethereum.rpc.control import DevelopmentControl
+from wsnode.ethereum.rpc.execution import CallParameters
 from wsnode.ethereum.rpc.fees import PriceOracle
 from wsnode.ethereum.rpc.filling import Fees, Unsigned, filled_fees, unsigned
 from wsnode.ethereum.rpc.messages import message_of

@@ -19,7 +19,7 @@ from wsnode.ethereum.rpc.schemas import (
 )
 from wsnode.ethereum.rpc.simulate import CODES
 from wsnode.jsonrpc.discovery import META_SCHEMA, Descriptions, Schema, described_error, reference
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, SERVER_ERROR
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND, SERVER_ERROR
 
 _BLOCK: Final = or_null(reference("Block"))
 _UNCLE: Final = or_null(reference("Uncle"))
@@ -32,6 +32,11 @@ _POOL: Final = record(dict.fromkeys(("pending", "queued"), mapping_of({})))
 
 _ONE_TRACE: Final[Schema] = {"type": ["object", "array"]}
 _TRACE: Final = record({"txHash": HASH}, {"result": {}, "error": {"type": "string"}})
+
+_MAKING: Final = (
+    "eth_subscribe",
+    *("eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"),
+)
 
 RESULTS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("eth_blockNumber", "eth_chainId", "eth_gasPrice", "eth_maxPriorityFeePerGas"), QUANTITY),
@@ -106,6 +111,11 @@ RESULTS: Final[dict[str, Schema]] = {
             "shouldOverrideBuilder": {"type": "boolean"},
         }
     ),
+    **dict.fromkeys(_MAKING, text("0x[0-9a-f]{32}")),
+    "eth_unsubscribe": {"type": "boolean"},
+    "eth_uninstallFilter": {"type": "boolean"},
+    "eth_getFilterChanges": list_of({}),
+    "eth_getFilterLogs": _LOGS,
     "rpc_modules": mapping_of({"type": "string"}),
     "rpc_limits": {"type": "object"},
     "rpc.discover": {"$ref": META_SCHEMA},
@@ -128,7 +138,23 @@ _STATE_METHODS: Final = (
     *("eth_getStorageValues", "eth_getProof"),
 )
 
+_OF_FILTERS: Final = (described_error(SERVER_ERROR, "filter not found"),)
+
 ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
+    "eth_subscribe": (
+        described_error(METHOD_NOT_FOUND, 'no "x" subscription in eth namespace'),
+        described_error(METHOD_NOT_FOUND, "notifications not supported"),
+        described_error(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
+        described_error(LIMIT_EXCEEDED, "subscription limit exceeded"),
+    ),
+    "eth_unsubscribe": (described_error(SERVER_ERROR, "subscription not found"),),
+    **dict.fromkeys(_MAKING[1:], (described_error(LIMIT_EXCEEDED, "too many filters"),)),
+    "eth_getFilterLogs": _OF_FILTERS,
+    "eth_getFilterChanges": (
+        *_OF_FILTERS,
+        described_error(LIMIT_EXCEEDED, "pending transactions were missed"),
+        described_error(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
+    ),
     "eth_sendRawTransaction": (
         described_error(SERVER_ERROR, "already known"),
         described_error(SERVER_ERROR, "nonce too low: next nonce N, tx nonce M"),

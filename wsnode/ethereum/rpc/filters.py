@@ -18,7 +18,8 @@ from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.logs import LogParameters, Logs, criteria_of
 from wsnode.ethereum.rpc.parameters import Flag
-from wsnode.ethereum.rpc.subscriptions import IdParameters, live_range, unknown_block
+from wsnode.ethereum.rpc.subscription_options import IdParameters
+from wsnode.ethereum.rpc.subscriptions import live_range, unknown_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry

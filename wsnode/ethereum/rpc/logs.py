@@ -48,12 +48,28 @@ class Logs:
             raise server_error("unknown block")
         return logs_of_side_block(view, wanted.block_hash, criteria)
 
+    def get_logs_at_once(self, view: Snapshot, params: LogParameters) -> bytes | Slices:
+        """Return the same, or how to go on if that takes long."""
+        slices = self.get_logs(view, params)
+        try:
+            next(slices)
+        except StopIteration as end:
+            found: bytes = end.value
+            return found
+        return _resumed(slices)
+
     def _search(self, view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
         limit = self._limits.logs_results
         matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
         if matches.exceeded:
             raise (yield from _too_many(view, criteria, first, last, limit))
         return (yield from _render(view, matches, self._limits.logs_slice))
+
+
+def _resumed(slices: Slices) -> Slices:
+    """Go on after the first slice."""
+    yield
+    return (yield from slices)
 
 
 def criteria_of(wanted: LogFilter, limits: CallLimits) -> LogCriteria:
@@ -155,5 +171,8 @@ def longest_fitting(
 def add_methods(registry: Registry, limits: CallLimits) -> None:
     """Register this module's method."""
     timed_out = limit_exceeded("query timeout exceeded")
-    method = registry.method("eth_getLogs", deadline=limits.logs_seconds, timeout_error=timed_out)
-    method(Logs(limits).get_logs)
+    logs = Logs(limits)
+    method = registry.method(
+        "eth_getLogs", deadline=limits.logs_seconds, timeout_error=timed_out, at_once=logs.get_logs_at_once
+    )
+    method(logs.get_logs)

@@ -28,6 +28,7 @@ from wsnode.ethereum.rpc.payload_attributes import EncodedTransactions, PayloadA
 from wsnode.ethereum.rpc.proofs import StorageKeys
 from wsnode.ethereum.rpc.simulation import SimulationObject
 from wsnode.ethereum.rpc.storage_values import SlotsByAccount
+from wsnode.ethereum.rpc.subscription_options import SubscriptionId
 from wsnode.jsonrpc.discovery import Schema, reference
 
 NULL: Final[Schema] = {"type": "null"}
@@ -129,6 +130,7 @@ TYPES: Final[dict[type, Schema]] = {
         ]
     },
     LogFilter: {"type": "object", "properties": _FILTER},
+    SubscriptionId: text("0x[0-9a-f]{32}"),
     PageFilter: {"type": "object", "properties": {**_FILTER, **_PAGE}},
     CallObject: {"type": "object", "properties": _CALL},
     StateOverrides: mapping_of({"type": "object"}),

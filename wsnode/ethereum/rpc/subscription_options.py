@@ -9,7 +9,7 @@ from wsnode.ethereum.live.subjects import Form
 from wsnode.ethereum.rpc.log_filter import LogFilter, decode_log_filter
 from wsnode.ethereum.rpc.parameters import LATEST, NumberOrTag, decode_block_number
 from wsnode.ethereum.rpc.words import ARGUMENT, field, kind, mismatch
-from wsnode.jsonrpc.codec import UNREADABLE
+from wsnode.jsonrpc.codec import UNREADABLE, register_type
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params
 
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -30,6 +30,18 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
     kind: str
     argument: Any = None
     """A `LogFilter` with `Options`, `Options`, a bool, or nothing."""
+
+
+class SubscriptionId(str):
+    """The id that eth_subscribe or a filter's method returned."""
+
+    __slots__ = ()
+
+
+class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[id]`."""
+
+    id: SubscriptionId
 
 
 class SubscribeDecoder:
@@ -78,11 +90,9 @@ def _filter(value: Any) -> tuple[LogFilter, Options]:
     if value is None:
         raise invalid_params("missing value for required argument 1")
     wanted = decode_log_filter(value)
-    options = _options(value, wanted.from_block)
-    if wanted.from_block == 0 and wanted.to_block == LATEST:
-        # go-ethereum's client writes this for a query that names no blocks, and means new logs only.
-        return wanted, msgspec.structs.replace(options, from_block=None)
-    return wanted, options
+    # go-ethereum's client writes this for a query that names no blocks, and means new logs only.
+    is_default = wanted.from_block == 0 and wanted.to_block == LATEST
+    return wanted, _options(value, None if is_default else wanted.from_block)
 
 
 def _header_options(value: Any) -> Options:
@@ -108,9 +118,17 @@ def _options(members: dict[str, Any], from_block: NumberOrTag | None) -> Options
     )
 
 
+def _decode_id(value: Any) -> SubscriptionId:
+    if type(value) is not str:
+        raise mismatch(kind(value), "rpc.ID")
+    return SubscriptionId(value)
+
+
 _ARGUMENTS: Final = {
     "logs": _filter,
     "newHeads": _header_options,
     "newPendingTransactions": _flag,
     "syncing": _nothing,
 }
+
+register_type(SubscriptionId, _decode_id)

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError, dropped_from, dropped_rows
 from wsnode.ethereum.live.criteria import LogWish, canonical
@@ -19,26 +17,17 @@ from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.logs import criteria_of
 from wsnode.ethereum.rpc.lookup import numbered
 from wsnode.ethereum.rpc.parameters import LATEST, PENDING, NumberOrTag
-from wsnode.ethereum.rpc.subscription_options import Options, SubscribeDecoder, SubscribeParameters
-from wsnode.ethereum.rpc.words import kind, mismatch
+from wsnode.ethereum.rpc.subscription_options import (
+    IdParameters,
+    Options,
+    SubscribeDecoder,
+    SubscribeParameters,
+)
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.subscription import Subscription
-
-
-class SubscriptionId(str):
-    """The id that eth_subscribe or a filter's method returned."""
-
-    __slots__ = ()
-
-
-class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[id]`."""
-
-    id: SubscriptionId
 
 
 class Subscriptions:
@@ -139,18 +128,9 @@ def unknown_block(error: UnknownBlockError) -> RpcError:
     return RpcError(UNKNOWN_BLOCK, "the cursor's block is unknown", named(error.position.head))
 
 
-def _decode_id(value: Any) -> SubscriptionId:
-    if type(value) is not str:
-        raise mismatch(kind(value), "rpc.ID")
-    return SubscriptionId(value)
-
-
 def add_methods(registry: Registry, hub: Hub, limits: CallLimits) -> None:
     """Register this module's methods."""
     methods = Subscriptions(hub, limits)
     registry.method("eth_subscribe", channel=True)(methods.subscribe)
     registry.methods["eth_subscribe"].parameters = SubscribeDecoder()
     registry.method("eth_unsubscribe", channel=True)(methods.unsubscribe)
-
-
-register_type(SubscriptionId, _decode_id)

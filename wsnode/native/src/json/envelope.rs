@@ -50,14 +50,15 @@ impl<'a> Envelope<'a> {
     /// The members of the transaction that `encoded` is: an RLP list, or a type byte before one.
     pub fn new(encoded: &'a [u8]) -> Result<Self, RowError> {
         match encoded {
-            [0xc0..=0xff, ..] => Self::read(0, Items::of_list(encoded)?),
-            [kind @ 1..=4, list @ ..] => Self::read(*kind, Items::of_list(list)?),
+            [0xc0..=0xff, ..] => Self::of_items(0, Items::of_list(encoded)?),
+            [kind @ 1..=4, list @ ..] => Self::of_items(*kind, Items::of_list(list)?),
             _ => Err(RowError::Corrupt("transaction type")),
         }
     }
 
+    /// The members in the list of a transaction of type `kind`.
     #[inline]
-    fn read(kind: u8, mut items: Items<'a>) -> Result<Self, RowError> {
+    pub fn of_items(kind: u8, mut items: Items<'a>) -> Result<Self, RowError> {
         Ok(Self {
             kind,
             chain_id: when(kind > 0, || items.string())?,

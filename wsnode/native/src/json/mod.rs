@@ -17,6 +17,7 @@ mod writer;
 
 pub use block::{render_block, render_uncle, BlockStyle, TotalDifficulty};
 pub use context::BlockContext;
+pub use envelope::{Envelope, Price};
 pub use head::render_header;
 pub use log::{render_log, render_logs, write_log, LogSelection};
 pub use pooled::render_pooled_transaction;
@@ -24,5 +25,7 @@ pub use receipt::{render_receipt, render_receipts};
 pub use transaction::render_transaction;
 pub use writer::Writer;
 
+#[cfg(test)]
+pub(crate) use tests::random;
 #[cfg(test)]
 mod tests;

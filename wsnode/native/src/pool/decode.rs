@@ -2,12 +2,14 @@
 
 use std::sync::Mutex;
 
+use alloy_consensus::crypto::SECP256K1N_HALF;
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_consensus::{Signed, Transaction, TxEip4844Variant, TxEnvelope};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, Signature, U256};
 
 use super::impersonation::impersonated_sender;
+use super::malformed::explain;
 use super::sidecar::Sidecar;
 use super::{refuse, PooledTransaction};
 use crate::chain_spec::ChainSpec;
@@ -16,14 +18,14 @@ use crate::error::Error;
 impl PooledTransaction {
     /// The transaction in `bytes`: an envelope, or that of a blob transaction wrapped with its blobs.
     pub fn decode(spec: &ChainSpec, bytes: &[u8]) -> Result<Self, Error> {
-        let (envelope, sidecar) = read(bytes)?;
+        let (envelope, sidecar) = read(spec, bytes)?;
         let sender = signer(spec, &envelope)?;
         Self::new(envelope, sender, sidecar, bytes)
     }
 
     /// The same, signed by nobody: its signature is the placeholder that names the sender.
     pub fn decode_impersonated(spec: &ChainSpec, bytes: &[u8]) -> Result<Self, Error> {
-        let (envelope, sidecar) = read(bytes)?;
+        let (envelope, sidecar) = read(spec, bytes)?;
         check_chain(spec, &envelope)?;
         let sender = impersonated_sender(envelope.signature()).ok_or_else(|| {
             refuse("signature", "invalid sender: the transaction names no impersonated sender")
@@ -34,22 +36,19 @@ impl PooledTransaction {
     fn new(envelope: TxEnvelope, sender: Address, sidecar: Sidecar, bytes: &[u8]) -> Result<Self, Error> {
         let encoded = envelope.encoded_2718();
         if matches!(sidecar, Sidecar::Absent) && encoded != bytes {
-            return Err(malformed("rlp: not the canonical encoding"));
+            return Err(refuse("rlp", "rlp: not the canonical encoding"));
         }
         let (size, sidecar) = (bytes.len(), Mutex::new(sidecar));
         Ok(Self { envelope, sender, encoded, size, is_impersonated: false, sidecar })
     }
 }
 
-fn read(bytes: &[u8]) -> Result<(TxEnvelope, Sidecar), Error> {
-    match bytes {
-        [0x80..=0xff, ..] => {}
-        [] | [_] => return Err(malformed("typed transaction too short")),
-        [1..=4, ..] => {}
-        _ => return Err(refuse("type", "transaction type not supported")),
+fn read(spec: &ChainSpec, bytes: &[u8]) -> Result<(TxEnvelope, Sidecar), Error> {
+    // alloy takes a type of 0 for a legacy transaction's.
+    if bytes.first() == Some(&0) {
+        return Err(explain(spec, bytes, "type 0"));
     }
-    let envelope =
-        TxEnvelope::decode_2718_exact(bytes).map_err(|reason| malformed(format!("rlp: {reason}")))?;
+    let envelope = TxEnvelope::decode_2718_exact(bytes).map_err(|reason| explain(spec, bytes, reason))?;
     Ok(unwrap(envelope))
 }
 
@@ -71,9 +70,18 @@ fn unwrap(envelope: TxEnvelope) -> (TxEnvelope, Sidecar) {
 
 fn signer(spec: &ChainSpec, envelope: &TxEnvelope) -> Result<Address, Error> {
     check_chain(spec, envelope)?;
-    envelope
-        .recover_signer()
-        .map_err(|_| refuse("signature", "invalid sender: invalid transaction v, r, s values"))
+    let words = match is_in_range(envelope.signature()) {
+        true => "invalid sender: recovery failed",
+        false => "invalid sender: invalid transaction v, r, s values",
+    };
+    envelope.recover_signer().map_err(|_| refuse("signature", words))
+}
+
+/// Whether both numbers are of the curve, the second in its lower half.
+fn is_in_range(signature: &Signature) -> bool {
+    let order = SECP256K1N_HALF * U256::from(2) + U256::ONE;
+    let (r, s) = (signature.r(), signature.s());
+    !r.is_zero() && r < order && !s.is_zero() && s <= SECP256K1N_HALF
 }
 
 fn check_chain(spec: &ChainSpec, envelope: &TxEnvelope) -> Result<(), Error> {
@@ -84,8 +92,4 @@ fn check_chain(spec: &ChainSpec, envelope: &TxEnvelope) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
-}
-
-fn malformed(words: impl Into<String>) -> Error {
-    refuse("rlp", words)
 }

@@ -7,6 +7,7 @@ mod decode;
 mod fees;
 mod gas;
 mod impersonation;
+mod malformed;
 mod sidecar;
 #[cfg(test)]
 mod tests;

@@ -3,13 +3,16 @@
 use std::sync::PoisonError;
 
 use alloy_consensus::Transaction;
-use alloy_eips::eip4844::{kzg_to_versioned_hash, Bytes48};
+use alloy_eips::eip4844::{kzg_to_versioned_hash, BlobTransactionValidationError, Bytes48};
 use alloy_eips::eip7594::{BlobTransactionSidecarVariant, CELLS_PER_EXT_BLOB, MAX_BLOBS_PER_TX_FUSAKA};
-use alloy_primitives::B256;
+use alloy_primitives::{uint, B256, U256};
 use c_kzg::{ethereum_kzg_settings, KzgSettings};
 
 use super::{refuse, PooledTransaction};
 use crate::error::Error;
+
+/// The order of the curve's scalar field (BLS12-381).
+const MODULUS: U256 = uint!(0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001_U256);
 
 /// What came with a transaction beside the envelope.
 #[derive(Debug)]
@@ -89,10 +92,23 @@ fn check_counts(sidecar: &BlobTransactionSidecarVariant, wanted: usize) -> Resul
 
 /// Check the proofs: one of each blob, or since Osaka one of each of its cells.
 fn prove(sidecar: &BlobTransactionSidecarVariant) -> Result<(), Error> {
+    if !sidecar.blobs().iter().all(|blob| blob.as_chunks().0.iter().all(is_canonical)) {
+        let words = "scalar is not canonical when interpreted as a big integer in big-endian";
+        return Err(refuse("kzg", words));
+    }
     let hashes: Vec<B256> = sidecar.versioned_hashes().collect();
-    sidecar
-        .validate(&hashes, settings())
-        .map_err(|reason| refuse("kzg", format!("KZG verification error: {reason}")))
+    sidecar.validate(&hashes, settings()).map_err(|reason| {
+        let words = match reason {
+            BlobTransactionValidationError::InvalidProof => "can't verify opening proof",
+            _ => "a commitment or proof is no point of the curve",
+        };
+        refuse("kzg", format!("KZG verification error: {words}"))
+    })
+}
+
+/// Whether an element of a blob is below the modulus of its field.
+fn is_canonical(element: &[u8; 32]) -> bool {
+    U256::from_be_bytes(*element) < MODULUS
 }
 
 /// Without the precomputation, which takes seconds and only helps who makes proofs.

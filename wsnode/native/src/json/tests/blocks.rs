@@ -6,7 +6,9 @@ use alloy_primitives::{Address, U256};
 use alloy_rpc_types_eth::{Block, Transaction};
 use serde_json::{json, Value};
 
-use super::super::{render_block, render_transaction, render_uncle, BlockStyle, TotalDifficulty};
+use super::super::{
+    render_block, render_header, render_transaction, render_uncle, BlockStyle, TotalDifficulty,
+};
 use super::random::Random;
 use super::samples::{chain, Sample};
 use super::value;
@@ -132,5 +134,20 @@ fn rows_give_back_the_block() {
         assert_eq!(body.withdrawals().unwrap(), withdrawals);
         assert_eq!(block_rlp(&header, &body).unwrap(), alloy_rlp::encode(&sample.block));
         assert_eq!(header.size(), alloy_rlp::encode(&sample.block).len());
+    }
+}
+
+#[test]
+fn a_header_alone_equals_that_of_alloy_with_nulls_for_what_its_fork_lacks() {
+    for sample in samples() {
+        let rendered = value(|text| render_header(text, &HeaderRow::new(&sample.header).unwrap()));
+        let mut expected = serde_json::to_value(&sample.block.header).unwrap();
+        expected["hash"] = json!(sample.block.header.hash_slow());
+        let members = rendered.as_object().unwrap();
+        assert_eq!(members.len(), 24);
+        for (key, member) in members {
+            assert_eq!(member, expected.get(key).unwrap_or(&Value::Null), "{key}");
+        }
+        assert!(expected.as_object().unwrap().keys().all(|key| members.contains_key(key)));
     }
 }

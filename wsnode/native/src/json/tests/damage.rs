@@ -1,8 +1,8 @@
 //! Damaged rows: a typed error or some text, never a panic.
 
 use super::super::{
-    render_block, render_logs, render_receipts, render_uncle, BlockStyle, LogSelection, TotalDifficulty,
-    Writer,
+    render_block, render_header, render_logs, render_receipts, render_uncle, BlockStyle, LogSelection,
+    TotalDifficulty, Writer,
 };
 use super::random::Random;
 use crate::rows::{block_rlp, encode_receipts, log_entries, BodyRow, HeaderRow, ReceiptsRow, RowError};
@@ -13,6 +13,7 @@ fn read_all(header: &[u8], body: &[u8], receipts: &[u8]) -> Result<(), RowError>
     let (header, body, receipts) =
         (HeaderRow::new(header)?, BodyRow::new(body)?, ReceiptsRow::new(receipts)?);
     render_block(&mut text, &header, &body, &style)?;
+    render_header(&mut text, &header)?;
     render_receipts(&mut text, &header, &body, &receipts)?;
     render_uncle(&mut text, &body, 0, TotalDifficulty::Absent)?;
     render_logs(&mut text, &LogSelection { header, body, receipts, numbers: None }, false)?;

@@ -3,7 +3,7 @@
 mod blocks;
 mod busy;
 mod damage;
-mod random;
+pub mod random;
 mod receipts;
 mod samples;
 mod timing;

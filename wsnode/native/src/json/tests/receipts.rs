@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 use alloy_rpc_types_eth::{Log, TransactionReceipt};
 use serde_json::Value;
 
-use super::super::{render_logs, render_receipt, render_receipts, LogSelection};
+use super::super::{render_log, render_logs, render_receipt, render_receipts, BlockContext, LogSelection};
 use super::random::Random;
 use super::samples::Sample;
 use super::{text, value};
@@ -100,6 +100,24 @@ fn logs_are_those_of_the_receipts() {
         let expected: Vec<Value> = chosen.iter().map(|number| all[*number].clone()).collect();
         assert_eq!(logs(&sample, &row, None), all);
         assert_eq!(logs(&sample, &row, Some(chosen)), expected);
+    }
+}
+
+#[test]
+fn a_removed_log_differs_only_in_saying_so() {
+    let mut random = Random(31);
+    for _ in 0..50 {
+        let (sample, receipts) = with_receipts(&mut random);
+        let row = encode_receipts(&receipts);
+        let header = HeaderRow::new(&sample.header).unwrap();
+        let (body, row) = (BodyRow::new(&sample.body).unwrap(), ReceiptsRow::new(&row).unwrap());
+        let block = BlockContext { removed: true, ..BlockContext::new(&header, false).unwrap() };
+        for (number, log) in logs(&sample, &encode_receipts(&receipts), None).into_iter().enumerate() {
+            let mut expected = log;
+            expected["removed"] = true.into();
+            assert_eq!(value(|text| render_log(text, &block, &body, &row, number)), expected);
+        }
+        assert!(render_log(&mut Default::default(), &block, &body, &row, row.log_count()).is_err());
     }
 }
 

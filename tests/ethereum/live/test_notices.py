@@ -1,0 +1,177 @@
+"""Nothing is lost in silence: who reads slowly, whose node restarts, whose block is gone, is told."""
+
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
+from tests.ethereum.live.sessions import LogView, open_node
+from tests.ethereum.live.test_replay_model import expected
+from wsnode.ethereum.live.position import ALL, Position
+from wsnode.ethereum.log_index import LogCriteria
+from wsnode.server.limits import Limits
+from wsnode.server.listener import RESTARTING
+
+LOGS = [(EMITTERS[0], TOPICS[:1]), (EMITTERS[1], TOPICS[:2])]
+SMALL = Limits(outbox_bytes=8192)
+
+
+def errors(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [params["error"] for params in told if "error" in params]
+
+
+def rebuilt(told: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    view = LogView()
+    for params in told:
+        view.apply(params)
+    return view.logs
+
+
+@pytest.mark.parametrize("options", [{}, {"fromBlock": "0x0"}, {"cursors": True, "reorgs": True}], ids=str)
+async def test_who_reads_slowly_is_told_and_gets_everything_nevertheless(
+    growing: GrowingChain, options: dict[str, Any]
+) -> None:
+    async with open_node(growing, limits=SMALL) as node:
+        slow, quick = await node.connect(pauses=True), await node.connect()
+        names = [await client.subscribe("logs", options) for client in (slow, quick)]
+        slow.pause()
+        for number in range(30):
+            growing.reorganise(min(number, 2 * (number % 5 == 0)), [LOGS, LOGS[:1]])
+            node.hub.advance()
+            await wait_all_tasks_blocked()
+        assert rebuilt(quick.told[names[1]]) == expected(growing, LogCriteria())
+        assert not errors(quick.told[names[1]])
+        assert len(slow.told[names[0]]) < 15
+        slow.go_on()
+        await wait_all_tasks_blocked()
+        notices = errors(slow.told[names[0]])
+        assert notices
+        for notice in notices:
+            assert notice["code"] == -32005
+            assert notice["data"]["missed"] > 0
+            assert Position.parse(notice["data"]["cursor"]).logs == ALL
+        assert rebuilt(slow.told[names[0]]) == expected(growing, LogCriteria())
+        # It is live again.
+        growing.grow(LOGS)
+        node.hub.advance()
+        await wait_all_tasks_blocked()
+        assert rebuilt(slow.told[names[0]]) == expected(growing, LogCriteria())
+
+
+async def test_a_long_replay_is_made_as_the_client_reads(growing: GrowingChain) -> None:
+    async with open_node(growing, limits=Limits(outbox_bytes=64 * 1024)) as node:
+        growing.reorganise(0, [LOGS * 20] * 40)
+        client = await node.connect(pauses=True)
+        client.pause()
+        await client.ask("eth_subscribe", "logs", {"fromBlock": "0x0"})
+        await wait_all_tasks_blocked()
+        assert node.server.shared.waiting.used < 256 * 1024
+        client.go_on()
+        await wait_all_tasks_blocked()
+        (told,) = client.told.values()
+        assert not errors(told)
+        assert rebuilt(told) == expected(growing, LogCriteria())
+
+
+async def test_slow_heads_come_in_their_order_after_the_notice(growing: GrowingChain) -> None:
+    async with open_node(growing, limits=SMALL) as node:
+        slow = await node.connect(pauses=True)
+        heads = await slow.subscribe("newHeads")
+        slow.pause()
+        for _ in range(20):
+            growing.grow()
+            node.hub.advance()
+            await wait_all_tasks_blocked()
+        slow.go_on()
+        await wait_all_tasks_blocked()
+        (notice,) = errors(slow.told[heads])
+        assert Position.parse(notice["data"]["cursor"]).logs == 0
+        numbers = [int(told["result"]["number"], 16) for told in slow.told[heads] if "result" in told]
+        assert numbers == list(range(1, 21))
+
+
+class Arrived(msgspec.Struct, frozen=True):
+    hash: bytes
+    size: int = 100
+
+
+async def test_missed_pending_transactions_are_counted(growing: GrowingChain) -> None:
+    async with open_node(growing, limits=SMALL) as node:
+        node.hub.pending.render = lambda arrived: b'{"hash":"0x%b"}' % arrived.hash.hex().encode()
+        slow, quick = await node.connect(pauses=True), await node.connect()
+        name = await slow.subscribe("newPendingTransactions")
+        full = await quick.subscribe("newPendingTransactions", True)
+        slow.pause()
+        for number in range(100):
+            node.hub.pending.announce([Arrived(number.to_bytes(32, "big"))])
+            await wait_all_tasks_blocked()
+        slow.go_on()
+        await wait_all_tasks_blocked()
+        node.hub.pending.announce([Arrived(bytes(32))])
+        await wait_all_tasks_blocked()
+        assert [told["result"] for told in quick.told[full]][:100] == [
+            {"hash": f"0x{number:064x}"} for number in range(100)
+        ]
+        (notice,) = errors(slow.told[name])
+        results = [told["result"] for told in slow.told[name] if "result" in told]
+        assert notice["data"]["missed"] + len(results) == 101
+        assert results[-1] == "0x" + "00" * 32
+        assert "error" in slow.told[name][-2]
+
+
+async def test_a_restart_is_announced_with_where_to_go_on(growing: GrowingChain) -> None:
+    view = LogView()
+    async with open_node(growing) as node:
+        client = await node.connect()
+        growing.grow(LOGS)
+        logs = await client.subscribe("logs", {"fromBlock": "0x0"})
+        heads = await client.subscribe("newHeads")
+        pending = await client.subscribe("newPendingTransactions")
+        syncing = await client.subscribe("syncing")
+        node.server.farewell = RESTARTING
+        growing.grow(LOGS)
+        node.hub.advance()
+        with trio.move_on_after(1):
+            await node.server.drain()
+        await wait_all_tasks_blocked()
+        for name in (logs, heads, pending, syncing):
+            error = client.told[name][-1]["error"]
+            assert (error["code"], error["message"]) == (-32006, "the node is restarting")
+        assert client.told[pending][-1]["error"]["data"] == {"cursor": None}
+        for params in client.told[logs]:
+            view.apply(params)
+        cursors = [client.told[name][-1]["error"]["data"]["cursor"] for name in (logs, heads)]
+        assert client.peer.protocol.close_rcvd is not None
+        assert client.peer.protocol.close_rcvd.code == 1012
+    growing.reorganise(1, [LOGS[:1], LOGS[1:]])
+    async with open_node(growing) as node:
+        client = await node.connect()
+        logs = await client.subscribe("logs", {"cursor": cursors[0]})
+        heads = await client.subscribe("newHeads", {"cursor": cursors[1]})
+        for params in client.told[logs]:
+            view.apply(params)
+        assert view.logs == expected(growing, LogCriteria())
+        assert [told["result"]["number"] for told in client.told[heads]] == ["0x2", "0x3"]
+
+
+async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        lost = growing.grow(LOGS)
+        logs, heads = await client.subscribe("logs", {"cursors": True}), await client.subscribe("newHeads")
+        growing.shrink(1)
+        growing.chain.forget([lost.hash])
+        growing.grow(LOGS[:1])
+        node.hub.advance()
+        head = growing.grow(LOGS)
+        node.hub.advance()
+        await wait_all_tasks_blocked()
+        for name in (logs, heads):
+            (error,) = errors(client.told[name])
+            assert (error["code"], error["message"]) == (-32001, "the block is not known any more")
+            assert error["data"]["blockHash"] == f"0x{lost.hash.hex()}"
+        assert [told["result"]["blockNumber"] for told in client.told[logs][1:]] == ["0x2", "0x2"]
+        assert client.told[heads][1]["result"]["hash"] == f"0x{head.hash.hex()}"

@@ -1,0 +1,280 @@
+"""eth_subscribe and eth_unsubscribe: geth's words for what does not fit, and the members that are ours."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
+from tests.ethereum.live.sessions import open_node
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.primitives.values import Hash32
+
+TOPIC = "0x" + "22" * 32
+UNKNOWN = str(Position(3, Hash32(bytes(32)), 0))
+
+REFUSED: list[tuple[Any, int, str]] = [
+    ([], -32602, "expected subscription name as first argument"),
+    ({}, -32602, "non-array args"),
+    ([1], -32602, "expected subscription name as first argument"),
+    ([None], -32602, "expected subscription name as first argument"),
+    (["x"], -32601, 'no "x" subscription in eth namespace'),
+    (["newHeads", 1, 2], -32602, "too many arguments, want at most 2"),
+    (["logs"], -32602, "missing value for required argument 1"),
+    (["logs", None], -32602, "missing value for required argument 1"),
+    (
+        ["logs", 1],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal number into Go value of type filters.input",
+    ),
+    (["logs", {}, 1], -32602, "too many arguments, want at most 2"),
+    (["logs", {"address": "0x1"}], -32602, "invalid argument 1: invalid address: hex string of odd length"),
+    (["logs", {"topics": [TOPIC] * 5}], -32602, "invalid argument 1: exceed max topics"),
+    (["logs", {"fromBlock": "pending"}], -32602, "pending logs are not supported"),
+    (["logs", {"toBlock": "pending"}], -32602, "pending logs are not supported"),
+    (["logs", {"fromBlock": "0x5", "toBlock": "0x2"}], -32602, "invalid block range params"),
+    (["logs", {"toBlock": "0x2"}], -32602, "invalid block range params"),
+    (["logs", {"fromBlock": "0x1", "toBlock": "safe"}], -32602, "invalid block range params"),
+    (["logs", {"fromBlock": "zz"}], -32602, "invalid argument 1: hex string without 0x prefix"),
+    (
+        ["newPendingTransactions", 1],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal number into Go value of type bool",
+    ),
+    (
+        ["newPendingTransactions", "x"],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal string into Go value of type bool",
+    ),
+    (["newPendingTransactions", True, 1], -32602, "too many arguments, want at most 2"),
+    (["syncing", 1], -32602, "too many arguments, want at most 1"),
+    # From here on the members that geth does not have.
+    (["logs", {"cursor": "AQ=="}], -32602, "invalid argument 1: invalid cursor"),
+    (["logs", {"cursor": 1}], -32602, "invalid argument 1: invalid cursor"),
+    (["logs", {"cursor": UNKNOWN}], -32001, "the cursor's block is unknown"),
+    (["newHeads", {"cursor": UNKNOWN}], -32001, "the cursor's block is unknown"),
+    (
+        ["logs", {"cursor": UNKNOWN, "fromBlock": "0x1"}],
+        -32602,
+        "invalid argument 1: cannot specify both cursor and fromBlock, choose one or the other",
+    ),
+    (
+        ["logs", {"cursors": 1}],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal number into Go struct field input.cursors of type bool",
+    ),
+    (
+        ["newHeads", "latest"],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal string into Go value of type filters.input",
+    ),
+    (["newHeads", {"fromBlock": 1}], -32602, "invalid argument 1: hex string without 0x prefix"),
+]
+
+ACCEPTED: list[list[Any]] = [
+    ["logs", {}],
+    ["logs", {"toBlock": "latest"}],
+    ["logs", {"blockHash": TOPIC}],
+    ["logs", {"fromBlock": "0x100000"}],
+    ["newPendingTransactions", None],
+    ["newPendingTransactions"],
+    ["newPendingTransactions", True],
+    ["syncing"],
+    ["newHeads"],
+    ["newHeads", {}],
+]
+
+
+def named(case: Any) -> str:
+    return json.dumps(case).replace(TOPIC, "topic")[:50]
+
+
+@pytest.mark.parametrize(("params", "code", "message"), REFUSED, ids=[named(case[0]) for case in REFUSED])
+async def test_what_does_not_fit_is_refused_in_words(
+    growing: GrowingChain, params: Any, code: int, message: str
+) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        await client.peer.send(
+            json.dumps({"jsonrpc": "2.0", "id": 0, "method": "eth_subscribe", "params": params})
+        )
+        error = (await client.reply(0))["error"]
+        assert (error["code"], error["message"]) == (code, message)
+
+
+@pytest.mark.parametrize("params", ACCEPTED, ids=named)
+async def test_what_geth_takes_is_taken(growing: GrowingChain, params: list[Any]) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        identity = await client.subscribe(*params)
+        assert len(identity) == 34
+        assert (await client.call("eth_unsubscribe", identity))["result"] is True
+        again = (await client.call("eth_unsubscribe", identity))["error"]
+        assert again == {"code": -32000, "message": "subscription not found"}
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "message"),
+    [
+        ([], -32602, "missing value for required argument 0"),
+        ([None], -32602, "missing value for required argument 0"),
+        (["0x1"], -32000, "subscription not found"),
+        (["\ud800"], -32000, "subscription not found"),
+        ([1], -32602, "invalid argument 0: json: cannot unmarshal number into Go value of type rpc.ID"),
+        (["0x1", 2], -32602, "too many arguments, want at most 1"),
+    ],
+    ids=str,
+)
+async def test_ids_of_nothing_are_refused_in_words(
+    growing: GrowingChain, params: list[Any], code: int, message: str
+) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        error = (await client.call("eth_unsubscribe", *params))["error"]
+        assert (error["code"], error["message"]) == (code, message)
+
+
+LOGS = [(EMITTERS[0], TOPICS[:1]), (EMITTERS[1], TOPICS[:2])]
+
+
+async def test_without_options_every_message_has_geths_members_only(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        heads, logs = await client.subscribe("newHeads"), await client.subscribe("logs", {})
+        growing.grow(LOGS)
+        node.hub.advance()
+        stored = (await client.call("eth_getLogs", {}))["result"]
+        block = (await client.call("eth_getBlockByNumber", "latest", False))["result"]
+
+        assert client.told[logs] == [{"subscription": logs, "result": log} for log in stored]
+        (told,) = client.told[heads]
+        assert list(told) == ["subscription", "result"]
+        # As in geth, members of later forks are null here and absent in a block.
+        header = {name: value for name, value in told["result"].items() if value is not None}
+        assert header == {name: block[name] for name in header}
+        assert set(block) - set(header) <= {
+            "size",
+            "totalDifficulty",
+            "transactions",
+            "uncles",
+            "withdrawals",
+        }
+        for message in client.messages:
+            if "method" in message:
+                assert list(message) == ["jsonrpc", "method", "params"]
+                assert message["method"] == "eth_subscription"
+
+
+async def test_a_reorganisation_takes_logs_back_in_reverse_and_tells_of_it_who_asked(
+    growing: GrowingChain,
+) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        first, second = growing.grow(LOGS), growing.grow(LOGS[:1])
+        node.hub.advance()
+        logs = await client.subscribe("logs", {"reorgs": True})
+        heads = await client.subscribe("newHeads", {"reorgs": True, "cursors": True})
+        growing.reorganise(2, [LOGS[1:], []])
+        node.hub.advance()
+        await client.call("eth_chainId")
+
+        notice, *rest = client.told[logs]
+        new = [block.head for block in growing.blocks]
+
+        def place(head: Any) -> dict[str, str]:
+            return {"number": hex(head.number), "hash": f"0x{head.hash.hex()}"}
+
+        genesis = (await client.call("eth_getBlockByNumber", "0x0", False))["result"]
+        assert notice == {
+            "subscription": logs,
+            "reorg": {
+                "commonAncestor": {"number": "0x0", "hash": genesis["hash"]},
+                "dropped": [place(second), place(first)],
+                "added": [place(head) for head in new],
+            },
+        }
+        assert [(told["result"]["removed"], told["result"]["blockHash"]) for told in rest] == [
+            (True, place(second)["hash"]),
+            (True, place(first)["hash"]),
+            (True, place(first)["hash"]),
+            (False, place(new[0])["hash"]),
+        ]
+        assert [told["result"]["logIndex"] for told in rest] == ["0x0", "0x1", "0x0", "0x0"]
+        notice, *rest = client.told[heads]
+        assert Position.parse(notice["cursor"]).head == second
+        assert [told["result"]["hash"] for told in rest] == [place(head)["hash"] for head in new]
+        assert [Position.parse(told["cursor"]) for told in rest] == [
+            Position(head.number, head.hash, 0) for head in new
+        ]
+
+
+async def test_heads_are_replayed_and_go_on_behind_a_cursor(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        growing.reorganise(0, [[]] * 5)
+        whole = await client.subscribe("newHeads", {"fromBlock": "earliest"})
+        assert [told["result"]["number"] for told in client.told[whole]] == [hex(n) for n in range(6)]
+        third = client.told[whole][3]["cursor"]
+        growing.reorganise(4, [[]] * 5)
+        node.hub.advance()
+        rest = await client.subscribe("newHeads", {"cursor": third})
+        assert [told["result"]["number"] for told in client.told[rest]] == [hex(n) for n in range(2, 7)]
+        late = await client.subscribe("newHeads", {"fromBlock": "0x5"})
+        assert [told["result"]["number"] for told in client.told[late]] == ["0x5", "0x6"]
+        assert client.told[whole][6:] == [{**told, "subscription": whole} for told in client.told[rest]]
+
+
+async def test_gos_client_that_means_new_logs_is_not_given_the_history(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        growing.grow(LOGS)
+        live = await client.subscribe("logs", {"fromBlock": "0x0", "toBlock": "latest"})
+        whole = await client.subscribe("logs", {"fromBlock": "0x0"})
+        growing.grow(LOGS[:1])
+        node.hub.advance()
+        await client.call("eth_chainId")
+        assert [list(told) for told in client.told[live]] == [["subscription", "result"]]
+        assert len(client.told[whole]) == 3
+
+
+async def test_bounds_count_as_blocks_come(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        growing.grow(LOGS)
+        ended = await client.subscribe("logs", {"fromBlock": "0x1", "toBlock": "0x2"})
+        later = await client.subscribe("logs", {"fromBlock": "0x3"})
+        for _ in range(3):
+            growing.grow(LOGS[:1])
+            node.hub.advance()
+        await client.call("eth_chainId")
+        assert [told["result"]["blockNumber"] for told in client.told[ended]] == ["0x1", "0x1", "0x2"]
+        assert [told["result"]["blockNumber"] for told in client.told[later]] == ["0x3", "0x4"]
+
+
+async def test_http_has_filters_but_no_subscriptions(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        assert (await node.post("eth_subscribe", "newHeads"))["error"] == {
+            "code": -32601,
+            "message": "notifications not supported",
+        }
+        assert len((await node.post("eth_newBlockFilter"))["result"]) == 34
+
+
+async def test_a_subscription_made_in_a_batch_tells_nothing_before_the_batch_is_answered(
+    growing: GrowingChain,
+) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        growing.grow(LOGS)
+        calls = [("eth_subscribe", ["newHeads", {"fromBlock": "0x0"}]), ("eth_chainId", [])]
+        await client.peer.send(
+            json.dumps(
+                [
+                    {"jsonrpc": "2.0", "id": place, "method": method, "params": params}
+                    for place, (method, params) in enumerate(calls)
+                ]
+            )
+        )
+        await client.settle()
+        assert isinstance(client.messages[0], list)
+        assert [message["params"]["result"]["number"] for message in client.messages[1:]] == ["0x0", "0x1"]
