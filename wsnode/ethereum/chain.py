@@ -109,10 +109,16 @@ class Chain:
         """
         return self.store.write(lambda writer: canonical.append(writer, blocks))
 
-    def unwind(self, number: int) -> list[Head]:
-        """Take the blocks above `number` off the chain, then off the state; return them, highest first."""
+    def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
+        """Take the blocks above `number` off the chain, then off the state; return them, highest first.
+
+        With a state root, patches of that block's state are taken back until it has that root again.
+
+        Raises:
+            StateError: The block's state never had that root; the blocks above it are gone all the same.
+        """
         removed = self.store.write(lambda writer: canonical.unwind(writer, number))
-        self.state.unwind(number)
+        self.state.unwind(number, state_root=state_root)
         return removed
 
     def keep_beside(self, block: UnverifiedBlock, total_difficulty: int) -> None:

@@ -16,7 +16,7 @@ use crate::consensus::{Ancestor, GENERATIONS};
 use crate::error::{Error, InvalidBlock};
 use crate::execute::{self, ChainHead, Execution, ReadCache};
 use crate::rows::{BodyRow, HeaderRow};
-use crate::state::{Head, StateReader, StateStore};
+use crate::state::{AccountPatch, Head, StateReader, StateStore};
 
 /// The state of one chain, in a folder of its own.
 #[derive(Debug)]
@@ -100,12 +100,21 @@ impl Engine {
         self.write(|writer| Ok(writer.store.sync_now()?))
     }
 
-    /// Go back to block `number` and return its hash; what is not committed is forgotten.
-    pub fn unwind(&self, number: u64) -> Result<B256, Error> {
+    /// Go back to block `number`, or to an earlier state `root` of it, and return its hash; what is not
+    /// committed is forgotten.
+    pub fn unwind(&self, number: u64, root: Option<B256>) -> Result<B256, Error> {
         self.write(|Writer { store, cache }| {
             cache.clear();
             store.discard_uncommitted();
-            Ok(store.unwind(number)?.hash)
+            Ok(store.unwind(number, root)?.hash)
+        })
+    }
+
+    /// Change the state after the head in place, committed, and return its new root.
+    pub fn patch(&self, patches: &[AccountPatch], sync: bool) -> Result<B256, Error> {
+        self.write(|Writer { store, cache }| {
+            cache.clear();
+            Ok(store.patch(patches, sync)?)
         })
     }
 

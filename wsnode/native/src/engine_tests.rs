@@ -84,7 +84,7 @@ fn every_block_of_a_chain_through_all_forks_verifies_and_unwinds() {
     let engine = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
     for start in [0, 30, 3] {
         if start > 0 {
-            assert_eq!(engine.unwind(start as u64).unwrap(), vectors.blocks[start - 1].hash);
+            assert_eq!(engine.unwind(start as u64, None).unwrap(), vectors.blocks[start - 1].hash);
         }
         let (rows, total) = (vectors.ancestors(start + 1), vectors.total_difficulty(start));
         let execution = engine.execute(&vectors.blocks[start..], &borrowed(&rows), total).unwrap();

@@ -19,7 +19,7 @@ use super::numbers::{address, hash, Number};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
 use crate::build::{Candidate, Refused};
-use crate::call::{self, Estimate, Overrides, Watch};
+use crate::call::{self, parse_patches, Estimate, Overrides, Watch};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::simulate::simulate;
@@ -95,10 +95,34 @@ impl State {
         py.detach(|| guard(|| self.0.sync_now()))
     }
 
+    /// The state root after the head on the disk, patches included.
+    #[getter]
+    fn state_root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let head = guard(|| self.0.committed_head())?;
+        Ok(PyBytes::new(py, head.state_root.as_slice()))
+    }
+
     /// Go back to an earlier block and return its hash; what is not committed is forgotten.
-    fn unwind<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let hash = py.detach(|| guard(|| self.0.unwind(number)))?;
+    ///
+    /// With a state root, patches of that block are taken back until its state has that root again.
+    #[pyo3(signature = (number, *, state_root=None))]
+    fn unwind<'py>(
+        &self,
+        py: Python<'py>,
+        number: u64,
+        state_root: Option<&[u8]>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let root = state_root.map(|root| hash("state_root", root)).transpose()?;
+        let hash = py.detach(|| guard(|| self.0.unwind(number, root)))?;
         Ok(PyBytes::new(py, hash.as_slice()))
+    }
+
+    /// Change the state after the head in place, as state overrides say, and return its new root.
+    #[pyo3(signature = (changes, *, sync=true))]
+    fn patch<'py>(&self, py: Python<'py>, changes: &[u8], sync: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let patches = guard(|| parse_patches(changes))?;
+        let root = py.detach(|| guard(|| self.0.patch(&patches, sync)))?;
+        Ok(PyBytes::new(py, root.as_slice()))
     }
 
     /// Nonce, balance and code hash of an account after a block, or nothing.

@@ -21,7 +21,7 @@ pub use estimate::{estimate, Estimate};
 pub use evm::{build as build_evm, CallContext};
 pub use halt::{fault_words, precompile_words};
 pub use message::Message;
-pub use overrides::Overrides;
+pub use overrides::{parse_patches, Overrides};
 pub use revert_reason::revert_reason;
 pub use scene::{failure, Place, Scene};
 pub use watch::Watch;

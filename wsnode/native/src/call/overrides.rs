@@ -2,7 +2,8 @@
 
 use alloy_evm::overrides::{apply_block_overrides, apply_state_overrides};
 use alloy_evm::EvmEnv;
-use alloy_rpc_types_eth::state::StateOverride;
+use alloy_primitives::Address;
+use alloy_rpc_types_eth::state::{AccountOverride, StateOverride};
 use alloy_rpc_types_eth::BlockOverrides;
 use revm::database::CacheDB;
 
@@ -10,7 +11,7 @@ use super::database::Layer;
 use super::evm::Moves;
 use super::refusal::refuse;
 use crate::error::Error;
-use crate::state::HistoryView;
+use crate::state::{AccountPatch, HistoryView};
 
 /// Overrides as the caller wrote them.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +50,31 @@ impl Overrides {
         }
         self.state.map_or(Ok(Moves::new()), |state| apply_state(state, cache))
     }
+}
+
+/// The accounts that overrides change, for a state that is to keep them.
+pub fn parse_patches(text: &[u8]) -> Result<Vec<AccountPatch>, Error> {
+    let accounts = Overrides::parse(Some(text), None)?.state.unwrap_or_default();
+    accounts.into_iter().map(|(address, account)| patch(address, account)).collect()
+}
+
+fn patch(address: Address, account: AccountOverride) -> Result<AccountPatch, Error> {
+    if account.move_precompile_to.is_some() {
+        return Err(refuse("overrides", format!("account {address} cannot be moved for good")));
+    }
+    if account.state.is_some() && account.state_diff.is_some() {
+        return Err(refuse("overrides", format!("account {address} has both 'state' and 'stateDiff'")));
+    }
+    let replaces_storage = account.state.is_some();
+    let slots = account.state.or(account.state_diff).unwrap_or_default();
+    Ok(AccountPatch {
+        address,
+        nonce: account.nonce,
+        balance: account.balance,
+        code: account.code,
+        slots: slots.into_iter().map(|(slot, value)| (slot.into(), value.into())).collect(),
+        replaces_storage,
+    })
 }
 
 fn apply_state(state: StateOverride, cache: &mut CacheDB<HistoryView<'_>>) -> Result<Moves, Error> {

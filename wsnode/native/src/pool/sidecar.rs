@@ -90,7 +90,9 @@ fn check_counts(sidecar: &BlobTransactionSidecarVariant, wanted: usize) -> Resul
     Ok(())
 }
 
-/// Check the proofs: one of each blob, or since Osaka one of each of its cells.
+/// Check the proofs: one of each blob, or one of each of its cells.
+///
+/// Either kind is taken in every fork: blocks hold neither, and over RPC geth makes the second out of the first.
 fn prove(sidecar: &BlobTransactionSidecarVariant) -> Result<(), Error> {
     if !sidecar.blobs().iter().all(|blob| blob.as_chunks().0.iter().all(is_canonical)) {
         let words = "scalar is not canonical when interpreted as a big integer in big-endian";

@@ -29,6 +29,8 @@ pub enum StateError {
     Corrupt(String),
     #[error("state root of block {number}: expected {expected}, got {found}")]
     RootMismatch { number: u64, expected: B256, found: B256 },
+    #[error("the state after block {number} never had the root {root}")]
+    UnknownRoot { number: u64, root: B256 },
     #[error("block {found} does not follow the head {head}")]
     NotNext { head: u64, found: u64 },
     #[error("blocks up to {head} are not committed yet")]

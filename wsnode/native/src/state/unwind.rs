@@ -6,48 +6,66 @@ use super::changes::{merged, parts};
 use super::delta::Touched;
 use super::hashes::Hashes;
 use super::keys::{changes_key, slot_key};
+use super::patch::put_in_place;
+use super::patches::{forget, Undo};
 use super::store::{root_of, StateStore};
 use super::tables::{Head, Tables};
-use super::versions::truncate;
+use super::versions::drop_from;
 use super::StateError;
 use crate::trie::{NodeRows, StateTries};
+use alloy_primitives::B256;
 use heed::RwTxn;
 
 impl StateStore {
     /// Take the committed state back to block `number` and return the new head; synced. Nothing may be
     /// uncommitted. The tries must arrive at that block's root.
-    pub fn unwind(&mut self, number: u64) -> Result<Head, StateError> {
-        if let Some(sealed) = self.sealed.last() {
-            return Err(StateError::Uncommitted { head: sealed.head.number });
+    ///
+    /// With `root`, patches of that block are taken back until its state has that root.
+    pub fn unwind(&mut self, number: u64, root: Option<B256>) -> Result<Head, StateError> {
+        self.require_committed()?;
+        let recorded = self.recorded(number)?;
+        let target = Head { state_root: root.unwrap_or(recorded.state_root), ..recorded };
+        if target == self.committed {
+            return Ok(target);
         }
-        self.rollback()?;
-        if number == self.committed.number {
-            return Ok(self.committed);
-        }
-        let target = self.recorded(number)?;
-        let unwound = self.unwind_to(target);
+        let undo = self.environment.read()?.undo(&recorded, target.state_root)?;
+        let unwound = self.unwind_to(target, &undo);
         self.discard_uncommitted();
         unwound.map(|()| target)
     }
 
+    /// Forget an unfinished block; an error if there are finished ones that are not committed.
+    pub(super) fn require_committed(&mut self) -> Result<(), StateError> {
+        match self.sealed.last() {
+            Some(sealed) => Err(StateError::Uncommitted { head: sealed.head.number }),
+            None => self.rollback(),
+        }
+    }
+
     fn recorded(&self, number: u64) -> Result<Head, StateError> {
         let latest = self.committed.number;
+        if number == latest {
+            return Ok(self.committed);
+        }
         let block = if number < latest { self.environment.read()?.block(number)? } else { None };
         block.ok_or(StateError::NoHistory { requested: number, earliest: 0, latest })
     }
 
-    fn unwind_to(&mut self, target: Head) -> Result<(), StateError> {
-        let rows = self.rows_at(&target)?;
+    fn unwind_to(&mut self, target: Head, undo: &Undo) -> Result<(), StateError> {
+        let rows = self.rows_at(&target, undo)?;
         let lists = self.environment.read()?.lists_above(target.number)?;
         let changed = merged(&lists)?;
         let head = self.committed.number;
         self.environment.write(true, |txn, tables| {
             drop_values(txn, tables, &changed, target.number)?;
+            put_in_place(txn, tables, &undo.before, target.number)?;
+            forget(txn, tables, undo, target.number)?;
             move_lists(txn, tables, &lists, target.number)?;
             for number in target.number + 1..=head {
                 tables.hashes.delete(txn, &number.to_be_bytes())?;
             }
             put_nodes(txn, tables, &rows)?;
+            tables.put_block(txn, &target)?;
             tables.put_head(txn, &target)
         })?;
         self.committed = target;
@@ -55,11 +73,13 @@ impl StateStore {
     }
 
     /// The rows that take the tries to `target`.
-    fn rows_at(&self, target: &Head) -> Result<Vec<NodeRows>, StateError> {
+    fn rows_at(&self, target: &Head, undo: &Undo) -> Result<Vec<NodeRows>, StateError> {
         let snapshot = self.environment.read()?;
         let old = snapshot.values_at(target.number)?;
         let mut tries = StateTries::new(root_of(&self.committed));
-        let found = tries.apply(&snapshot, Hashes::default().changes(&old))?;
+        let mut hashes = Hashes::default();
+        tries.apply(&snapshot, hashes.changes(&old))?;
+        let found = tries.apply(&snapshot, hashes.changes(&undo.before))?;
         if found != root_of(target) {
             let Head { number, state_root: expected, .. } = *target;
             return Err(StateError::RootMismatch { number, expected, found });
@@ -76,10 +96,10 @@ fn drop_values(
 ) -> Result<(), StateError> {
     for (address, touched) in &changed.0 {
         if touched.account {
-            truncate(txn, tables.accounts, address.as_slice(), number)?;
+            drop_from(txn, tables.accounts, address.as_slice(), number + 1)?;
         }
         for slot in &touched.slots {
-            truncate(txn, tables.storage, &slot_key(address, slot), number)?;
+            drop_from(txn, tables.storage, &slot_key(address, slot), number + 1)?;
         }
     }
     Ok(())

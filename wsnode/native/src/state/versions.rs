@@ -52,12 +52,17 @@ pub(super) fn put<const N: usize, V>(
     Ok(())
 }
 
-/// Drop the versions under `key` that are newer than block `number`.
-pub(super) fn truncate(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
+/// Drop the versions under `key` of block `number` and of later ones.
+pub(super) fn drop_from(
+    txn: &mut RwTxn<'_>,
+    table: Table,
+    key: &[u8],
+    number: u64,
+) -> Result<(), StateError> {
     while let Some((first, row)) = row_at(txn, table, key, LATEST)? {
         let name = append_number(key, first);
-        if first <= number {
-            let kept = without_later(row, first, number)?.to_vec();
+        if first < number {
+            let kept = without_later(row, first, number - 1)?.to_vec();
             return Ok(table.put(txn, &name, &kept)?);
         }
         table.delete(txn, &name)?;

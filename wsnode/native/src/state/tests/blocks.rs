@@ -50,10 +50,10 @@ fn an_unwound_chain_goes_on_as_another_fork() {
             for _ in 0..1 + chain.numbers.below(25) {
                 chain.advance();
             }
-            assert!(matches!(chain.store.unwind(0), Err(StateError::Uncommitted { .. })));
+            assert!(matches!(chain.store.unwind(0, None), Err(StateError::Uncommitted { .. })));
             chain.store.commit(false).unwrap();
             let number = chain.numbers.below(chain.number() + 1);
-            let head = chain.store.unwind(number).unwrap();
+            let head = chain.store.unwind(number, None).unwrap();
             chain.model.truncate(number as usize + 1);
             assert_eq!((head.number, head.state_root), (number, root_of(chain.head())));
             assert_eq!(chain.store.committed_head().unwrap(), head);
@@ -72,7 +72,7 @@ fn a_store_unwound_to_genesis_holds_the_rows_of_genesis_alone() {
         chain.advance();
     }
     chain.store.commit(false).unwrap();
-    chain.store.unwind(0).unwrap();
+    chain.store.unwind(0, None).unwrap();
     let expected = Chain::new(&fresh.0, 20);
     let (found, expected) = (rows(&chain.store), rows(&expected.store));
     assert_eq!(found, expected);

@@ -75,7 +75,7 @@ fn an_empty_genesis_and_an_empty_block_have_the_empty_root() {
     assert_eq!(state_root, alloy_trie::EMPTY_ROOT_HASH);
     store.seal(Head { number: 1, hash: hash(0, 1), state_root });
     store.commit(true).unwrap();
-    assert_eq!(store.unwind(0).unwrap().number, 0);
+    assert_eq!(store.unwind(0, None).unwrap().number, 0);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn blocks_beyond_the_committed_head_have_no_history() {
     let refused = chain.store.apply(3, &BundleState::default()).unwrap_err();
     assert!(matches!(refused, StateError::NotNext { head: 1, found: 3 }));
     chain.store.commit(false).unwrap();
-    assert!(matches!(chain.store.unwind(2), Err(StateError::NoHistory { .. })));
+    assert!(matches!(chain.store.unwind(2, None), Err(StateError::NoHistory { .. })));
     assert_eq!(reader.at(next).unwrap().number(), 1);
 }
 
@@ -104,7 +104,7 @@ fn a_block_is_read_by_its_hash_and_not_by_its_number_alone() {
     }
     chain.store.commit(false).unwrap();
     let (kept, dropped) = (named(&chain.store, 3), named(&chain.store, 5));
-    chain.store.unwind(3).unwrap();
+    chain.store.unwind(3, None).unwrap();
     chain.model.truncate(4);
     chain.fork = 1;
     let reader = chain.store.reader();

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod keeping;
+mod patching;
 mod processes;
 mod timing;
 

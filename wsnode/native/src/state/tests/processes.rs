@@ -5,17 +5,17 @@ use super::*;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const FOLDER: &str = "WSNODE_TEST_FOLDER";
+pub(super) const FOLDER: &str = "WSNODE_TEST_FOLDER";
 const SMALL_MAP: usize = 1 << 20;
 
-fn start(test: &str, folder: &Path) -> Child {
+pub(super) fn start(test: &str, folder: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let test = format!("state::tests::processes::{test}");
+    let test = format!("state::tests::{test}");
     command.args(["--ignored", "--exact", &test]).env(FOLDER, folder);
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-fn wait_for(path: &Path) {
+pub(super) fn wait_for(path: &Path) {
     let begin = Instant::now();
     while !path.exists() {
         assert!(begin.elapsed() < Duration::from_secs(60), "{path:?} does not appear");
@@ -28,7 +28,7 @@ fn a_reader_follows_a_writer_whose_map_grows() {
     let folder = Folder::new();
     let path = folder.0.join("state");
     let mut chain = Chain::with_map(&path, 40, SMALL_MAP);
-    let mut reader = start("other_process_reads", &folder.0);
+    let mut reader = start("processes::other_process_reads", &folder.0);
     wait_for(&folder.0.join("reading"));
     let fill = |txn: &mut heed::RwTxn<'_>, tables: &tables::Tables| {
         Ok(tables.code.put(txn, &[0; 32], &vec![7; 4 * SMALL_MAP])?)
@@ -65,7 +65,7 @@ fn a_killed_writer_leaves_its_last_commit() {
         let folder = Folder::new();
         let path = folder.0.join("state");
         std::fs::create_dir_all(&folder.0).unwrap();
-        let mut writer = start("other_process_writes", &folder.0);
+        let mut writer = start("processes::other_process_writes", &folder.0);
         wait_for(&folder.0.join("writing"));
         std::thread::sleep(Duration::from_millis(delay));
         writer.kill().unwrap();

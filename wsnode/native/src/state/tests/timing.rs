@@ -74,7 +74,7 @@ fn times_of_a_thousand_blocks() {
     store.reader().proof(address(1), &[], named(&store, BLOCKS - 100)).unwrap();
     println!("proof 100 blocks below {:?}", begin.elapsed());
     let begin = Instant::now();
-    store.unwind(BLOCKS - 10).unwrap();
+    store.unwind(BLOCKS - 10, None).unwrap();
     println!("unwinding 10 blocks {:?}", begin.elapsed());
 }
 

@@ -1,0 +1,152 @@
+//! Changing the state after the head in place, without a block, as development chains allow.
+//!
+//! The block's recorded root becomes that of the changed state, so what is built on it agrees. What was there
+//! before is kept in `meta` under the block's number, for going back to an earlier root of the same block.
+
+use super::account::Account;
+use super::batch::put_nodes;
+use super::changes::{self, merged, parts};
+use super::code::analyse;
+use super::delta::{AccountDelta, Delta, Touched};
+use super::environment::Snapshot;
+use super::hashes::Hashes;
+use super::keys::{account_key, storage_key, LATEST};
+use super::patches::Patch;
+use super::store::{root_of, StateStore};
+use super::tables::{Head, Tables};
+use super::versions::{self, drop_from};
+use super::StateError;
+use crate::trie::StateTries;
+use alloy_primitives::map::HashMap;
+use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
+use alloy_trie::KECCAK_EMPTY;
+use heed::RwTxn;
+
+/// What an account is to be; what is not named stays.
+#[derive(Debug, Clone, Default)]
+pub struct AccountPatch {
+    pub address: Address,
+    pub nonce: Option<u64>,
+    pub balance: Option<U256>,
+    pub code: Option<Bytes>,
+    pub slots: Vec<(U256, U256)>,
+    /// Slots that are not named become zero.
+    pub replaces_storage: bool,
+}
+
+impl StateStore {
+    /// Change the committed state after the head and return its new root. Nothing may be uncommitted, and
+    /// no account be named twice.
+    pub fn patch(&mut self, patches: &[AccountPatch], sync: bool) -> Result<B256, StateError> {
+        self.require_committed()?;
+        let head = self.committed;
+        let snapshot = self.environment.read()?;
+        let (before, after) = changes_of(&snapshot, patches)?;
+        let mut tries = StateTries::new(root_of(&head));
+        let state_root = tries.apply(&snapshot, Hashes::default().changes(&after))?;
+        let patched = Head { state_root, ..head };
+        let list = snapshot.list_with(head.number, &after)?;
+        let patch = Patch { state_root: root_of(&head), before };
+        let (key, rows) = (snapshot.next_patch(head.number)?, tries.rows());
+        drop(snapshot);
+        self.environment.write(sync, |txn, tables| {
+            put_in_place(txn, tables, &after, head.number)?;
+            for (key, part) in parts(head.number, &list).filter(|_| head.number > 0) {
+                tables.changes.put(txn, &key, part)?;
+            }
+            put_nodes(txn, tables, &rows)?;
+            tables.meta.put(txn, &key, &patch.encode())?;
+            tables.put_block(txn, &patched)?;
+            tables.put_head(txn, &patched)
+        })?;
+        self.committed = patched;
+        self.discard_uncommitted();
+        Ok(state_root)
+    }
+}
+
+impl Snapshot<'_> {
+    /// The list of changes of the head, block `number`, with those of `delta`; never shorter than before.
+    fn list_with(&self, number: u64, delta: &Delta) -> Result<Vec<u8>, StateError> {
+        let lists = if number > 0 { self.lists_above(number - 1)? } else { Vec::new() };
+        let mut changed: Touched = merged(&lists)?;
+        changed.add(delta);
+        Ok(changes::encode(&changed))
+    }
+}
+
+/// What the accounts were, and what they become.
+fn changes_of(snapshot: &Snapshot<'_>, patches: &[AccountPatch]) -> Result<(Delta, Delta), StateError> {
+    let (mut before, mut after) = (Delta::default(), Delta::default());
+    for patch in patches {
+        let address = patch.address;
+        let account = snapshot.account_at(&address, LATEST)?;
+        let changed = patched(patch, account);
+        // All slots of an account are a walk, which few patches need.
+        let needs_all = patch.replaces_storage || is_empty(&changed);
+        let mut live = if needs_all { snapshot.live_slots_at(&address, LATEST)? } else { <_>::default() };
+        let slots = slots_of(patch, &live);
+        let old = slots.iter().map(|(slot, _)| Ok((*slot, snapshot.storage_at(&address, slot, LATEST)?)));
+        let old = old.collect::<Result<_, StateError>>()?;
+        before.accounts.push(AccountDelta { address, account: Some(account), slots: old });
+        live.extend(slots.iter().copied());
+        let has_slots = live.values().any(|value| !value.is_zero());
+        let changed = Some(changed).filter(|account| has_slots || !is_empty(account));
+        after.accounts.push(AccountDelta { address, account: Some(changed), slots });
+        let code = patch.code.as_ref().filter(|code| !code.is_empty());
+        after.code.extend(code.map(|code| (keccak256(code), analyse(code.clone()))));
+    }
+    Ok((before, after))
+}
+
+/// The slots that change, each once.
+fn slots_of(patch: &AccountPatch, live: &HashMap<U256, U256>) -> Vec<(U256, U256)> {
+    let mut slots: HashMap<U256, U256> = HashMap::default();
+    if patch.replaces_storage {
+        slots.extend(live.keys().map(|slot| (*slot, U256::ZERO)));
+    }
+    slots.extend(patch.slots.iter().copied());
+    slots.into_iter().collect()
+}
+
+fn patched(patch: &AccountPatch, account: Option<Account>) -> Account {
+    let nobody = Account { nonce: 0, balance: U256::ZERO, code_hash: KECCAK_EMPTY };
+    let account = account.unwrap_or(nobody);
+    Account {
+        nonce: patch.nonce.unwrap_or(account.nonce),
+        balance: patch.balance.unwrap_or(account.balance),
+        // The hash of no code is that of no bytes.
+        code_hash: patch.code.as_ref().map_or(account.code_hash, keccak256),
+    }
+}
+
+fn is_empty(account: &Account) -> bool {
+    account.nonce == 0 && account.balance.is_zero() && account.code_hash == KECCAK_EMPTY
+}
+
+/// Have `delta` be what block `number`, the head, left behind.
+pub(super) fn put_in_place(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    delta: &Delta,
+    number: u64,
+) -> Result<(), StateError> {
+    for AccountDelta { address, account, slots } in &delta.accounts {
+        if let Some(account) = account {
+            drop_from(txn, tables.accounts, address.as_slice(), number)?;
+            let version = [(account_key(address, number), *account)];
+            versions::put(txn, tables.accounts, &version, |account, row| {
+                account.iter().for_each(|account| account.encode(row));
+            })?;
+        }
+        for (slot, value) in slots {
+            let key = storage_key(address, slot, number);
+            drop_from(txn, tables.storage, &key[..key.len() - 8], number)?;
+            versions::put(txn, tables.storage, &[(key, *value)], super::account::encode_value)?;
+        }
+    }
+    for (hash, code) in &delta.code {
+        tables.code.put(txn, hash.as_slice(), code.original_byte_slice())?;
+    }
+    Ok(())
+}

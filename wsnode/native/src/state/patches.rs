@@ -1,0 +1,140 @@
+//! The rows of `meta` that tell what patches of a block's state replaced, oldest first.
+//!
+//! Key: `patch`, block (8), index (4). Value: the state root before (32), then for each account: address, length
+//! of its row (1), its row as it was (nothing if it did not exist), number of slots (4), slots and values (32 each).
+
+use super::account::Account;
+use super::delta::{AccountDelta, Delta};
+use super::environment::Snapshot;
+use super::tables::{Head, Tables};
+use super::StateError;
+use alloy_primitives::map::{AddressMap, HashMap};
+use alloy_primitives::{Address, B256, U256};
+use heed::RwTxn;
+use std::ops::Bound;
+
+const PREFIX: &[u8] = b"patch";
+
+pub(super) type PatchKey = [u8; PREFIX.len() + 12];
+
+/// What the state was before a patch.
+#[derive(Debug)]
+pub(super) struct Patch {
+    pub(super) state_root: B256,
+    pub(super) before: Delta,
+}
+
+fn patch_key(number: u64, index: u32) -> PatchKey {
+    let mut key = [0; PREFIX.len() + 12];
+    key[..PREFIX.len()].copy_from_slice(PREFIX);
+    key[PREFIX.len()..PREFIX.len() + 8].copy_from_slice(&number.to_be_bytes());
+    key[PREFIX.len() + 8..].copy_from_slice(&index.to_be_bytes());
+    key
+}
+
+impl Patch {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut row = self.state_root.to_vec();
+        for AccountDelta { address, account, slots } in &self.before.accounts {
+            row.extend_from_slice(address.as_slice());
+            let length = row.len();
+            row.push(0);
+            account.flatten().iter().for_each(|account| account.encode(&mut row));
+            row[length] = (row.len() - length - 1) as u8;
+            row.extend_from_slice(&(slots.len() as u32).to_be_bytes());
+            for (slot, value) in slots {
+                row.extend_from_slice(&slot.to_be_bytes::<32>());
+                row.extend_from_slice(&value.to_be_bytes::<32>());
+            }
+        }
+        row
+    }
+
+    fn decode(row: &[u8]) -> Result<Self, StateError> {
+        let corrupt = || StateError::Corrupt("row of a patch".into());
+        let (state_root, mut rest) = row.split_at_checked(32).ok_or_else(corrupt)?;
+        let mut before = Delta::default();
+        while !rest.is_empty() {
+            let (account, after) = decode_account(rest).ok_or_else(corrupt)?;
+            let (address, account, slots) = account;
+            let account = Some(Account::decode(account)?);
+            before.accounts.push(AccountDelta { address, account, slots });
+            rest = after;
+        }
+        Ok(Self { state_root: B256::from_slice(state_root), before })
+    }
+}
+
+type Encoded<'r> = (Address, &'r [u8], Vec<(U256, U256)>);
+
+/// The first account of a row, and what follows it.
+fn decode_account(row: &[u8]) -> Option<(Encoded<'_>, &[u8])> {
+    let (address, rest) = row.split_at_checked(20)?;
+    let (length, rest) = rest.split_first()?;
+    let (account, rest) = rest.split_at_checked(usize::from(*length))?;
+    let (count, rest) = rest.split_first_chunk()?;
+    let size = usize::try_from(u32::from_be_bytes(*count)).ok()?.checked_mul(64)?;
+    let (slots, rest) = rest.split_at_checked(size)?;
+    let pair = |pair: &[u8]| (U256::from_be_slice(&pair[..32]), U256::from_be_slice(&pair[32..]));
+    Some(((Address::from_slice(address), account, slots.chunks_exact(64).map(pair).collect()), rest))
+}
+
+/// How to take back patches of a block: its values before them, and where they are kept.
+#[derive(Debug, Default)]
+pub(super) struct Undo {
+    pub(super) before: Delta,
+    keys: Vec<PatchKey>,
+}
+
+impl Snapshot<'_> {
+    /// The key of the next patch of block `number`.
+    pub(super) fn next_patch(&self, number: u64) -> Result<PatchKey, StateError> {
+        let prefix = &patch_key(number, 0)[..PREFIX.len() + 8];
+        let last = self.tables.meta.rev_prefix_iter(&self.txn, prefix)?.next().transpose()?;
+        let index =
+            last.and_then(|(key, _)| key.last_chunk()).map_or(0, |index| u32::from_be_bytes(*index) + 1);
+        Ok(patch_key(number, index))
+    }
+
+    /// What takes `block` back to an earlier state root of it.
+    pub(super) fn undo(&self, block: &Head, wanted: B256) -> Result<Undo, StateError> {
+        let mut undo = Undo::default();
+        let mut values: AddressMap<(Option<Account>, HashMap<U256, U256>)> = AddressMap::default();
+        let mut root = block.state_root;
+        let prefix = &patch_key(block.number, 0)[..PREFIX.len() + 8];
+        let mut rows = self.tables.meta.rev_prefix_iter(&self.txn, prefix)?;
+        while root != wanted {
+            let missing = StateError::UnknownRoot { number: block.number, root: wanted };
+            let (key, row) = rows.next().transpose()?.ok_or(missing)?;
+            let patch = Patch::decode(row)?;
+            for changed in patch.before.accounts {
+                let (account, slots) = values.entry(changed.address).or_default();
+                *account = changed.account.flatten();
+                slots.extend(changed.slots);
+            }
+            undo.keys.push(key.try_into().map_err(|_| StateError::Corrupt("key of a patch".into()))?);
+            root = patch.state_root;
+        }
+        let account = |(address, (account, slots)): (Address, (Option<Account>, HashMap<U256, U256>))| {
+            AccountDelta { address, account: Some(account), slots: slots.into_iter().collect() }
+        };
+        undo.before.accounts = values.into_iter().map(account).collect();
+        Ok(undo)
+    }
+}
+
+/// Forget the patches that `undo` takes back, and those of blocks above `number`.
+pub(super) fn forget(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    undo: &Undo,
+    number: u64,
+) -> Result<(), StateError> {
+    for key in &undo.keys {
+        tables.meta.delete(txn, key)?;
+    }
+    let (first, last) = (patch_key(number + 1, 0), patch_key(u64::MAX, u32::MAX));
+    let later = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+    tables.meta.delete_range(txn, &later)?;
+    Ok(())
+}
