@@ -8,6 +8,7 @@ ten thousand.
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
+from itertools import chain
 from typing import Generic, TypeVar
 
 from pyroaring import BitMap
@@ -92,11 +93,14 @@ class FilterIndex(Generic[Owner]):
         for place, log in enumerate(logs):
             if found := self._numbers(log):
                 alike.setdefault(found.serialize(), (found, []))[1].append(place)
-        matched: dict[Owner, list[int]] = {}
+        matched: defaultdict[Owner, list[list[int]]] = defaultdict(list)
         for found, places in alike.values():
             for number in found:
-                matched.setdefault(self._owners[number][1], []).extend(places)
-        return {owner: sorted(places) for owner, places in matched.items()}
+                matched[self._owners[number][1]].append(places)
+        return {
+            owner: runs[0] if len(runs) == 1 else sorted(chain.from_iterable(runs))
+            for owner, runs in matched.items()
+        }
 
     def _numbers(self, log: Log) -> BitMap:
         """Return the numbers of the filters that a log matches."""
