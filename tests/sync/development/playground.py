@@ -12,6 +12,7 @@ from wsnode.demo.genesis import development_genesis
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import begin
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.registry import Registry
 from wsnode.networks import open_network
 
 ETHER = 10**18
@@ -32,8 +33,9 @@ class RefusedError(Exception):
 class Playground:
     """Calls methods of one chain."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, registry: Registry) -> None:
         self._ask = ask
+        self.registry = registry
 
     def __call__(self, method: str, *params: Any) -> Any:
         """Return a method's result.
@@ -98,4 +100,5 @@ def playground(folder: Path) -> Iterator[Playground]:
     config = Config(networks={"dev": told}, open=True)
     live = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
     with open_network("dev", told, config, grow=live, durable=False) as network:
-        yield Playground(asking(Dispatcher(network.registry, network.open_view)))
+        ask = asking(Dispatcher(network.registry, network.open_view))
+        yield Playground(ask, network.registry)

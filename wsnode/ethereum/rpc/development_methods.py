@@ -11,6 +11,7 @@ from wsnode.ethereum.rpc.accounts import Accounts, Wallet
 from wsnode.ethereum.rpc.calls import Calls
 from wsnode.ethereum.rpc.control import DevelopmentControl
 from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.state import address_of
 from wsnode.jsonrpc.registry import Registry
 
 
@@ -19,6 +20,11 @@ class Development(msgspec.Struct, frozen=True):
 
     control: DevelopmentControl
     secrets: Sequence[bytes]
+
+    @property
+    def addresses(self) -> list[bytes]:
+        """Return the accounts that the keys belong to."""
+        return [address_of(secret) for secret in self.secrets]
 
 
 def add_methods(

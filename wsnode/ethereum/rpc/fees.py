@@ -19,6 +19,7 @@ PERCENTILE: Final = 60
 IGNORED_BELOW: Final = 2
 HIGHEST_PRICE: Final = 500 * 10**9
 FIRST_PRICE: Final = 1_000_000
+KEPT_BLOCKS: Final = 4 * SAMPLED_BLOCKS
 
 
 class PriceOracle:
@@ -27,6 +28,8 @@ class PriceOracle:
     def __init__(self) -> None:
         self._head = b""
         self._price = FIRST_PRICE
+        self._tips: dict[bytes, list[int]] = {}
+        """By block: a chain that makes one for each transaction is asked after each."""
 
     def tip(self, view: Snapshot) -> int:
         """Return the tip to offer for one of the next blocks."""
@@ -41,7 +44,7 @@ class PriceOracle:
         samples: list[int] = []
         number, wanted = int(view.head), SAMPLED_BLOCKS
         while wanted > 0 and number > 0:
-            tips = _lowest_tips(view, number) or [self._price]
+            tips = self._lowest_tips(view, number) or [self._price]
             wanted -= 1
             # A block that says little is made up for by another one, up to twice as many.
             if len(tips) == 1 and len(samples) + 1 + wanted < 2 * SAMPLED_BLOCKS:
@@ -49,6 +52,15 @@ class PriceOracle:
             samples += tips
             number -= 1
         return samples
+
+    def _lowest_tips(self, view: Snapshot, number: int) -> list[int]:
+        block_hash = view.hash_of(number) or b""
+        tips = self._tips.get(block_hash)
+        if tips is None:
+            if len(self._tips) >= KEPT_BLOCKS:
+                del self._tips[next(iter(self._tips))]
+            tips = self._tips[block_hash] = _lowest_tips(view, number)
+        return tips
 
 
 def _lowest_tips(view: Snapshot, number: int) -> list[int]:

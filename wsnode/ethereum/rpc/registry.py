@@ -73,7 +73,7 @@ def build_registry(
     traces.add_methods(registry, limits)
     raw.add_methods(registry, block_methods, pool)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
-    pool_methods.add_methods(registry, pool)
+    pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
     sending.add_methods(registry, pool, None if development is None else development.control.settle)
     if with_test_methods:
         testing.add_methods(registry, pool)
