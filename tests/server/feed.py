@@ -61,7 +61,7 @@ class Feed:
 
         @methods.method("publish", view=False)
         def publish(params: Amount) -> int:
-            self.publish(params.count, params.size)
+            self.publish(min(params.count, 100), min(params.size, 5000))
             return len(self.events)
 
 

@@ -14,6 +14,7 @@ from websockets.protocol import State
 from websockets.uri import parse_uri
 
 from tests.server.conftest import NUMBER, Gate, View, registry
+from tests.server.feed import Feed
 from tests.server.test_frames import compressed, masked
 from tests.server.test_http import ONE, post
 from wsnode.server.limits import Limits
@@ -33,6 +34,10 @@ TEXTS = [
     b'{"jsonrpc":"2.0","method":"bug"}',
     b'{"jsonrpc":"2.0","id":1e5,"method":"late_zeros","params":[3000]}',
     b'{"jsonrpc":"2.0","id":2,"method":"rpc_limits","params":null}',
+    b'{"jsonrpc":"2.0","id":3,"method":"subscribe","params":[]}',
+    b'[{"jsonrpc":"2.0","id":4,"method":"subscribe","params":[0]},%b]' % ONE,
+    b'{"jsonrpc":"2.0","id":5,"method":"publish","params":[4,300]}',
+    b'{"jsonrpc":"2.0","id":6,"method":"unsubscribe","params":["0x%b"]}' % (b"0" * 32),
     b'{"a":[{"b":[1.5e3,-0,true,"\\u00e9"]}],"jsonrpc":"2.0","id":{},"method":7}',
 ]
 FRAMES = [
@@ -63,6 +68,11 @@ class Script:
 
     async def receive(self) -> bytes:
         await trio.lowlevel.checkpoint()
+        return self.pieces.pop(0) if self.pieces else b""
+
+    def receive_by(self, deadline: float) -> bytes | None:
+        if self.chance.random() < 0.5:
+            return None
         return self.pieces.pop(0) if self.pieces else b""
 
     def send_nowait(self, data: bytes) -> int:
@@ -168,8 +178,19 @@ def judge_http(answer: bytes) -> None:
 def judge_reply(text: bytes) -> None:
     replies = json.loads(text)
     for reply in replies if isinstance(replies, list) else [replies]:
+        if "subscription" in reply:
+            assert "number" in reply or "missed" in reply
+            continue
         assert reply["jsonrpc"] == "2.0"
         assert ("result" in reply) != ("error" in reply)
+
+
+async def keep_publishing(feed: Feed) -> None:
+    """Publish something in every turn that anybody listens."""
+    while True:
+        if len(feed.group):
+            feed.publish(3, size=900)
+        await trio.lowlevel.checkpoint()
 
 
 @pytest.mark.parametrize(
@@ -183,18 +204,30 @@ async def test_mutated_conversations_end_well_and_leave_nothing(
     limits = Limits(
         message_bytes=5000, body_bytes=5000, outbox_bytes=2000, inbox_bytes=500, fragment_bytes=1000
     )
-    server = Server([Network("test", registry(), lambda _caller: View(gate))], limits)
-    for number in range(count):
-        chance = random.Random(seed + number)
-        said = conversation(chance)
-        script = Script(pieces(said, chance), chance)
-        with trio.fail_after(30):
-            await server.serve_transport(script)
-        try:
-            judge(bytes(script.answer))
-        except Exception as error:
-            raise AssertionError(f"{seed=} {number=} {said=} {bytes(script.answer)=}") from error
+    feed, methods = Feed(), registry()
+    feed.register(methods)
+    network = Network("test", methods, lambda _caller: View(gate), fan_out=feed.fan_out)
+    server = Server([network], limits)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(server.hand_out)
+        nursery.start_soon(keep_publishing, feed)
+        for number in range(count):
+            chance = random.Random(seed + number)
+            said = conversation(chance)
+            script = Script(pieces(said, chance), chance)
+            with trio.fail_after(30):
+                await server.serve_transport(script)
+            try:
+                judge(bytes(script.answer))
+                assert len(feed.group) == 0
+            except Exception as error:
+                raise AssertionError(f"{seed=} {number=} {said=} {bytes(script.answer)=}") from error
+            feed.events.clear()
+        nursery.cancel_scope.cancel()
     counters = server.shared.counters
+    assert not any(counters.subscriptions.values())
+    assert counters.notifications
+    assert counters.fallen_behind
     assert (counters.connections, counters.websockets, gate.closed) == (0, 0, 0)
     assert (server.shared.waiting.used, server.shared.received.used, server.shared.lane.in_flight) == (
         0,

@@ -308,6 +308,18 @@ async def test_a_connection_has_so_many_subscriptions_at_most(open_site: OpenSit
         await subscribed(await site.peer())
 
 
+async def test_the_process_has_so_many_at_most(open_site: OpenSite) -> None:
+    async with open_site(Limits(all_subscriptions=3)) as site:
+        peers = [await site.peer() for _ in range(4)]
+        for peer in peers[:3]:
+            await subscribed(peer)
+        await peers[3].call("subscribe")
+        assert (await peers[3].reply())["error"] == {"code": -32005, "message": "too many subscriptions"}
+        await peers[0].stream.aclose()
+        await trio.testing.wait_all_tasks_blocked()
+        await subscribed(peers[3])
+
+
 async def test_a_key_has_so_many_on_all_its_connections(open_site: OpenSite, tmp_path: Any) -> None:
     file = KeyFile(tmp_path / "keys.json")
     key, other = file.add("bot", KeyLimits(subscriptions=3)), file.add("other")

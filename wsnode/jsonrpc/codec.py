@@ -134,6 +134,8 @@ def decode_item(text: bytes) -> Request:
 
 
 def _split(text: bytes, repaired: bytes, items: list[msgspec.Raw]) -> list[bytes]:
+    if repaired is text:
+        return [bytes(item) for item in items]
     # The repaired text has the original's length, so an item's place in one is its place in the other.
     found, position, between = [], 0, _OPENING
     for item in items:

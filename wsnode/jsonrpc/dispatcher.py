@@ -358,7 +358,8 @@ class Session:
                     slice_began = now = clock()
                 if now - began > bounds.batch_seconds:
                     error = error or request_timed_out()
-                reply = _refuse_item(item, error) if error else (yield from self._item(item))
+                answer = _refuse_item(item, error) if error else self._answer_item(item)
+                reply = answer if answer is None or isinstance(answer, bytes) else (yield from answer)
                 if reply and not error and size + len(reply) > bounds.batch_reply_bytes:
                     error = response_too_large()
                     reply = _refuse_item(item, error)
@@ -369,12 +370,11 @@ class Session:
             self.end_turn()
         return b"[%b]" % b",".join(replies) if replies else None
 
-    def _item(self, item: bytes) -> Replying:
+    def _answer_item(self, item: bytes) -> bytes | Replying | None:
         try:
-            reply = self._call(decode_item(item))
+            return self._call(decode_item(item))
         except UnusableRequestError as unusable:
             return unusable.reply
-        return reply if reply is None or isinstance(reply, bytes) else (yield from reply)
 
 
 def _identity_of(item: bytes) -> bytes:

@@ -21,17 +21,19 @@ class Allowance:
         """Count one more.
 
         Raises:
-            RpcError: The connection or the key has as many as it may, or the node is about to stop.
+            RpcError: The connection, the key or the process has as many as it may, or is about to stop.
         """
         if self._shared.draining:
             raise limit_exceeded("the node is about to stop")
-        limit = self._shared.limits.subscriptions
-        if self.used >= limit:
-            raise limit_exceeded("subscription limit exceeded", {"subscriptions": limit})
+        limits, open_now = self._shared.limits, self._shared.counters.subscriptions
+        if self.used >= limits.subscriptions:
+            raise limit_exceeded("subscription limit exceeded", {"subscriptions": limits.subscriptions})
+        if sum(open_now.values()) >= limits.all_subscriptions:
+            raise limit_exceeded("too many subscriptions")
         if self._grant is not None:
             self._grant.take_subscription()
         self.used += 1
-        self._shared.counters.subscriptions[self._network, kind] += 1
+        open_now[self._network, kind] += 1
 
     def give_back(self, kind: str) -> None:
         """Count one less."""

@@ -35,6 +35,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The reply to one call; a larger one becomes -32003."""
     subscriptions: int = 1000
     """Subscriptions open on one connection; one more is told -32005."""
+    all_subscriptions: int = 200_000
+    """Subscriptions open in the whole process; one more is told -32005."""
     calls_per_connection: int = 256
     """Slow calls in flight on one connection; one more is told -32005."""
     calls: int = 4096

@@ -6,8 +6,7 @@ slow ones become tasks of the connection's nursery, and end with it.
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import trio
@@ -18,13 +17,12 @@ from websockets.protocol import SEND_EOF
 from wsnode.jsonrpc.dispatcher import Session
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
-from wsnode.pubsub.event import Event
 from wsnode.pubsub.subscription import Subscription
-from wsnode.pubsub.subscriptions import Subscriptions
 from wsnode.server.allowance import Allowance
+from wsnode.server.channel import SocketChannel
 from wsnode.server.deflate import compress
 from wsnode.server.frames import CLOSE_WHOLE, PING, SHORT_HEADS, Framing, frame_head, text_frame
-from wsnode.server.notifications import PLAIN, pieces_of
+from wsnode.server.notifications import PLAIN
 from wsnode.server.outbox import LargeReply, Outbox
 from wsnode.server.shared import Shared
 from wsnode.server.transport import Transport, linger
@@ -39,12 +37,10 @@ class WebSocketConnection:
     """An open connection, from the handshake to the close."""
 
     __slots__ = (
-        "_allowance",
         "_backlog",
         "_calls",
-        "_counters",
+        "_channel",
         "_deflate",
-        "_encoding",
         "_ended",
         "_framing",
         "_held",
@@ -56,10 +52,7 @@ class WebSocketConnection:
         "_said_goodbye",
         "_session",
         "_shared",
-        "_spawned",
-        "_subscriptions",
         "_transport",
-        "_turn",
     )
 
     def __init__(
@@ -74,21 +67,15 @@ class WebSocketConnection:
         self._transport = transport
         self._session = session
         self._shared = shared
-        self._counters = shared.counters
-        self._allowance = allowance
         self._lane = shared.lane
         self._deflate = deflate
-        self._encoding = PLAIN if deflate is None else deflate.local_max_window_bits
-        """In which form events are sent."""
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
+        encoding = PLAIN if deflate is None else deflate.local_max_window_bits
+        self._channel = SocketChannel(self, self._outbox, shared, allowance, encoding)
         self._backlog: list[bytes] = []
         """Messages that wait for room in the outbox."""
         self._calls: set[trio.CancelScope] = set()
-        self._spawned: set[trio.CancelScope] | None = None
-        self._subscriptions: Subscriptions | None = None
-        self._turn: trio.StrictFIFOLock | None = None
-        """Whose turn it is to catch up."""
         self._nursery: trio.Nursery | None = None
         self._held = 0
         """What unfinished messages have been counted as in the process's budget."""
@@ -100,17 +87,17 @@ class WebSocketConnection:
 
     async def run(self, early: bytes) -> None:
         """Serve until either side closes; `early` came behind the handshake."""
-        self._session.channel = self
+        self._session.channel = self._channel
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 await self._read_until_the_end(early)
-                self._end_subscriptions()
-                for scope in (*self._calls, *(self._spawned or ())):
+                self._channel.end()
+                for scope in self._calls:
                     scope.cancel()
                 self._end_within(self._shared.limits.close_seconds if self._ended else 0)
         finally:
-            self._end_subscriptions()
+            self._channel.end()
             self._session.channel = None
             self._outbox.discard()
             self._shared.counters.closes[self._framing.close_code] += 1
@@ -130,85 +117,9 @@ class WebSocketConnection:
         if not self._framing.closed:
             self._post_urgent(PING)
 
-    @property
-    def subscriptions(self) -> Subscriptions:
-        """Return what the client has subscribed to."""
-        if self._subscriptions is None:
-            self._subscriptions = Subscriptions(self, self._allowance)
-        return self._subscriptions
-
-    def take_held(self) -> list[Subscription]:
-        """Return the subscriptions that are to begin after the reply to the call that made them."""
-        return [] if self._subscriptions is None else self._subscriptions.take_held()
-
-    @property
-    def is_full(self) -> bool:
-        """Tell whether the client should read before it is given more."""
-        return self._outbox.is_full
-
-    def offer(self, identity: bytes, event: Event) -> bool:
-        """Send `event` to the subscription `identity`, if there is room for all of it."""
-        outbox = self._outbox
-        if outbox.waiting_bytes and not outbox.has_room(event.size):
-            return False
-        self.deliver(identity, event)
-        return True
-
-    def deliver(self, identity: bytes, event: Event) -> None:
-        """Send `event` to the subscription `identity`, be there room or not."""
-        if self._said_goodbye:
-            return
-        pieces = event.encoded.get(self._encoding)
-        if pieces is None:
-            pieces = pieces_of(event, self._encoding, self._shared.limits.deflate_bytes)
-        self._counters.notifications += len(pieces) - 1
-        self._post(identity.join(pieces))
-
-    @asynccontextmanager
-    async def room(self) -> AsyncIterator[None]:
-        """Wait for room to catch up in, and for the other subscriptions that do."""
-        if self._turn is None:
-            self._turn = trio.StrictFIFOLock()
-        async with self._turn:
-            await self._outbox.wait_half()
-            yield
-
-    def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
-        """Have `subscription` tell the client and catch up, or close the connection if it is not to."""
-        self._counters.fallen_behind += 1
-        subscription.fall_behind(position, missed)
-        if self._shared.closes_slow:
-            self.close(CloseCode.TRY_AGAIN_LATER, "the client does not keep up with its subscriptions")
-
-    def spawn(self, function: Callable[[], Awaitable[None]]) -> trio.CancelScope:
-        """Run `function`, until the connection ends or the scope is cancelled."""
-        scope = trio.CancelScope()
-        if self._spawned is None:
-            self._spawned = set()
-        self._spawned.add(scope)
-        self._start(self._run_spawned, function, scope)
-        return scope
-
-    async def _run_spawned(self, function: Callable[[], Awaitable[None]], scope: trio.CancelScope) -> None:
-        try:
-            with scope:
-                await function()
-        except Exception:
-            logger.exception("a subscription of %s failed", self._session.caller.key_name)
-            self.close(CloseCode.INTERNAL_ERROR, "")
-        finally:
-            if self._spawned is not None:
-                self._spawned.discard(scope)
-
-    def _end_subscriptions(self) -> None:
-        if self._subscriptions is not None:
-            self._subscriptions.end_all()
-            self._subscriptions = None
-
     def dismiss(self) -> None:
         """Tell each subscription where it stands, and end it."""
-        if self._subscriptions is not None:
-            self._subscriptions.farewell()
+        self._channel.dismiss()
 
     def close(self, code: int, reason: str) -> None:
         """Say goodbye now; calls in flight end unanswered."""
@@ -308,7 +219,7 @@ class WebSocketConnection:
                 pieces += (frame_head(length), answer)
             else:
                 if pieces:
-                    self._post(b"".join(pieces))
+                    self.post(b"".join(pieces))
                     pieces = []
                 self._post_reply(answer, session.take_held())
             size += length
@@ -316,9 +227,9 @@ class WebSocketConnection:
                 break
         session.end_turn()
         if pieces:
-            self._post(b"".join(pieces))
+            self.post(b"".join(pieces))
         if session.held:
-            self._release(session.take_held())
+            self._channel.release(session.take_held())
         return messages[count:]
 
     @property
@@ -331,7 +242,7 @@ class WebSocketConnection:
         self._session.eager = False
         if self._is_full:
             self._session.refusal = too_many_calls()
-        self._start(self._finish, pending, scope)
+        self.start(self._finish, pending, scope)
 
     async def _finish(self, pending: Pending, scope: trio.CancelScope) -> None:
         reply = None
@@ -347,7 +258,7 @@ class WebSocketConnection:
         if reply is not None:
             self._post_reply(reply, pending.held)
         else:
-            self._release(pending.held)
+            self._channel.release(pending.held)
 
     def _post_reply(self, reply: bytes, held: list[Subscription]) -> None:
         """Post `reply`, and then begin what was held for it."""
@@ -357,20 +268,16 @@ class WebSocketConnection:
         elif size <= self._shared.limits.deflate_inline_bytes:
             self._post_message(compress(reply, self._deflate), compressed=True)
         else:
-            self._start(self._post_compressed, reply, self._deflate, held)
+            self.start(self._post_compressed, reply, self._deflate, held)
             return
-        self._release(held)
+        self._channel.release(held)
 
     async def _post_compressed(
         self, reply: bytes, deflate: PerMessageDeflate, held: list[Subscription]
     ) -> None:
         payload = await self._lane.workers.run(self, lambda _cancel: compress(reply, deflate))
         self._post_message(payload, compressed=True)
-        self._release(held)
-
-    def _release(self, held: list[Subscription]) -> None:
-        if held:
-            self.subscriptions.release(held)
+        self._channel.release(held)
 
     def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
         if self._said_goodbye:
@@ -379,7 +286,7 @@ class WebSocketConnection:
             reply = LargeReply(payload, self._shared.limits.fragment_bytes, compressed=compressed)
             self._drain_if(self._outbox.send_large(reply))
         else:
-            self._post(text_frame(payload, compressed=compressed))
+            self.post(text_frame(payload, compressed=compressed))
 
     def _post_control(self) -> None:
         writes, self._framing.writes = self._framing.writes, []
@@ -389,8 +296,8 @@ class WebSocketConnection:
             elif frame[0] == CLOSE_WHOLE:
                 # Behind all replies, for nothing may follow it.
                 self._said_goodbye = True
-                self._post(frame)
-                self._end_subscriptions()
+                self.post(frame)
+                self._channel.end()
             else:
                 self._post_urgent(frame)
 
@@ -400,7 +307,8 @@ class WebSocketConnection:
         except trio.BrokenResourceError:
             self._end_within(0)
 
-    def _post(self, frames: bytes) -> None:
+    def post(self, frames: bytes) -> None:
+        """Send whole frames behind all that was sent before."""
         try:
             self._drain_if(self._outbox.send(frames))
         except trio.BrokenResourceError:
@@ -408,7 +316,7 @@ class WebSocketConnection:
 
     def _drain_if(self, waiting: bool) -> None:
         if waiting:
-            self._start(self._drain)
+            self.start(self._drain)
 
     async def _drain(self) -> None:
         try:
@@ -419,7 +327,8 @@ class WebSocketConnection:
             await trio.lowlevel.checkpoint()
             self._resume()
 
-    def _start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        """Run `function` until the connection ends."""
         if self._nursery is not None:
             self._nursery.start_soon(function, *arguments)
 

@@ -9,6 +9,7 @@ from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import open_node
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.limits import CallLimits
 
 TOPIC = "0x" + "22" * 32
 UNKNOWN = str(Position(3, Hash32(bytes(32)), 0))
@@ -278,3 +279,16 @@ async def test_a_subscription_made_in_a_batch_tells_nothing_before_the_batch_is_
         await client.settle()
         assert isinstance(client.messages[0], list)
         assert [message["params"]["result"]["number"] for message in client.messages[1:]] == ["0x0", "0x1"]
+
+
+async def test_subscriptions_name_only_so_many_addresses_together(growing: GrowingChain) -> None:
+    wanted = {"address": [f"0x{address.hex()}" for address in EMITTERS[:2]]}
+    async with open_node(growing, calls=CallLimits(subscriptions_parameters=3)) as node:
+        first, second = await node.connect(), await node.connect()
+        await first.subscribe("logs", wanted)
+        refused = (await second.call("eth_subscribe", "logs", wanted))["error"]
+        assert (refused["code"], refused["data"]) == (-32005, {"parameters": 3})
+        await second.subscribe("newHeads")
+        await first.leave()
+        await second.subscribe("logs", wanted)
+        assert node.hub.parameters == 2

@@ -7,7 +7,8 @@ ten thousand.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from itertools import chain
 from typing import Generic, TypeVar
 
 from pyroaring import BitMap
@@ -15,7 +16,7 @@ from pyroaring import BitMap
 from wsnode.ethereum.live.criteria import Log
 from wsnode.ethereum.log_index import MAX_TOPICS, LogCriteria
 
-Owner = TypeVar("Owner")
+Owner = TypeVar("Owner", bound=Hashable)
 
 
 class _Place:
@@ -85,15 +86,31 @@ class FilterIndex(Generic[Owner]):
         for numbers in self._at_most:
             numbers.discard(number)
 
-    def matching(self, log: Log) -> Iterable[Owner]:
-        """Return the owners of the filters that the log matches."""
+    def matching(self, logs: Iterable[Log]) -> dict[Owner, list[int]]:
+        """Return, for each owner whose filter matches any of the logs, which ones, in their order."""
+        # Logs that match the same filters are many in a block, and are expanded to owners once.
+        alike: dict[bytes, tuple[BitMap, list[int]]] = {}
+        for place, log in enumerate(logs):
+            if found := self._numbers(log):
+                alike.setdefault(found.serialize(), (found, []))[1].append(place)
+        matched: defaultdict[Owner, list[list[int]]] = defaultdict(list)
+        for found, places in alike.values():
+            for number in found:
+                matched[self._owners[number][1]].append(places)
+        return {
+            owner: runs[0] if len(runs) == 1 else sorted(chain.from_iterable(runs))
+            for owner, runs in matched.items()
+        }
+
+    def _numbers(self, log: Log) -> BitMap:
+        """Return the numbers of the filters that a log matches."""
         address, topics = log
         found = self._addresses.taking(address) & self._at_most[len(topics)]
         for place, topic in zip(self._topics, topics, strict=False):
             if not found:
-                return ()
+                break
             found &= place.taking(topic)
-        return [self._owners[number][1] for number in found]
+        return found
 
 
 def _positions(criteria: LogCriteria) -> list[Iterable[bytes]]:

@@ -110,12 +110,8 @@ class Groups:
                     group.publish(event, position)
 
     def _matched(self, receipts: bytes, number: int) -> dict[Watch, list[int]]:
-        found: dict[Watch, list[int]] = {}
-        for index, log in enumerate(log_values(receipts)):
-            for watch in self._index.matching(log):
-                if watch.wish.covers(number):
-                    found.setdefault(watch, []).append(index)
-        return found
+        found = self._index.matching(log_values(receipts))
+        return {watch: indices for watch, indices in found.items() if watch.wish.covers(number)}
 
 
 class _BlockMessages:

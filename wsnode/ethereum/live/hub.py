@@ -50,6 +50,8 @@ class Hub:
         self.pending = PendingFeed(self.fan_out)
         self.head = chain.head
         """The last head that was told."""
+        self.parameters = 0
+        """Addresses and topics that all subscriptions name together."""
         self.on_change: list[Callable[[HeadChange], None]] = []
         """Called with each change, once the subscribers' events are on their way."""
         self.is_held = False
@@ -89,7 +91,11 @@ class Hub:
         if self._is_behind:
             self._called.set()
         for listener in self.on_change:
-            listener(change)
+            try:
+                listener(change)
+            except Exception:
+                # Subscribers are told of blocks whatever becomes of the pool.
+                logger.exception("a change of head was not followed")
         return change
 
     async def wait_move(self) -> None:

@@ -30,6 +30,11 @@ class Subject(Protocol):
         """Return the additional members that it has."""
         ...
 
+    @property
+    def weight(self) -> int:
+        """Return how many addresses and topics it names."""
+        ...
+
     def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
         """Return what comes behind `position`, as the generators of `pages` do."""
         ...
@@ -45,6 +50,11 @@ class LogSubject(msgspec.Struct, frozen=True):
     wish: LogWish
     form: Form = PLAIN
 
+    @property
+    def weight(self) -> int:
+        """Return how many addresses and topics it names."""
+        return self.wish.parameter_count
+
     def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
         """Return logs: those that are to be removed, or those that follow."""
         return log_page(view, self.wish, position, target)
@@ -58,6 +68,11 @@ class HeaderSubject(msgspec.Struct, frozen=True):
     """`newHeads`."""
 
     form: Form = PLAIN
+
+    @property
+    def weight(self) -> int:
+        """Return 0."""
+        return 0
 
     def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
         """Return the headers that follow."""

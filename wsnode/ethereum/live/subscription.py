@@ -57,6 +57,17 @@ class StoreSubscription(_Waiting):
         self._is_noticed = False
         """Whether it was told of the reorganisation that dropped its position."""
 
+    @property
+    def weight(self) -> int:
+        """Return how many addresses and topics it names."""
+        return self._subject.weight
+
+    def end(self) -> None:
+        """Get nothing more."""
+        if not self.ended:
+            self._hub.parameters -= self.weight
+        super().end()
+
     def begin(self) -> None:
         """Catch up from the position, then go live."""
         self._hub.advance()

@@ -16,6 +16,9 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     logs_page_bytes: int = (1 << 20) - 4096
     """Many clients take messages of 1 MiB by default; the rest is for the envelope and a long id."""
 
+    subscriptions_parameters: int = 500_000
+    """Addresses and topics that all subscriptions name together: about 250 bytes each."""
+
     filters: int = 10_000
     """Filters that clients poll, in the whole network."""
 

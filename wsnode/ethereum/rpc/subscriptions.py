@@ -24,7 +24,7 @@ from wsnode.ethereum.rpc.subscription_options import (
     SubscribeParameters,
 )
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
+from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.subscription import Subscription
@@ -46,7 +46,12 @@ class Subscriptions:
     def subscribe(self, channel: Channel, params: SubscribeParameters) -> bytes:
         """Return the id under which the client is told from now on."""
         subscription = self._makers[params.kind](channel, params.argument)
+        weight = subscription.weight if isinstance(subscription, StoreSubscription) else 0
+        if weight > (limit := self._limits.subscriptions_parameters) - self._hub.parameters:
+            raise limit_exceeded("subscriptions name too many addresses and topics", {"parameters": limit})
         channel.subscriptions.add(subscription)
+        # It is counted off as it ends.
+        self._hub.parameters += weight
         return b'"%b"' % subscription.identity
 
     def unsubscribe(self, channel: Channel, params: IdParameters) -> bytes:

@@ -1,0 +1,161 @@
+"""A WebSocket connection as its subscriptions see it."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import trio
+from websockets.frames import CloseCode
+
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscriptions import Subscriptions
+from wsnode.server.allowance import Allowance
+from wsnode.server.notifications import pieces_of
+from wsnode.server.outbox import Outbox
+from wsnode.server.shared import Shared
+
+logger = logging.getLogger("wsnode.server")
+
+
+class Connection(Protocol):
+    """What a channel needs of its connection."""
+
+    def post(self, frames: bytes) -> None:
+        """Send whole frames behind all that was sent before."""
+        ...
+
+    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        """Run `function` until the connection ends."""
+        ...
+
+    def close(self, code: int, reason: str) -> None:
+        """Say goodbye behind all that was sent before."""
+        ...
+
+
+class SocketChannel:
+    """The side of an open connection on which subscriptions are told; silent once it has ended."""
+
+    __slots__ = (
+        "_allowance",
+        "_connection",
+        "_counters",
+        "_encoding",
+        "_outbox",
+        "_shared",
+        "_spawned",
+        "_subscriptions",
+        "_turn",
+    )
+
+    def __init__(
+        self, connection: Connection, outbox: Outbox, shared: Shared, allowance: Allowance, encoding: int
+    ) -> None:
+        """`encoding` is the form in which events are sent: `PLAIN`, or a compression window's bits."""
+        self._connection: Connection | None = connection
+        self._outbox = outbox
+        self._shared = shared
+        self._counters = shared.counters
+        self._allowance = allowance
+        self._encoding = encoding
+        # Most connections never subscribe to anything.
+        self._subscriptions: Subscriptions | None = None
+        self._spawned: set[trio.CancelScope] | None = None
+        self._turn: trio.StrictFIFOLock | None = None
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Return what the client has subscribed to."""
+        if self._subscriptions is None:
+            self._subscriptions = Subscriptions(self, self._allowance)
+        return self._subscriptions
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the client should read before it is given more."""
+        return self._outbox.is_full
+
+    def offer(self, identity: bytes, event: Event) -> bool:
+        """Send `event` to the subscription `identity`, if there is room for all of it."""
+        outbox = self._outbox
+        if outbox.waiting_bytes and not outbox.has_room(event.size):
+            return False
+        self.deliver(identity, event)
+        return True
+
+    def deliver(self, identity: bytes, event: Event) -> None:
+        """Send `event` to the subscription `identity`, be there room or not."""
+        if (connection := self._connection) is None:
+            return
+        pieces = event.encoded.get(self._encoding)
+        if pieces is None:
+            pieces = pieces_of(event, self._encoding, self._shared.limits.deflate_bytes)
+        self._counters.notifications += len(pieces) - 1
+        connection.post(identity.join(pieces))
+
+    @asynccontextmanager
+    async def room(self) -> AsyncIterator[None]:
+        """Wait for room to catch up in, and for the other subscriptions that do."""
+        if self._turn is None:
+            self._turn = trio.StrictFIFOLock()
+        async with self._turn:
+            await self._outbox.wait_half()
+            yield
+
+    def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
+        """Have `subscription` tell the client and catch up, or close the connection if it is not to."""
+        self._counters.fallen_behind += 1
+        subscription.fall_behind(position, missed)
+        if self._shared.closes_slow:
+            self.close(CloseCode.TRY_AGAIN_LATER, "the client does not keep up with its subscriptions")
+
+    def spawn(self, function: Callable[[], Awaitable[None]]) -> trio.CancelScope:
+        """Run `function`, until the channel ends or the scope is cancelled."""
+        scope = trio.CancelScope()
+        if self._connection is not None:
+            if self._spawned is None:
+                self._spawned = set()
+            self._spawned.add(scope)
+            self._connection.start(self._run, function, scope)
+        return scope
+
+    def close(self, code: int, reason: str) -> None:
+        """Say goodbye behind all that was sent before."""
+        if self._connection is not None:
+            self._connection.close(code, reason)
+
+    def take_held(self) -> Sequence[Subscription]:
+        """Return the subscriptions that are to begin after the reply to the call that made them."""
+        return () if self._subscriptions is None else self._subscriptions.take_held()
+
+    def release(self, held: Sequence[Subscription]) -> None:
+        """Begin what was held for a reply that has been posted."""
+        if held and self._connection is not None:
+            self.subscriptions.release(held)
+
+    def dismiss(self) -> None:
+        """Tell each subscription where it stands, and end it."""
+        if self._subscriptions is not None:
+            self._subscriptions.farewell()
+
+    def end(self) -> None:
+        """End every subscription; nothing more is sent. May be called again."""
+        self._connection = None
+        if self._subscriptions is not None:
+            self._subscriptions.end_all()
+            self._subscriptions = None
+        for scope in self._spawned or ():
+            scope.cancel()
+
+    async def _run(self, function: Callable[[], Awaitable[None]], scope: trio.CancelScope) -> None:
+        try:
+            with scope:
+                await function()
+        except Exception:
+            logger.exception("a subscription failed")
+            self.close(CloseCode.INTERNAL_ERROR, "")
+        finally:
+            if self._spawned is not None:
+                self._spawned.discard(scope)
