@@ -8,6 +8,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows, keccak256
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import BlockAttributes
 from wsnode.sync.appender import Appender
 
@@ -58,9 +59,12 @@ class BlockBuilder:
         self._chain.mark_final(head)
         return BuiltBlock(head, refused)
 
-    def unwind(self, number: int) -> list[Head]:
-        """Take the blocks above `number` off the chain and return them, highest first."""
-        removed = self._chain.unwind(number)
+    def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
+        """Take the blocks above `number` off the chain, and return them, highest first.
+
+        With a state root, changes of that block's state are taken back until it has that root.
+        """
+        removed = self._chain.unwind(number, state_root)
         self._appender.reset()
         return removed
 
