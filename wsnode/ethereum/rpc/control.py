@@ -106,7 +106,7 @@ class DevelopmentControl(Protocol):
     async def snapshot(self) -> int:
         """Return a number under which the chain can be brought back to how it is now, once."""
 
-    async def revert(self, number: int) -> bool:
+    async def revert(self, identity: int) -> bool:
         """Bring the chain back to a snapshot, and tell whether there was one of that number."""
 
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:

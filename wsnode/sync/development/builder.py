@@ -60,9 +60,9 @@ class BlockBuilder:
         return BuiltBlock(head, refused)
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
-        """Take the blocks above `number` off the chain, and patches of its state back to an earlier root.
+        """Take the blocks above `number` off the chain, and return them, highest first.
 
-        The blocks are returned, highest first.
+        With a state root, changes of that block's state are taken back until it has that root.
         """
         removed = self._chain.unwind(number, state_root)
         self._appender.reset()

@@ -142,13 +142,14 @@ class DevelopmentChain:
             moment = Moment(self._chain.head, state_root, self._pool.held(), self._clock.setting)
             return self._moments.add(moment)
 
-    async def revert(self, number: int) -> bool:
+    async def revert(self, identity: int) -> bool:
         """Bring the chain back to a snapshot, and tell whether there was one of that number."""
         async with self._lock:
-            moment = self._moments.take(number)
+            moment = self._moments.take(identity)
             if moment is None:
                 return False
-            removed = await _in_thread(lambda: self._builder.unwind(moment.head.number, moment.state_root))
+            number, state_root = moment.head.number, moment.state_root
+            removed = await _in_thread(lambda: self._builder.unwind(number, state_root))
             self._clock.setting = moment.clock
             self._audience.follow(HeadChange(tuple(removed), ()))
             self._pool.clear()
@@ -159,8 +160,8 @@ class DevelopmentChain:
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
         async with self._lock:
-            patch = msgspec.json.encode({hexadecimal(address): changes})
-            await _in_thread(lambda: self._chain.state.patch(patch, sync=self._chain.durable))
+            text = msgspec.json.encode({hexadecimal(address): changes})
+            await _in_thread(lambda: self._chain.state.patch(text, sync=self._chain.durable))
             self._pool.refresh()
 
     async def drop(self, transaction: Hash32) -> bool:

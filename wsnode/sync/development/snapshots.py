@@ -11,7 +11,7 @@ from wsnode.sync.development.clock import Setting
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A head, the root of the state after it, what the pool held, and the time."""
+    """A head and the root of the state after it, which may have been changed; the pool; the time."""
 
     head: Head
     state_root: Hash32
