@@ -145,12 +145,12 @@ class Chain:
 
         self.store.write(change)
 
-    def mark_final(self, head: Head) -> None:
-        """Make a block the safe and the finalized one."""
+    def mark_final(self, finalized: Head, safe: Head | None = None) -> None:
+        """Make a block the finalized one, and it or another one the safe one."""
 
         def change(writer: Writer) -> None:
-            meta.set_mark(writer, meta.SAFE, head)
-            meta.set_mark(writer, meta.FINALIZED, head)
+            meta.set_mark(writer, meta.SAFE, safe or finalized)
+            meta.set_mark(writer, meta.FINALIZED, finalized)
 
         self.store.write(change)
 

@@ -111,6 +111,20 @@ def test_everything_is_as_it_was(before: list[Step], between: list[Step], after:
         assert chain.head == number + 1
 
 
+def test_the_snapshots_are_told_with_what_chain_this_is(chain: Playground) -> None:
+    chain("evm_mine")
+    taken, head = chain("evm_snapshot"), chain.block()["hash"]
+    metadata = chain("anvil_metadata")
+    assert metadata["snapshots"] == {taken: [1, head]}
+    assert (metadata["chainId"], metadata["latestBlockNumber"], metadata["latestBlockHash"]) == (
+        31337,
+        1,
+        head,
+    )
+    assert len(metadata["instanceId"]) == 66
+    assert chain("hardhat_metadata")["clientVersion"].startswith("wsnode/")
+
+
 def test_a_snapshot_is_used_up_with_the_later_ones(chain: Playground) -> None:
     first, second, third = (chain("evm_snapshot") for _ in range(3))
     assert chain("evm_revert", second) is True

@@ -1,6 +1,6 @@
 """What the methods of a development chain ask of the one that makes its blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -102,6 +102,10 @@ class DevelopmentControl(Protocol):
 
     def set_timestamp_interval(self, seconds: int | None) -> bool:
         """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
+
+    @property
+    def snapshots(self) -> Mapping[int, Head]:
+        """Return the heads of the snapshots that there are, by their numbers."""
 
     async def snapshot(self) -> int:
         """Return a number under which the chain can be brought back to how it is now, once."""

@@ -1,6 +1,7 @@
 """Builds, verifies and stores blocks on the head of a chain: for one thread at a time."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -8,9 +9,13 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows, keccak256
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import BlockAttributes
 from wsnode.sync.appender import Appender
+
+# What is safe and what is final is as far below the head as with anvil, so there is room to reorganise.
+EPOCH: Final = 32
+EPOCHS_TO_FINALITY: Final = 2
 
 
 class BuiltBlock(msgspec.Struct, frozen=True):
@@ -56,8 +61,15 @@ class BlockBuilder:
             raise extension.error
         self._appender.store(self._appender.take_pending())
         head = self._appender.head
-        self._chain.mark_final(head)
+        self._chain.mark_final(self._before(head, EPOCHS_TO_FINALITY), self._before(head, 1))
         return BuiltBlock(head, refused)
+
+    def _before(self, head: Head, epochs: int) -> Head:
+        number = BlockNumber(max(head.number - epochs * EPOCH, 0))
+        with self._chain.snapshot() as snapshot:
+            block_hash = snapshot.hash_of(number)
+        assert block_hash is not None, "a block below the head is stored"
+        return Head(number, block_hash)
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         """Take the blocks above `number` off the chain, and return them, highest first.

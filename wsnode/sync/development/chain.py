@@ -1,6 +1,6 @@
 """A live development chain: one change at a time, in a thread, and everybody told after each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -8,7 +8,7 @@ import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.rpc.control import ControlError, Impersonation, Placed, Reorganisation
@@ -134,6 +134,11 @@ class DevelopmentChain:
         before = self._clock.setting.interval
         self._clock.set_interval(seconds)
         return before is not None
+
+    @property
+    def snapshots(self) -> Mapping[int, Head]:
+        """Return the heads of the snapshots that there are, by their numbers."""
+        return self._moments.heads
 
     async def snapshot(self) -> int:
         """Return a number under which the chain can be brought back to how it is now, once."""

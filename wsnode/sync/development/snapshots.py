@@ -26,6 +26,11 @@ class Moments:
         self._moments: dict[int, Moment] = {}
         self._taken = 0
 
+    @property
+    def heads(self) -> dict[int, Head]:
+        """Return the heads by number."""
+        return {number: moment.head for number, moment in self._moments.items()}
+
     def add(self, moment: Moment) -> int:
         """Keep a moment and return its number."""
         number, self._taken = self._taken, self._taken + 1
