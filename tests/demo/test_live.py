@@ -144,6 +144,22 @@ def test_a_killed_demo_goes_on(tmp_path: Path) -> None:
             assert int(next(heads)["number"], 16) > int(known[-1]["number"], 16)
 
 
+def test_subscribers_are_told_of_a_reorganisation_once() -> None:
+    with started("dev", *LISTEN) as node:
+        call(node, "anvil_mine", 3)
+        with connect(node.socket_url) as connection:
+            subscribed = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe"}
+            connection.send(json.dumps(subscribed | {"params": ["newHeads", {"reorgs": True}]}))
+            assert "result" in json.loads(connection.recv(timeout=30))
+            done = call(node, "wsnode_reorg", {"depth": 2})
+            told = [json.loads(connection.recv(timeout=30))["params"] for _ in range(3)]
+            call(node, "evm_mine")
+            after = json.loads(connection.recv(timeout=30))["params"]["result"]
+    assert {name: told[0]["reorg"][name] for name in done} == done
+    assert [{name: head["result"][name] for name in ("number", "hash")} for head in told[1:]] == done["added"]
+    assert after["number"] == "0x4"
+
+
 def test_a_folder_has_one_writer(tmp_path: Path) -> None:
     arguments = ("dev", *LISTEN, "--data", str(tmp_path))
     with started(*arguments) as node:

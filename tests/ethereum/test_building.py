@@ -10,7 +10,7 @@ from tests.sync.forks import genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import VerifiedBlock, block_from_rows, decode_blocks
 from wsnode.ethereum.codec.rows import block_rlp
-from wsnode.ethereum.state import BlockAttributes, address_of, unsigned_transaction
+from wsnode.ethereum.state import BlockAttributes, CancelFlag, address_of, trace_block, unsigned_transaction
 from wsnode.sync.appender import Appender, BlockRows
 
 SECRET = bytes([7]) * 32
@@ -72,6 +72,21 @@ def test_a_contract_sends_when_its_name_is_taken(chain: Chain) -> None:
     assert account is not None
     assert account[1] == 1
     assert CONTRACT in block.body
+
+
+def test_what_a_contract_sent_can_be_traced(chain: Chain) -> None:
+    block = taken(chain, Appender(chain).tip, sending(CONTRACT, 1), CONTRACT)
+    trace = trace_block(
+        chain.state,
+        (block.header, block.body),
+        b'{"tracer":"callTracer"}',
+        index=0,
+        seconds=60.0,
+        size=1 << 20,
+        cancel=CancelFlag(),
+    )
+    assert isinstance(trace, bytes)
+    assert json.loads(trace)["from"] == "0x" + CONTRACT.hex()
 
 
 def test_such_a_block_is_refused_from_elsewhere(chain: Chain) -> None:

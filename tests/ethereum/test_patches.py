@@ -102,7 +102,7 @@ def test_a_root_that_the_block_never_had_is_refused(chain: Chain) -> None:
 
 @pytest.mark.parametrize(
     "members",
-    [{"balance": 5}, {"state": {}, "stateDiff": {}}, {"movePrecompileToAddress": NAME}],
+    [{"balance": "five"}, {"state": {}, "stateDiff": {}}, {"movePrecompileToAddress": NAME}],
     ids=["type", "both storages", "moved"],
 )
 def test_a_patch_that_cannot_be_made_is_refused(chain: Chain, members: dict[str, object]) -> None:

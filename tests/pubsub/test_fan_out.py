@@ -90,7 +90,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule()
     def hand_out_all(self) -> None:
-        self.fan_out.flush()
+        self.fan_out.advance(inf)
         assert self.fan_out.queued_bytes == 0
         for each in self.members:
             each.collect()
@@ -117,7 +117,7 @@ def test_all_of_an_event_is_sent_or_nothing() -> None:
     group.publish(Event([(b"a" * 10, b""), (b"b" * 10, b"")]), before="start")
     group.publish(Event([(b"c", b""), (b"d", b""), (b"e", b"")]), before="middle")
     group.publish(Event([(b"f", b"")]), before="end")
-    fan_out.flush()
+    fan_out.advance(inf)
     assert channel.sent == [b"a" * 10 + member.identity, b"b" * 10 + member.identity]
     assert member.missed == [("middle", 3)]
 
@@ -129,7 +129,7 @@ def test_who_joins_after_an_event_was_published_does_not_get_it() -> None:
     channel = RecordingChannel()
     group.join(late := Follower(channel, group))
     group.publish(numbered(2), before=1)
-    fan_out.flush()
+    fan_out.advance(inf)
     assert numbers(channel.sent) == [2]
     assert late.missed == []
 
@@ -145,7 +145,7 @@ def test_who_ends_gets_nothing_more_and_the_last_one_empties_the_group() -> None
     for member in members:
         member.end()
         member.end()
-    fan_out.flush()
+    fan_out.advance(inf)
     assert channel.sent == []
     assert (len(group), emptied) == (0, [True])
 
@@ -162,7 +162,7 @@ def test_more_than_can_be_handed_out_makes_everybody_fall_behind() -> None:
     for number in range(10):
         group.publish(numbered(number, ONE_EVENT), before=number)
     assert fan_out.queued_bytes < 6 * ONE_EVENT
-    fan_out.flush()
+    fan_out.advance(inf)
     assert numbers(channel.sent) == [0, 1]
     assert member.missed == [(2, 1)]
 
@@ -182,7 +182,7 @@ def test_a_bug_of_one_subscription_is_not_felt_by_the_others(bug: str) -> None:
     acts[bug]()
     group.join(Follower(sound, group))
     group.publish(numbered(1), before=0)
-    fan_out.flush()
+    fan_out.advance(inf)
     assert numbers(sound.sent) == [1]
     assert faulty.sent == []
     assert faulty.closed == (None if bug == "farewell" else (1011, ""))
@@ -200,8 +200,25 @@ async def test_all_can_be_handed_out_while_others_run(monkeypatch: pytest.Monkey
     async with trio.open_nursery() as nursery:
         nursery.start_soon(publish)
         await fan_out.finish()
-    fan_out.flush()
+    await fan_out.finish()
     assert numbers(channel.sent) == [1, 2]
+
+
+def test_what_is_given_up_is_told_to_those_who_miss_it() -> None:
+    fan_out = FanOut()
+    group = Group(fan_out)
+    channels = [RecordingChannel() for _ in range(3)]
+    members = [Follower(channel, group) for channel in channels]
+    for member in members:
+        group.join(member)
+    for number in range(3):
+        group.publish(numbered(number), before=number)
+    for _ in range(4):
+        fan_out.advance(-inf)
+    fan_out.give_up()
+    assert [numbers(channel.sent) for channel in channels] == [[0, 1], [0], [0]]
+    assert [member.missed for member in members] == [[(2, 1)], [(1, 1)], [(1, 1)]]
+    assert fan_out.queued_bytes == 0
 
 
 async def test_others_run_between_two_slices(monkeypatch: pytest.MonkeyPatch) -> None:

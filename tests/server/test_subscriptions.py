@@ -274,6 +274,26 @@ async def test_a_restart_is_told_behind_what_was_published_and_before_the_close(
         assert await peer.close_code() == 1012
 
 
+async def test_a_restart_waits_for_the_fan_out_only_so_long(
+    open_site: OpenSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wsnode.pubsub.fan_out.SLICE_SECONDS", -1.0)
+    async with open_site(Limits(grace_seconds=0)) as site:
+        peers = [await site.peer() for _ in range(3)]
+        identities = [await subscribed(peer) for peer in peers]
+        site.feed.publish(50)
+        site.nursery.start_soon(site.server.drain)
+        for peer, identity in zip(peers, identities, strict=True):
+            told = [await peer.reply()]
+            while "position" not in told[-1]:
+                told.append(await peer.reply())
+            got = [each["number"] for each in told if "number" in each]
+            assert got == list(range(len(got)))
+            assert told[-1] == {"subscription": identity, "position": len(got)}
+            assert await peer.close_code() == 1001
+        assert site.server.shared.counters.fallen_behind == 3
+
+
 async def test_a_subscription_that_a_batch_still_holds_is_told_of_the_restart_too(
     open_site: OpenSite,
 ) -> None:

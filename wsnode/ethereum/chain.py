@@ -33,6 +33,13 @@ class PlainCaller(msgspec.Struct, frozen=True):
 PLAIN: Final = PlainCaller()
 
 
+class Marks(msgspec.Struct, frozen=True):
+    """Which stored blocks are safe and finalized."""
+
+    safe: Head
+    finalized: Head
+
+
 class Chain:
     """An open chain; `Chain.open` makes one. Open it after a fork, never before."""
 
@@ -102,12 +109,18 @@ class Chain:
         with self.snapshot() as snapshot:
             return Head(snapshot.head, snapshot.head_hash)
 
-    def append(self, blocks: Sequence[VerifiedBlock]) -> Head:
+    def append(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> Head:
         """Append verified blocks after the head in one transaction and return the new head.
 
         Commit the state of these blocks first: the chain store is never ahead of it.
         """
-        return self.store.write(lambda writer: canonical.append(writer, blocks))
+
+        def change(writer: Writer) -> Head:
+            if marks is not None:
+                _mark(writer, marks)
+            return canonical.append(writer, blocks)
+
+        return self.store.write(change)
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         """Take the blocks above `number` off the chain, then off the state; return them, highest first.
@@ -147,12 +160,7 @@ class Chain:
 
     def mark_final(self, head: Head) -> None:
         """Make a block the safe and the finalized one."""
-
-        def change(writer: Writer) -> None:
-            meta.set_mark(writer, meta.SAFE, head)
-            meta.set_mark(writer, meta.FINALIZED, head)
-
-        self.store.write(change)
+        self.store.write(lambda writer: _mark(writer, Marks(head, head)))
 
     def sync(self) -> None:
         """Return when both stores are on the disk."""
@@ -198,6 +206,11 @@ def _agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool) -> 
             raise OtherGenesisError(place.path, stored.genesis_hash, given.genesis_hash)
         place.require_configuration(genesis)
     return stored
+
+
+def _mark(writer: Writer, marks: Marks) -> None:
+    meta.set_mark(writer, meta.SAFE, marks.safe)
+    meta.set_mark(writer, meta.FINALIZED, marks.finalized)
 
 
 def _begin(writer: Writer, spec: ChainSpec) -> None:

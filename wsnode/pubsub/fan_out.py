@@ -71,8 +71,10 @@ class FanOut:
             self.advance(perf_counter() + SLICE_SECONDS)
             await trio.lowlevel.checkpoint()
 
-    def flush(self) -> None:
-        """Hand out all that was published, at once."""
+    def give_up(self) -> None:
+        """Have everybody who has not got all that was published fall behind, at once."""
+        for delivery in self._queue:
+            delivery.event = None
         self.advance(inf)
 
     def advance(self, deadline: float) -> None:

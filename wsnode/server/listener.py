@@ -156,11 +156,12 @@ class Server:
                 nursery.start_soon(connection.retire, *self.farewell)
 
     async def _end_subscriptions(self) -> None:
+        with trio.move_on_after(self.limits.grace_seconds):
+            for fan_out in self.shared.fan_outs:
+                await fan_out.finish()
+        # Whatever is still on the way, nobody's last notice may say more than was sent.
         for fan_out in self.shared.fan_outs:
-            await fan_out.finish()
-        # What is published from here on comes behind the last notices, and nobody is left to get it.
-        for fan_out in self.shared.fan_outs:
-            fan_out.flush()
+            fan_out.give_up()
         for connection in self._alive:
             connection.dismiss()
 

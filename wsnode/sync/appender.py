@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.chain import Chain, Marks
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -76,10 +76,10 @@ class Appender:
             self._hashes.clear()
         return blocks
 
-    def store(self, blocks: Sequence[VerifiedBlock]) -> None:
-        """Write what `take_pending` returned."""
+    def store(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> None:
+        """Write what `take_pending` returned, and with it what is safe and final by then."""
         if blocks:
-            self.chain.append(blocks)
+            self.chain.append(blocks, marks)
         self._storing = frozenset()
 
     def _execute(self, run: Sequence[UnverifiedBlock]) -> InvalidBlockError | None:

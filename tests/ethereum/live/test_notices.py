@@ -76,6 +76,46 @@ async def test_a_long_replay_is_made_as_the_client_reads(growing: GrowingChain) 
         assert rebuilt(told) == expected(growing, LogCriteria())
 
 
+async def test_those_who_catch_up_together_share_what_is_made_for_them(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        growing.reorganise(0, [LOGS * 20] * 10)
+        alone = await node.connect()
+        await alone.subscribe("logs", {"fromBlock": "0x0"})
+        pages = node.hub.replay.made
+        assert pages > 2
+        growing.grow(LOGS)
+        node.hub.advance()
+        clients = [await node.connect() for _ in range(20)]
+        for client in clients:
+            await client.ask("eth_subscribe", "logs", {"fromBlock": "0x0"})
+        await wait_all_tasks_blocked()
+        assert node.hub.replay.made <= 2 * pages + 1
+        for client in clients:
+            (told,) = client.told.values()
+            assert rebuilt(told) == expected(growing, LogCriteria())
+
+
+async def test_others_are_told_of_a_block_while_a_thousand_pages_are_made(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        growing.reorganise(0, [LOGS * 20] * 20)
+        live = await node.connect()
+        heads = await live.subscribe("newHeads")
+        busy = [await node.connect() for _ in range(30)]
+        for place, client in enumerate(busy):
+            # Each has a filter of its own, so that nothing can be shared.
+            topics = [[f"0x{TOPICS[0].hex()}", f"0x{place + 100:064x}"]]
+            await client.ask("eth_subscribe", "logs", {"fromBlock": "0x0", "topics": topics})
+        growing.grow(LOGS)
+        node.hub.advance()
+        while not live.told[heads]:
+            await trio.lowlevel.checkpoint()
+        told = sum(len(notifications) for client in busy for notifications in client.told.values())
+        await wait_all_tasks_blocked()
+        in_the_end = sum(len(notifications) for client in busy for notifications in client.told.values())
+        assert in_the_end == 30 * len(expected(growing, LogCriteria()))
+        assert told < in_the_end / 4
+
+
 async def test_slow_heads_come_in_their_order_after_the_notice(growing: GrowingChain) -> None:
     async with open_node(growing, limits=SMALL) as node:
         slow = await node.connect(pauses=True)

@@ -96,13 +96,13 @@ class Playground:
         return [entry.nonce for entry in found.pending], sorted(found.queued)
 
 
-def signed(sender: Account, members: dict[str, Any], blobs: Sequence[bytes] | None = None) -> bytes:
+def signed(sender: Account, members: dict[str, Any]) -> bytes:
     """Return a transaction of any type, as web3.py has it."""
     filled = {"chainId": CHAIN_ID, "gas": 200_000, "value": 0, "to": f"0x{SOMEBODY.hex()}", **members}
     if "gasPrice" not in filled:
         filled = {"maxFeePerGas": 10 * GWEI, "maxPriorityFeePerGas": GWEI, **filled}
-    given = None if blobs is None else list(blobs)
-    return bytes(Wallet.sign_transaction(filled, sender.secret, blobs=given).raw_transaction)
+    told = {name: value for name, value in filled.items() if value is not None}
+    return bytes(Wallet.sign_transaction(told, sender.secret).raw_transaction)
 
 
 ALICE, BOB, CAROL, DAVE = ACCOUNTS[:4]

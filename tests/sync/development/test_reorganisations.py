@@ -31,6 +31,13 @@ def test_blocks_are_replaced_and_their_transactions_wait_again(chain: Playground
     assert chain.block()["transactions"] == sent[1:]
 
 
+def test_there_is_room_below_the_head_to_reorganise(chain: Playground) -> None:
+    chain("anvil_mine", 70)
+    assert [int(chain.block(tag)["number"], 16) for tag in ("safe", "finalized")] == [38, 6]
+    chain("wsnode_reorg", {"depth": 40})
+    assert [int(chain.block(tag)["number"], 16) for tag in ("safe", "finalized")] == [38, 6]
+
+
 def test_an_empty_block_is_replaced_by_another_one(chain: Playground) -> None:
     chain("evm_mine")
     before = chain.block()["hash"]

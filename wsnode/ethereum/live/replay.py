@@ -40,6 +40,8 @@ class Replay:
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
+        self.made = 0
+        """How many pages were made; more were told, where many stood at the same position."""
         self._snapshots = trio.Semaphore(SNAPSHOTS)
         # In the order of asking, so that a long search is only one among many.
         self._turn = trio.StrictFIFOLock()
@@ -65,6 +67,7 @@ class Replay:
         self._making[place] = trio.Event()
         try:
             page = SentPage(subject.form, await self._make(subject, position, target))
+            self.made += 1
             if page.position != position:
                 self._keep(place, page)
         finally:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -12,6 +12,10 @@ from wsnode.ethereum.pool.sender import Sender
 LOWEST_GAS: Final = 21_000
 BLOCK_BYTES: Final = (8 << 20) - 1_000_000
 """The most that transactions may take in a block (EIP-7934), less geth's margin for all else."""
+
+
+Head: TypeAlias = tuple[int, bool, int, int, Entry, list[Entry]]
+"""An account's next transaction, behind what orders it and its place among those of the account."""
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +36,7 @@ def best_first(senders: Iterable[Sender], room: Room) -> Iterator[Entry]:
     heapq.heapify(heap)
     count, size, blobs = room.gas_limit // LOWEST_GAS, BLOCK_BYTES, room.blobs
     while heap and count > 0:
-        _, _, index, entry, pending = heap[0]
+        index, entry, pending = heap[0][-3:]
         size -= len(entry.transaction.encoded)
         if size < 0:
             return
@@ -47,10 +51,11 @@ def best_first(senders: Iterable[Sender], room: Room) -> Iterator[Entry]:
             heapq.heapreplace(heap, after)
 
 
-def _head(pending: list[Entry], index: int, room: Room) -> tuple[int, int, int, Entry, list[Entry]] | None:
+def _head(pending: list[Entry], index: int, room: Room) -> Head | None:
     if index >= len(pending):
         return None
     entry = pending[index]
     if entry.gas > room.gas_limit or not entry.pays(room.base_fee, room.blob_fee):
         return None
-    return -entry.tip(room.base_fee), entry.arrival, index, entry, pending
+    # Of those that pay the same, geth takes one without blobs first, and then the older one.
+    return -entry.tip(room.base_fee), entry.is_blob, entry.arrival, index, entry, pending

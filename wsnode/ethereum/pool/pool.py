@@ -19,6 +19,7 @@ from wsnode.ethereum.pool.sender import Sender
 from wsnode.ethereum.pool.standpoint import standpoint
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.errors import RpcError
 
 SWEEP_SECONDS: Final = 60.0
@@ -46,6 +47,7 @@ class TransactionPool:
         self._chain = chain
         self._clock = clock
         self._contents = Contents()
+        self._returning: list[PooledTransaction] = []
         self._arrivals = 0
         self._swept = clock()
         with chain.snapshot() as view:
@@ -135,7 +137,12 @@ class TransactionPool:
         """
         self.catch_up()
         self._sweep()
-        promoted = self._admit(transaction)
+        try:
+            promoted = self._admit(transaction)
+        except ReorganisedError:
+            # Blocks are being replaced, of which nobody has told yet.
+            self.refresh()
+            promoted = self._admit(transaction)
         self._tell(promoted)
         return Hash32(transaction.hash)
 
@@ -174,12 +181,17 @@ class TransactionPool:
     def advance(self, change: HeadChange) -> None:
         """Go over to the chain's head: drop what blocks hold now, take back what they hold no more."""
         with self._chain.snapshot() as view:
-            returned = list(returned_transactions(view, change.removed))
+            self._returning += returned_transactions(view, change.removed)
             self._stand_on(view)
         promoted: list[Entry] = []
-        for sender in list(self._contents.senders.values()):
-            promoted += self._settle(sender)
-        promoted += self.put_back(returned)
+        try:
+            for sender in list(self._contents.senders.values()):
+                promoted += self._settle(sender)
+            promoted += self.put_back(self._returning)
+            self._returning.clear()
+        except ReorganisedError:
+            # The chain has moved on meanwhile, so another change is to come.
+            pass
         self._drop_surplus()
         self._sweep()
         self._tell(promoted)

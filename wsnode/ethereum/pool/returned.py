@@ -7,7 +7,7 @@ from wsnode.ethereum.codec.rlp import block_transactions
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import InvalidTransactionError
+from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
 
 DEEPEST: Final = 64
 """Reorganisations of more blocks return nothing, as in geth: it is no fork then but another chain."""
@@ -20,8 +20,12 @@ def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[Po
     for block in reversed(blocks):
         rows = view.block_rows(block.hash)
         for encoded in () if rows is None else block_transactions(*rows):
-            try:
-                yield PooledTransaction(view.spec, encoded)
-            except InvalidTransactionError:
-                # Nobody signed it, on a development chain that was told not to mind.
-                continue
+            yield _decoded(view.spec, encoded)
+
+
+def _decoded(spec: ChainSpec, encoded: bytes) -> PooledTransaction:
+    try:
+        return PooledTransaction(spec, encoded)
+    except InvalidTransactionError:
+        # Nobody signed it: only on a development chain, told not to mind, can a block hold it.
+        return PooledTransaction.impersonated(spec, encoded)

@@ -1,6 +1,6 @@
 """What the methods of a development chain ask of the one that makes its blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -103,10 +103,14 @@ class DevelopmentControl(Protocol):
     def set_timestamp_interval(self, seconds: int | None) -> bool:
         """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
 
+    @property
+    def snapshots(self) -> Mapping[int, Head]:
+        """Return the heads of the snapshots that there are, by their numbers."""
+
     async def snapshot(self) -> int:
         """Return a number under which the chain can be brought back to how it is now, once."""
 
-    async def revert(self, number: int) -> bool:
+    async def revert(self, identity: int) -> bool:
         """Bring the chain back to a snapshot, and tell whether there was one of that number."""
 
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:

@@ -1,14 +1,18 @@
 """evm_… and anvil_…: blocks and times on demand. Parameters and results are anvil's, under all its names."""
 
 from collections.abc import Awaitable, Callable, Generator
+from secrets import token_hex
 from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.answers import NULL, quantity
 from wsnode.ethereum.rpc.control import ControlError, DevelopmentControl
 from wsnode.ethereum.rpc.development_parameters import LenientCount, MineOptions
+from wsnode.ethereum.rpc.node import client_version
 from wsnode.ethereum.rpc.parameters import Flag
+from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.messages import AsyncCall, Rendered, Step
 from wsnode.jsonrpc.registry import Registry
@@ -147,9 +151,31 @@ class Clock:
         return boolean(self._control.set_timestamp_interval(None))
 
 
+def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
+    """Return the method that tells what chain this is, of which run."""
+    instance = f"0x{token_hex(32)}"
+
+    def metadata(view: Snapshot) -> dict[str, Any]:
+        """Return what chain this is, of which run, and where it stands."""
+        snapshots = control.snapshots.items()
+        return {
+            "clientVersion": client_version(),
+            "chainId": view.spec.chain_id,
+            "instanceId": instance,
+            "latestBlockNumber": view.head,
+            "latestBlockHash": hexadecimal(view.head_hash),
+            "forkedNetwork": None,
+            "snapshots": {hex(number): [head.number, hexadecimal(head.hash)] for number, head in snapshots},
+        }
+
+    return metadata
+
+
 def add_methods(registry: Registry, control: DevelopmentControl) -> None:
     """Register this module's methods."""
     mining, clock = Mining(control), Clock(control)
+    for name in ("anvil_metadata", "hardhat_metadata"):
+        registry.method(name)(metadata_of(control))
     for handler, names in (
         (mining.mine, ("evm_mine",)),
         (mining.mine_many, ("anvil_mine", "hardhat_mine")),

@@ -1,8 +1,7 @@
 """What testing_buildBlockV1 is told of the block to build: the engine API's payload attributes."""
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
-
-import msgspec
 
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.parameters import decode_address, decode_hash
@@ -17,15 +16,25 @@ Withdrawal: TypeAlias = tuple[int, int, bytes, int]
 """Index, validator's index, address, amount in gwei."""
 
 
-class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
+class PayloadAttributes:
     """Time in seconds; without a target the gas limit stays that of the parent."""
 
-    timestamp: int
-    prev_randao: Hash32
-    fee_recipient: Address
-    withdrawals: tuple[Withdrawal, ...] = ()
-    parent_beacon_block_root: Hash32 | None = None
-    target_gas_limit: int | None = None
+    def __init__(
+        self,
+        *,
+        timestamp: int,
+        prev_randao: Hash32,
+        fee_recipient: Address,
+        withdrawals: Sequence[Withdrawal],
+        parent_beacon_block_root: Hash32 | None,
+        target_gas_limit: int | None,
+    ) -> None:
+        self.timestamp = timestamp
+        self.prev_randao = prev_randao
+        self.fee_recipient = fee_recipient
+        self.withdrawals = withdrawals
+        self.parent_beacon_block_root = parent_beacon_block_root
+        self.target_gas_limit = target_gas_limit
 
 
 class EncodedTransactions(tuple[bytes, ...]):

@@ -75,7 +75,7 @@ def build_registry(
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
     sending.add_methods(registry, pool, None if development is None else development.control.settle)
-    if with_test_methods:
+    if with_test_methods or development is not None:
         testing.add_methods(registry, pool)
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)

@@ -75,7 +75,10 @@ def add_methods(registry: Registry, pool: TransactionPool | None = None) -> None
     def get_next_nonce(view: Snapshot, params: AccountParameters) -> bytes:
         """Return the nonce of an account, at the block to come after its executable transactions."""
         if pool is not None and is_pending(params.block.number):
-            return quantity(pool.next_nonce(params.address, view))
+            try:
+                return quantity(pool.next_nonce(params.address, view))
+            except ReorganisedError:
+                raise header_not_found() from None
         return get_transaction_count(view, params)
 
     registry.method("eth_getBalance")(get_balance)

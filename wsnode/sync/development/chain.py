@@ -1,21 +1,21 @@
 """A live development chain: one change at a time, in a thread, and everybody told after each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.rpc.control import ControlError, Impersonation, Placed, Reorganisation
 from wsnode.ethereum.rpc.pending import named_sender
 from wsnode.sync.development.builder import BlockBuilder, BuiltBlock
 from wsnode.sync.development.clock import BlockClock, TimeError
 from wsnode.sync.development.mining import MiningMode
-from wsnode.sync.development.patches import Patches
 from wsnode.sync.development.reorganisation import check_branch, replace_blocks
 from wsnode.sync.development.snapshots import Moment, Moments
 
@@ -54,7 +54,6 @@ class DevelopmentChain:
         self._mode = MiningMode(block_time)
         self._clock = clock or BlockClock()
         self._builder = BlockBuilder(chain)
-        self._patches = Patches(chain)
         self._moments = Moments()
         self._lock = trio.Lock()
         self.impersonation = Impersonation()
@@ -136,20 +135,26 @@ class DevelopmentChain:
         self._clock.set_interval(seconds)
         return before is not None
 
+    @property
+    def snapshots(self) -> Mapping[int, Head]:
+        """Return the heads of the snapshots that there are, by their numbers."""
+        return self._moments.heads
+
     async def snapshot(self) -> int:
         """Return a number under which the chain can be brought back to how it is now, once."""
         async with self._lock:
-            head = self._chain.head
-            patches = self._patches.count(head.number)
-            return self._moments.add(Moment(head, patches, self._pool.held(), self._clock.setting))
+            state_root = Hash32(self._chain.state.state_root)
+            moment = Moment(self._chain.head, state_root, self._pool.held(), self._clock.setting)
+            return self._moments.add(moment)
 
-    async def revert(self, number: int) -> bool:
+    async def revert(self, identity: int) -> bool:
         """Bring the chain back to a snapshot, and tell whether there was one of that number."""
         async with self._lock:
-            moment = self._moments.take(number)
+            moment = self._moments.take(identity)
             if moment is None:
                 return False
-            removed = await _in_thread(lambda: self._go_back(moment))
+            number, state_root = moment.head.number, moment.state_root
+            removed = await _in_thread(lambda: self._builder.unwind(number, state_root))
             self._clock.setting = moment.clock
             self._audience.follow(HeadChange(tuple(removed), ()))
             self._pool.clear()
@@ -157,16 +162,11 @@ class DevelopmentChain:
             self._pool.put_back(moment.pooled)
             return True
 
-    def _go_back(self, moment: Moment) -> list[Head]:
-        removed = self._builder.unwind(moment.head.number)
-        self._patches.forget_above(moment.head.number)
-        self._patches.take_back(moment.head.number, moment.patches)
-        return removed
-
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
         async with self._lock:
-            await _in_thread(lambda: self._patches.apply(address, changes))
+            text = msgspec.json.encode({hexadecimal(address): changes})
+            await _in_thread(lambda: self._chain.state.patch(text, sync=self._chain.durable))
             self._pool.refresh()
 
     async def drop(self, transaction: Hash32) -> bool:
@@ -208,7 +208,6 @@ class DevelopmentChain:
             )
         finally:
             self._audience.is_held = False
-        self._patches.forget_above(root)
         self._moments.forget_above(root)
         self._audience.follow(outcome.change)
         return outcome

@@ -6,14 +6,15 @@ import msgspec
 
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
 from wsnode.sync.development.clock import Setting
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A head, how many changes were made to the state after it, what the pool held, and the time."""
+    """A head and the root of the state after it, which may have been changed; the pool; the time."""
 
     head: Head
-    patches: int
+    state_root: Hash32
     pooled: Sequence[PooledTransaction]
     clock: Setting
 
@@ -24,6 +25,11 @@ class Moments:
     def __init__(self) -> None:
         self._moments: dict[int, Moment] = {}
         self._taken = 0
+
+    @property
+    def heads(self) -> dict[int, Head]:
+        """Return the heads by number."""
+        return {number: moment.head for number, moment in self._moments.items()}
 
     def add(self, moment: Moment) -> int:
         """Keep a moment and return its number."""
