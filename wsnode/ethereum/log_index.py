@@ -9,18 +9,21 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
+from struct import Struct
 from typing import Final
 
 import msgspec
 from pyroaring import BitMap
 
 from wsnode.ethereum.primitives.values import BlockNumber
-from wsnode.ethereum.storage.canonical import log_count_before, totals
+from wsnode.ethereum.storage.canonical import log_count_before
 from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, decode_positions
 from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, number_from, number_key
 from wsnode.store.environment import Reader
 
 MAX_TOPICS: Final = 4
+# A block's number, and that of its first log.
+_BLOCK: Final = Struct(">QQ")
 _CHUNK_SIZE: Final = 1 << CHUNK_BITS
 _NO_CHUNK: Final = 1 << (8 * CHUNK_KEY)
 # A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond.
@@ -67,7 +70,7 @@ def search_logs(
 
     With a `limit` the search ends at the first match beyond it, and no blocks are looked up then.
     """
-    begin, end = log_count_before(reader, first), totals(reader, last).logs
+    begin, end = log_count_before(reader, first), log_count_before(reader, last + 1)
     groups = _groups(criteria)
     if not groups:
         return (yield from _all_logs(reader, begin, end, limit))
@@ -150,9 +153,9 @@ def _locate(
         while start < len(positions):
             cursor.set_range(number_key(base + positions[start] + 1))
             key, value = cursor.item()
+            number, before = _BLOCK.unpack(value)
             stop = bisect_left(positions, number_from(key) - base, start)
-            indices = _indices(positions[start:stop], number_from(value[8:]) - base)
-            _add(blocks, BlockLogs(number_from(value[:8]), indices))
+            _add(blocks, number, _indices(positions[start:stop], before - base))
             start = stop
             if len(blocks) % _SEEKS_A_SLICE == 0:
                 yield
@@ -166,12 +169,11 @@ def _indices(positions: Sequence[int], first: int) -> Sequence[int]:
     return [position - first for position in positions]
 
 
-def _add(blocks: list[BlockLogs], found: BlockLogs) -> None:
+def _add(blocks: list[BlockLogs], number: int, indices: Sequence[int]) -> None:
     """Put the logs of a block last, beside those of it that the chunk before held."""
-    if blocks and blocks[-1].number == found.number:
-        before = blocks.pop().indices or ()
-        found = BlockLogs(found.number, [*before, *(found.indices or ())])
-    blocks.append(found)
+    if blocks and blocks[-1].number == number:
+        indices = [*(blocks.pop().indices or ()), *indices]
+    blocks.append(BlockLogs(BlockNumber(number), indices))
 
 
 def _matches(
@@ -201,6 +203,8 @@ def _matches(
 
 def _common(groups: "list[_Group]") -> BitMap:
     """Return the positions that all groups have in the chunk they stand at."""
+    if len(groups) == 1:
+        return groups[0].positions()
     # The shortest rows are the rarest values, and an empty intersection spares the longer ones.
     ordered = sorted(groups, key=_Group.size)
     common = ordered[0].positions()
@@ -265,6 +269,8 @@ class _Group:
 
     def positions(self) -> BitMap:
         """Return the positions of all values in this chunk."""
+        if len(self._rows) == 1:
+            return decode_positions(self._rows[0])
         maps = [
             decode_positions(row)
             for row, chunk in zip(self._rows, self._next, strict=True)

@@ -39,7 +39,11 @@ def totals(reader: Reader, number: int) -> Totals:
 
 def log_count_before(reader: Reader, number: int) -> int:
     """Return how many logs the canonical blocks before this one have."""
-    return totals(reader, number - 1).logs if number else 0
+    if not number:
+        return 0
+    row = reader.get(TOTALS, number_key(number - 1))
+    assert row is not None, f"block {number - 1} is not canonical"
+    return number_from(row[:8])
 
 
 def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:
