@@ -34,6 +34,37 @@ def test_a_snapshot_sees_the_moment_it_was_opened_at(store: Environment) -> None
             assert after.get(FRUIT, b"apple") == b"green"
 
 
+def test_a_view_of_a_value_is_no_copy(store: Environment) -> None:
+    store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
+    with store.read() as reader:
+        view = reader.view(FRUIT, b"apple")
+        assert isinstance(view, memoryview)
+        assert view.readonly
+        assert bytes(view) == b"red"
+        assert reader.view(FRUIT, b"pear") is None
+
+
+def test_a_view_is_of_the_snapshot_whatever_was_committed_since(store: Environment) -> None:
+    store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
+    with store.read() as late, store.read() as early:
+        assert early.view(FRUIT, b"apple") == b"red"
+        store.write(lambda writer: writer.put(FRUIT, b"apple", b"green"))
+        assert early.view(FRUIT, b"apple") == b"red"
+        assert late.view(FRUIT, b"apple") == b"red"
+
+
+def test_nothing_can_be_viewed_after_the_map_has_grown(tmp_path: Path) -> None:
+    store = Environment(tmp_path, [FRUIT], writer=True, map_size=1 << 16)
+    store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
+    with store.read() as viewing, store.read() as new:
+        assert viewing.view(FRUIT, b"apple") == b"red"
+        store.write(lambda writer: writer.put(FRUIT, b"a", bytes(1 << 20)))
+        for reader in (viewing, new):
+            with pytest.raises(SnapshotLostError):
+                reader.view(FRUIT, b"apple")
+    store.close()
+
+
 def test_tables_do_not_share_keys(store: Environment) -> None:
     store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
     with store.read() as reader:

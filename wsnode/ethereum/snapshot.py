@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Protocol, Self
 
-from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.rows import Row, header_fields
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, State
 from wsnode.ethereum.storage import canonical, meta, side, transactions
@@ -101,6 +101,14 @@ class Snapshot:
         """Return a canonical block's receipts row, None beyond the head."""
         return self.reader.get(RECEIPTS, number_key(number))
 
+    def view_body(self, number: int) -> Row | None:
+        """Return a canonical block's body row, good until the snapshot is closed; None beyond the head."""
+        return self.reader.view(BODIES, number_key(number))
+
+    def view_receipts(self, number: int) -> Row | None:
+        """Return a canonical block's receipts row, as good as long; None beyond the head."""
+        return self.reader.view(RECEIPTS, number_key(number))
+
     def total_difficulty(self, number: int) -> int:
         """Return the difficulties of a canonical block and all before it, added up."""
         return canonical.totals(self.reader, number).difficulty
@@ -114,7 +122,7 @@ class Snapshot:
         found = transactions.find(self.reader, transaction_hash)
         return None if found is None else found[:2]
 
-    def transaction_and_body(self, transaction_hash: bytes) -> tuple[BlockNumber, int, bytes] | None:
+    def transaction_and_body(self, transaction_hash: bytes) -> tuple[BlockNumber, int, Row] | None:
         """Return the same and the block's body row, which had to be read to find the transaction."""
         return transactions.find(self.reader, transaction_hash)
 

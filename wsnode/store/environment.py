@@ -2,7 +2,7 @@
 
 import errno
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import disk_usage
 from types import TracebackType
@@ -24,14 +24,20 @@ T = TypeVar("T")
 class Reader:
     """A snapshot of all tables; close it soon, since it keeps the pages it sees from being reused."""
 
-    __slots__ = ("_get", "_handles", "_transaction")
+    __slots__ = ("_environment", "_get", "_handles", "_transaction", "_view", "_viewing")
 
     def __init__(
-        self, transaction: "lmdb.Transaction[bytes]", handles: "dict[Table, lmdb._Database]"
+        self,
+        transaction: "lmdb.Transaction[bytes]",
+        handles: "dict[Table, lmdb._Database]",
+        environment: lmdb.Environment | None = None,
     ) -> None:
         self._transaction = transaction
         self._get = transaction.get
         self._handles = handles
+        self._environment = environment
+        self._view: Callable[..., bytes | memoryview | None] | None = None
+        self._viewing: lmdb.Transaction[memoryview] | None = None
 
     def get(self, table: Table, key: bytes) -> bytes | None:
         """Return the value at `key`, None when there is none."""
@@ -39,6 +45,32 @@ class Reader:
             return self._get(key, None, self._handles[table])
         except lmdb.Error as error:
             raise _translated(error) from error
+
+    def view(self, table: Table, key: bytes) -> bytes | memoryview | None:
+        """Return the value at `key`, None when there is none; it is good until the snapshot is closed.
+
+        To copy a large value costs more than to look something up in it, mostly because it is not in the
+        processor's cache.
+        """
+        try:
+            view = self._view or self._begin_viewing()
+            return view(key, None, self._handles[table])
+        except lmdb.Error as error:
+            raise _translated(error) from error
+
+    def _begin_viewing(self) -> "Callable[..., bytes | memoryview | None]":
+        self._view = self._get
+        if self._environment is None:
+            return self._view
+        # A transaction gives copies or views, never both; another one sees the same if nobody has committed
+        # since this one began. Where that fails, copies will do.
+        with suppress(lmdb.Error):
+            viewing = self._environment.begin(buffers=True)
+            if viewing.id() == self._transaction.id():
+                self._viewing, self._view = viewing, viewing.get
+            else:
+                viewing.abort()
+        return self._view
 
     def cursor(self, table: Table) -> Cursor:
         """Return a cursor that stands nowhere yet."""
@@ -54,6 +86,8 @@ class Reader:
     def close(self) -> None:
         """End the snapshot; a second time does nothing."""
         self._transaction.abort()
+        if self._viewing is not None:
+            self._viewing.abort()
 
     def __enter__(self) -> Self:
         return self
@@ -61,7 +95,7 @@ class Reader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._transaction.abort()
+        self.close()
 
 
 class Writer(Reader):
@@ -136,10 +170,10 @@ class Environment:
     def read(self) -> Reader:
         """Return a snapshot of what is committed now, by any process."""
         try:
-            return Reader(self._environment.begin(), self._handles)
+            return Reader(self._environment.begin(), self._handles, self._environment)
         except lmdb.MapResizedError:
             self._environment.set_mapsize(0)
-            return Reader(self._environment.begin(), self._handles)
+            return Reader(self._environment.begin(), self._handles, self._environment)
         except lmdb.Error as error:
             raise _translated(error) from error
 

@@ -1,5 +1,7 @@
 """Values out of stored rows; the engine owns the form of the rows."""
 
+from typing import TypeAlias
+
 from wsnode._native import (
     CorruptRowError,
     Header,
@@ -17,6 +19,7 @@ from wsnode._native import (
 __all__ = [
     "CorruptRowError",
     "Header",
+    "Row",
     "block_rlp",
     "header_fields",
     "holds_transaction",
@@ -27,3 +30,6 @@ __all__ = [
     "transaction_count",
     "transaction_hashes",
 ]
+
+Row: TypeAlias = bytes | memoryview
+"""A row as the store hands it out: a copy, or a view that is good as long as the snapshot."""

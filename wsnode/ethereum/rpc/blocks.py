@@ -8,7 +8,7 @@ from wsnode.ethereum.codec.rendering import render_block, render_uncle
 from wsnode.ethereum.codec.rows import ommer_hashes, transaction_count
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.answers import NULL, quantity
-from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered, numbered_rows, rows
+from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered, numbered_rows, viewed_rows
 from wsnode.ethereum.rpc.parameters import Flag, Index, NumberOrTag
 from wsnode.ethereum.rpc.pending import PendingBlock, render_in_plain_form
 from wsnode.ethereum.snapshot import Snapshot
@@ -68,7 +68,7 @@ class Blocks:
         if is_pending(params.block):
             return self._render_pending(view, full=params.full.is_set)
         number = numbered(view, params.block)
-        found = None if number is None else rows(view, number)
+        found = None if number is None else viewed_rows(view, number)
         if number is None or found is None:
             return NULL
         if not view.caller.service_form:

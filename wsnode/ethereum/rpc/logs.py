@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.rendering import render_logs
-from wsnode.ethereum.codec.rows import log_count
+from wsnode.ethereum.codec.rows import Row, log_count
 from wsnode.ethereum.log_index import BlockLogs, LogCriteria, LogMatches, search_logs
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.limits import CallLimits
@@ -19,7 +19,7 @@ from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, serv
 from wsnode.jsonrpc.registry import Registry
 
 Slices: TypeAlias = Generator[None, Any, bytes]
-LogRows: TypeAlias = tuple[bytes, bytes, bytes, Sequence[int]]
+LogRows: TypeAlias = tuple[bytes, Row, Row, Sequence[int]]
 """A block's header, body and receipts rows and the logs of it that are wanted."""
 
 
@@ -132,14 +132,21 @@ def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
 
 
 def rows_of_logs(view: Snapshot, block: BlockLogs, most: int) -> Iterator[LogRows]:
-    """Yield a block's rows with the logs that are wanted, at most so many at once."""
-    header, body, receipts = view.header(block.number), view.body(block.number), view.receipts(block.number)
-    assert header is not None
-    assert body is not None
-    assert receipts is not None
-    wanted = range(log_count(receipts)) if block.indices is None else block.indices
-    for start in range(0, len(wanted), most):
+    """Yield a block's rows with the logs that are wanted, at most so many at once.
+
+    The rows are good until the next ones are asked for: between slices the store may be mapped anew.
+    """
+    start, wanted = 0, block.indices
+    while wanted is None or start < len(wanted):
+        header, body = view.header(block.number), view.view_body(block.number)
+        receipts = view.view_receipts(block.number)
+        assert header is not None
+        assert body is not None
+        assert receipts is not None
+        if wanted is None:
+            wanted = range(log_count(receipts))
         yield header, body, receipts, wanted[start : start + most]
+        start += most
 
 
 def _too_many(

@@ -2,6 +2,7 @@
 
 from typing import TypeAlias
 
+from wsnode.ethereum.codec.rows import Row
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.parameters import (
@@ -80,6 +81,12 @@ def _canonical(view: Snapshot, block: BlockParameter) -> BlockNumber:
 def rows(view: Snapshot, number: int) -> Rows | None:
     """Return a canonical block's rows."""
     header, body = view.header(number), view.body(number)
+    return None if header is None or body is None else (header, body)
+
+
+def viewed_rows(view: Snapshot, number: int) -> tuple[bytes, Row] | None:
+    """Return the same; the body row is good until the snapshot is closed."""
+    header, body = view.header(number), view.view_body(number)
     return None if header is None or body is None else (header, body)
 
 

@@ -3,11 +3,12 @@
 import msgspec
 
 from wsnode.ethereum.codec.rendering import render_receipt, render_receipts, render_transaction
+from wsnode.ethereum.codec.rows import Row
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.answers import NULL
 from wsnode.ethereum.rpc.blocks import Blocks, HashParameters, IndexByHashParameters, IndexByNumberParameters
-from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered, rows
+from wsnode.ethereum.rpc.lookup import hashed_rows, is_pending, numbered, viewed_rows
 from wsnode.ethereum.rpc.parameters import BlockParameter
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
@@ -31,7 +32,7 @@ def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
     if found is None:
         return NULL
     number, index, body = found
-    header, receipts = view.header(number), view.receipts(number)
+    header, receipts = view.header(number), view.view_receipts(number)
     if header is None or receipts is None:
         return NULL
     return render_receipt(header, body, receipts, index) or NULL
@@ -41,7 +42,7 @@ def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
     assert block.hash is not None
     number = view.number_of(block.hash)
     if number is not None:
-        return _receipts(rows(view, number), view.receipts(number))
+        return _receipts(viewed_rows(view, number), view.view_receipts(number))
     found = hashed_rows(view, block.hash)
     if found is None:
         return NULL
@@ -52,11 +53,11 @@ def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
     return _receipts(found, receipts)
 
 
-def _receipts(found: Rows | None, receipts: bytes | None) -> bytes:
+def _receipts(found: tuple[bytes, Row] | None, receipts: Row | None) -> bytes:
     return NULL if found is None or receipts is None else render_receipts(*found, receipts)
 
 
-def _render(found: Rows | None, index: int, *, pending: bool = False) -> bytes:
+def _render(found: tuple[bytes, Row] | None, index: int, *, pending: bool = False) -> bytes:
     transaction = None if found is None else render_transaction(*found, index, pending=pending)
     return NULL if transaction is None else transaction
 
@@ -92,7 +93,7 @@ class Transactions:
         if is_pending(block.number):
             return render_receipts(*self._blocks.pending_rows(view))
         number = numbered(view, block.number)
-        return NULL if number is None else _receipts(rows(view, number), view.receipts(number))
+        return NULL if number is None else _receipts(viewed_rows(view, number), view.view_receipts(number))
 
 
 def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:

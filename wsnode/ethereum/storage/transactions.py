@@ -7,7 +7,7 @@ transaction, so an entry lists all places that share them and the body row decid
 from collections.abc import Iterable
 from typing import Final
 
-from wsnode.ethereum.codec.rows import holds_transaction
+from wsnode.ethereum.codec.rows import Row, holds_transaction
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.tables import BODIES, TRANSACTIONS, number_key
 from wsnode.store.environment import Reader, Writer
@@ -47,14 +47,14 @@ def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
             writer.delete(TRANSACTIONS, key)
 
 
-def find(reader: Reader, transaction_hash: bytes) -> tuple[BlockNumber, int, bytes] | None:
+def find(reader: Reader, transaction_hash: bytes) -> tuple[BlockNumber, int, Row] | None:
     """Return a canonical transaction's block number, its index there and the body row; None when unknown."""
     listed = reader.get(TRANSACTIONS, transaction_hash[:_PREFIX])
     if listed is None:
         return None
     for place in _split(listed):
         number, index = divmod(int.from_bytes(place), 1 << _INDEX_BITS)
-        body = reader.get(BODIES, number_key(number))
+        body = reader.view(BODIES, number_key(number))
         if body is not None and holds_transaction(body, index, transaction_hash):
             return BlockNumber(number), index, body
     return None

@@ -3,12 +3,15 @@
 mod header;
 mod logs;
 mod readers;
+mod row;
 
 use std::cell::RefCell;
 
 use alloy_primitives::U256;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
+
+use row::Row;
 
 use crate::error::Error;
 use crate::json::{self, BlockStyle, TotalDifficulty, Writer};
@@ -71,7 +74,7 @@ fn rendered_if<'py>(
 fn render_block<'py>(
     py: Python<'py>,
     header: &[u8],
-    body: &[u8],
+    body: Row<'_>,
     full: bool,
     pending: bool,
     with_total_difficulty: bool,
@@ -84,7 +87,7 @@ fn render_block<'py>(
     };
     let style = BlockStyle { full, pending, total_difficulty };
     let write =
-        |text: &mut Writer| json::render_block(text, &HeaderRow::new(header)?, &BodyRow::new(body)?, &style);
+        |text: &mut Writer| json::render_block(text, &HeaderRow::new(header)?, &BodyRow::new(&body)?, &style);
     rendered(py, write).map(|(bytes, ())| bytes)
 }
 
@@ -92,13 +95,13 @@ fn render_block<'py>(
 #[pyo3(signature = (body, index, *, with_total_difficulty=false))]
 fn render_uncle<'py>(
     py: Python<'py>,
-    body: &[u8],
+    body: Row<'_>,
     index: usize,
     with_total_difficulty: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let total_difficulty =
         if with_total_difficulty { TotalDifficulty::Unknown } else { TotalDifficulty::Absent };
-    rendered_if(py, |text| json::render_uncle(text, &BodyRow::new(body)?, index, total_difficulty))
+    rendered_if(py, |text| json::render_uncle(text, &BodyRow::new(&body)?, index, total_difficulty))
 }
 
 #[pyfunction]
@@ -106,12 +109,12 @@ fn render_uncle<'py>(
 fn render_transaction<'py>(
     py: Python<'py>,
     header: &[u8],
-    body: &[u8],
+    body: Row<'_>,
     index: usize,
     pending: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     rendered_if(py, |text| {
-        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(body)?);
+        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(&body)?);
         json::render_transaction(text, &header, &body, index, pending)
     })
 }
@@ -120,13 +123,13 @@ fn render_transaction<'py>(
 fn render_receipt<'py>(
     py: Python<'py>,
     header: &[u8],
-    body: &[u8],
-    receipts: &[u8],
+    body: Row<'_>,
+    receipts: Row<'_>,
     index: usize,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     rendered_if(py, |text| {
-        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(body)?);
-        json::render_receipt(text, &header, &body, &ReceiptsRow::new(receipts)?, index)
+        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(&body)?);
+        json::render_receipt(text, &header, &body, &ReceiptsRow::new(&receipts)?, index)
     })
 }
 
@@ -134,12 +137,12 @@ fn render_receipt<'py>(
 fn render_receipts<'py>(
     py: Python<'py>,
     header: &[u8],
-    body: &[u8],
-    receipts: &[u8],
+    body: Row<'_>,
+    receipts: Row<'_>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let write = |text: &mut Writer| {
-        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(body)?);
-        json::render_receipts(text, &header, &body, &ReceiptsRow::new(receipts)?)
+        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(&body)?);
+        json::render_receipts(text, &header, &body, &ReceiptsRow::new(&receipts)?)
     };
     rendered(py, write).map(|(bytes, ())| bytes)
 }

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use super::row::Row;
 use super::{corrupt, rendered};
 use crate::json::{self, BlockContext, LogSelection, Writer};
 use crate::rows::{BodyRow, HeaderRow, LogRow, ReceiptsRow, RowError};
@@ -13,7 +14,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(log_values, module)?)
 }
 
-type BlockLogs<'a> = (&'a [u8], &'a [u8], &'a [u8], Option<Vec<usize>>);
+type BlockLogs<'a> = (&'a [u8], Row<'a>, Row<'a>, Option<Vec<usize>>);
 
 #[pyfunction]
 fn render_logs<'py>(py: Python<'py>, blocks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -27,8 +28,8 @@ fn write_logs(text: &mut Writer, blocks: Vec<BlockLogs<'_>>) -> Result<(), RowEr
     for (header, body, receipts, numbers) in blocks {
         let selection = LogSelection {
             header: HeaderRow::new(header)?,
-            body: BodyRow::new(body)?,
-            receipts: ReceiptsRow::new(receipts)?,
+            body: BodyRow::new(&body)?,
+            receipts: ReceiptsRow::new(&receipts)?,
             numbers,
         };
         json::render_logs(text, &selection, separate)?;
@@ -43,14 +44,14 @@ fn write_logs(text: &mut Writer, blocks: Vec<BlockLogs<'_>>) -> Result<(), RowEr
 fn render_each_log<'py>(
     py: Python<'py>,
     header: &[u8],
-    body: &[u8],
-    receipts: &[u8],
+    body: Row<'_>,
+    receipts: Row<'_>,
     indices: Vec<usize>,
     removed: bool,
 ) -> PyResult<Bound<'py, PyList>> {
     let header = HeaderRow::new(header).map_err(corrupt)?;
     let (body, receipts) =
-        (BodyRow::new(body).map_err(corrupt)?, ReceiptsRow::new(receipts).map_err(corrupt)?);
+        (BodyRow::new(&body).map_err(corrupt)?, ReceiptsRow::new(&receipts).map_err(corrupt)?);
     let block = BlockContext { removed, ..BlockContext::new(&header, false).map_err(corrupt)? };
     let texts = PyList::empty(py);
     for number in indices {
@@ -64,8 +65,8 @@ type LogValues<'py> = (Bound<'py, PyBytes>, Bound<'py, PyTuple>);
 
 /// The address and the topics of each log of a block.
 #[pyfunction]
-fn log_values<'py>(py: Python<'py>, receipts: &[u8]) -> PyResult<Vec<LogValues<'py>>> {
-    let receipts = ReceiptsRow::new(receipts).map_err(corrupt)?;
+fn log_values<'py>(py: Python<'py>, receipts: Row<'_>) -> PyResult<Vec<LogValues<'py>>> {
+    let receipts = ReceiptsRow::new(&receipts).map_err(corrupt)?;
     receipts.log_rows().map(|log| log.map_err(corrupt).and_then(|log| values(py, &log))).collect()
 }
 

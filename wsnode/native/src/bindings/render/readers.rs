@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::corrupt;
+use super::row::Row;
 use crate::rows::{self, BodyRow, HeaderRow, ReceiptsRow};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -17,8 +18,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 #[pyfunction]
-fn log_count(receipts: &[u8]) -> PyResult<usize> {
-    ReceiptsRow::new(receipts).map(|row| row.log_count()).map_err(corrupt)
+fn log_count(receipts: Row<'_>) -> PyResult<usize> {
+    ReceiptsRow::new(&receipts).map(|row| row.log_count()).map_err(corrupt)
 }
 
 type LogEntry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
@@ -39,32 +40,32 @@ fn log_entries<'py>(
 }
 
 #[pyfunction]
-fn block_rlp<'py>(py: Python<'py>, header: &[u8], body: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    let encode = || rows::block_rlp(&HeaderRow::new(header)?, &BodyRow::new(body)?);
+fn block_rlp<'py>(py: Python<'py>, header: &[u8], body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
+    let encode = || rows::block_rlp(&HeaderRow::new(header)?, &BodyRow::new(&body)?);
     encode().map(|block| PyBytes::new(py, &block)).map_err(corrupt)
 }
 
 #[pyfunction]
-fn transaction_count(body: &[u8]) -> PyResult<usize> {
-    BodyRow::new(body).map(|body| body.transaction_count()).map_err(corrupt)
+fn transaction_count(body: Row<'_>) -> PyResult<usize> {
+    BodyRow::new(&body).map(|body| body.transaction_count()).map_err(corrupt)
 }
 
 #[pyfunction]
-fn transaction_hashes<'py>(py: Python<'py>, body: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    let hashes = BodyRow::new(body).and_then(|body| body.transaction_hashes());
+fn transaction_hashes<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
+    let hashes = BodyRow::new(&body).and_then(|body| body.transaction_hashes());
     hashes.map(|hashes| PyBytes::new(py, hashes)).map_err(corrupt)
 }
 
 /// Whether the transaction at `index` has this hash.
 #[pyfunction]
-fn holds_transaction(body: &[u8], index: usize, hash: &[u8]) -> PyResult<bool> {
-    let found = BodyRow::new(body).and_then(|body| body.transaction_hash(index)).map_err(corrupt)?;
+fn holds_transaction(body: Row<'_>, index: usize, hash: &[u8]) -> PyResult<bool> {
+    let found = BodyRow::new(&body).and_then(|body| body.transaction_hash(index)).map_err(corrupt)?;
     Ok(found.is_some_and(|found| found.as_slice() == hash))
 }
 
 #[pyfunction]
-fn ommer_hashes<'py>(py: Python<'py>, body: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    let body = BodyRow::new(body).map_err(corrupt)?;
+fn ommer_hashes<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
+    let body = BodyRow::new(&body).map_err(corrupt)?;
     let hashes: Result<Vec<_>, _> = body.ommer_rows().map(|ommer| ommer.map(|ommer| ommer.hash.0)).collect();
     hashes.map(|hashes| PyBytes::new(py, hashes.as_flattened())).map_err(corrupt)
 }

@@ -1,0 +1,56 @@
+"""Whatever bytes come: they are refused in words or taken, and the pool stays sound."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ethereum.pool import invariants
+from tests.ethereum.pool.playground import Playground
+from tests.ethereum.pool.steps import steps
+from wsnode.ethereum.rpc.pool import Pool
+from wsnode.jsonrpc.errors import RpcError
+
+SMALL = 1000
+WHOLE = [step.encoded for step in steps() if 1 < len(step.encoded) < SMALL]
+
+
+@pytest.fixture(scope="module")
+def playground() -> Iterator[Playground]:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Playground(Path(folder))
+        yield made
+        made.close()
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> bytes:
+    """Draw a transaction of which some bytes are changed, lost or added."""
+    encoded = bytearray(draw(st.sampled_from(WHOLE)))
+    for _ in range(draw(st.integers(0, 4))):
+        place = draw(st.integers(0, len(encoded)))
+        encoded[place : place + draw(st.integers(0, 2))] = draw(st.binary(max_size=3))
+    return bytes(encoded)
+
+
+def refusal_of(playground: Playground, encoded: bytes) -> RpcError | None:
+    try:
+        playground.pool.add(encoded)
+    except RpcError as error:
+        return error
+    return None
+
+
+@given(st.one_of(broken(), st.binary(max_size=80)))
+@settings(max_examples=200, deadline=None)
+def test_nothing_but_refusals_comes_of_broken_transactions(playground: Playground, encoded: bytes) -> None:
+    refusal = refusal_of(playground, encoded)
+    assert refusal is None or refusal.code == -32000
+    assert refusal is None or (refusal.message and refusal.message.isprintable())
+    invariants.check(playground)
+    methods = Pool(playground.pool, ())
+    for text in (methods.content(), methods.inspect(), methods.status()):
+        assert text.startswith(b'{"pending":')
