@@ -160,6 +160,23 @@ def test_subscribers_are_told_of_a_reorganisation_once() -> None:
     assert after["number"] == "0x4"
 
 
+def test_transactions_are_sent_while_blocks_are_replaced() -> None:
+    rounds = 40
+    transfer = {"from": CREATOR, "to": RECIPIENT, "value": "0x1"}
+    with started("dev", *LISTEN) as node:
+        call(node, "anvil_mine", 3)
+        with connect(node.socket_url, max_size=None) as connection:
+            for number in range(rounds):
+                for method, param in (("eth_sendTransaction", transfer), ("wsnode_reorg", {"depth": 2})):
+                    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": [param]}
+                    connection.send(json.dumps(request))
+            replies = [json.loads(connection.recv(timeout=60)) for _ in range(2 * rounds)]
+        assert [reply for reply in replies if "result" not in reply] == []
+        call(node, "evm_mine")
+        assert int(call(node, "eth_getTransactionCount", CREATOR, "latest"), 16) == rounds
+        assert call(node, "txpool_status") == {"pending": "0x0", "queued": "0x0"}
+
+
 def test_a_folder_has_one_writer(tmp_path: Path) -> None:
     arguments = ("dev", *LISTEN, "--data", str(tmp_path))
     with started(*arguments) as node:

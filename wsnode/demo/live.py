@@ -7,7 +7,7 @@ import msgspec
 
 from wsnode.demo.accounts import Account
 from wsnode.demo.starknet_chain import LiveStarknet
-from wsnode.demo.traffic import Traffic
+from wsnode.demo.traffic import Settle, Traffic
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.networks import Growth, Opened
@@ -42,7 +42,7 @@ class Live:
         )
         background = [chain.run]
         if self._with_traffic and settings.block_time:
-            background.append(_traffic(opened, settings.block_time).run)
+            background.append(_traffic(opened, settings.block_time, chain.settle).run)
         development = Development(chain, [account.secret for account in settings.accounts])
         if opened.starknet is None:
             yield Growth(development, background)
@@ -54,10 +54,10 @@ class Live:
             starknet.close()
 
 
-def _traffic(opened: Opened, block_time: float) -> Traffic:
+def _traffic(opened: Opened, block_time: float, settle: Settle) -> Traffic:
     def next_nonce(address: bytes) -> int:
         with opened.ethereum.snapshot() as view:
             return opened.pool.next_nonce(address, view)
 
     seed = opened.ethereum.head.number
-    return Traffic(next_nonce, opened.pool.add, block_time=block_time, seed=seed)
+    return Traffic(next_nonce, opened.pool.add, settle, block_time=block_time, seed=seed)

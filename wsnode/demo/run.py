@@ -71,6 +71,7 @@ def serve_development(
 def begin(folder: Path, genesis: bytes) -> None:
     """Make the chain of a genesis in `folder`."""
     with Chain.open(folder / ETHEREUM_FOLDER, genesis, writer=True, durable=False) as chain:
+        chain.mark_final(chain.head)
         chain.sync()
 
 

@@ -1,7 +1,7 @@
 """What keeps the demo chain busy: transfers and swaps in every block, sent through the pool."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Final
 
@@ -22,14 +22,19 @@ logger = logging.getLogger("wsnode.demo")
 NextNonce = Callable[[bytes], int]
 Send = Callable[[bytes], object]
 """Offers a signed transaction to the pool; raises RpcError."""
+Settle = Callable[[], Awaitable[None]]
+"""Returns when the chain has made a block, if somebody has told it to make one for each transaction."""
 
 
 class Traffic:
     """Sends some transactions for each block, the same ones for the same seed and nonces."""
 
-    def __init__(self, next_nonce: NextNonce, send: Send, *, block_time: float, seed: int) -> None:
+    def __init__(
+        self, next_nonce: NextNonce, send: Send, settle: Settle, *, block_time: float, seed: int
+    ) -> None:
         self._next_nonce = next_nonce
         self._send = send
+        self._settle = settle
         self._block_time = block_time
         self._random = Random(seed)
 
@@ -38,6 +43,7 @@ class Traffic:
         await trio.sleep(SOON * self._block_time)
         while True:
             self.send()
+            await self._settle()
             await trio.sleep(self._block_time)
 
     def send(self) -> None:

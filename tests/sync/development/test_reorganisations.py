@@ -32,6 +32,7 @@ def test_blocks_are_replaced_and_their_transactions_wait_again(chain: Playground
 
 
 def test_there_is_room_below_the_head_to_reorganise(chain: Playground) -> None:
+    assert [int(chain.block(tag)["number"], 16) for tag in ("safe", "finalized")] == [0, 0]
     chain("anvil_mine", 70)
     assert [int(chain.block(tag)["number"], 16) for tag in ("safe", "finalized")] == [38, 6]
     chain("wsnode_reorg", {"depth": 40})

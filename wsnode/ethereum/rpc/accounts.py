@@ -117,8 +117,8 @@ class Accounts:
     def send(self, params: TransactionParameters) -> Steps:
         """Return a transaction's hash; if each one gets a block at once, when that is there."""
         sender = self.sender_of(params.transaction)
-        # Nothing waits between here and the pool, so no two are given the same nonce.
         transaction = yield from self._completed(sender, params.transaction)
+        # Nothing waits between the choice of the nonce and this, so no two are given the same one.
         found = self._offer(sender, transaction)
         yield AsyncCall(self._control.settle)
         return data(found)
@@ -167,11 +167,15 @@ class Accounts:
         return filled_fees(call, tip=self._oracle.tip(view), base_fee=header_fields(row).base_fee or 0)
 
     def _completed(self, sender: Address, call: CallObject) -> Generator[Step, Any, Unsigned]:
+        yield AsyncCall(self._control.wait_quiet)
         with self._chain.snapshot() as view:
             fees = self.fees(view, call)
             # As with geth, gas is estimated at these fees, which the sender has to be able to pay.
             call.max_fee, call.max_priority_fee = fees.max_fee, fees.max_priority_fee
+            is_estimated = call.gas is None
             gas = yield from self._gas(view, call)
+        if is_estimated:
+            yield AsyncCall(self._control.wait_quiet)
         with self._chain.snapshot() as view:
             nonce = self._pool.next_nonce(sender, view) if call.nonce is None else call.nonce
         return unsigned(call, chain_id=self._chain.spec.chain_id, nonce=nonce, gas=gas, fees=fees)

@@ -75,6 +75,9 @@ class DevelopmentControl(Protocol):
             ControlError: The time is not later than the head's.
         """
 
+    async def wait_quiet(self) -> None:
+        """Return when no change of the chain is under way; none begins before the caller waits again."""
+
     async def settle(self) -> None:
         """Return when the transactions that can be in a block are, if each is to get one at once."""
 

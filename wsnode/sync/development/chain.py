@@ -89,6 +89,12 @@ class DevelopmentChain:
                 self._clock.increase(interval)
                 await self._mine_one()
 
+    async def wait_quiet(self) -> None:
+        """Return when no change of the chain is under way; none begins before the caller waits again."""
+        # Whoever is next is given the lock, but does not run yet.
+        async with self._lock:
+            pass
+
     async def settle(self) -> None:
         """Return when the transactions that can be in a block are, if each is to get one at once."""
         if self._mode.is_automatic:
