@@ -63,6 +63,11 @@ class GrowingChain:
         self._made = 0
         self._abandoned: dict[Hash32, tuple[Block, bytes, bytes]] = {}
 
+    def go_on_with(self, chain: Chain) -> None:
+        """Write to the same chain, opened again."""
+        self.chain = chain
+        self._appender = Appender(chain)
+
     def grow(self, logs: Sequence[Log] = ()) -> Head:
         """Add a block with these logs; no two blocks are equal."""
         parent = self._appender.tip

@@ -4,9 +4,12 @@ import json
 from typing import Any
 
 import pytest
+import trio
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import open_node
+from wsnode.ethereum.codec.blocks import block_from_rows
+from wsnode.ethereum.live import hub
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.limits import CallLimits
@@ -292,3 +295,58 @@ async def test_subscriptions_name_only_so_many_addresses_together(growing: Growi
         await first.leave()
         await second.subscribe("logs", wanted)
         assert node.hub.parameters == 2
+
+
+async def test_many_blocks_at_once_are_told_of_a_part_at_a_time(
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "STEP_LOGS", 5)
+    async with open_node(growing) as node:
+        client = await node.connect()
+        await client.subscribe("newHeads", {"cursors": True})
+        growing.reorganise(0, [LOGS] * 7)
+        growing.reorganise(0, [[]] * 100)
+        assert [head.number for head in node.hub.advance().added] == [1, 2]
+        # A cursor may be ahead of what was told here, if another node gave it.
+        ahead = str(Position(70, growing.blocks[69].head.hash, 0))
+        await client.ask("eth_subscribe", "newHeads", {"cursor": ahead})
+        await client.settle()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.hub.watch)
+            while node.hub.head.number < 107:
+                await trio.lowlevel.checkpoint()
+            await client.settle()
+            nursery.cancel_scope.cancel()
+        first, second = (
+            [int(told["result"]["number"], 16) for told in notifications]
+            for notifications in client.told.values()
+        )
+        assert first == list(range(1, 108))
+        assert second == list(range(71, 108))
+
+
+async def test_a_block_that_never_was_canonical_is_no_place_to_go_on_from(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        head = growing.grow(LOGS)
+        with growing.chain.snapshot() as view:
+            rows = view.block_rows(head.hash)
+            assert rows is not None
+        growing.shrink(1)
+        growing.chain.forget([head.hash])
+        growing.chain.keep_beside(block_from_rows(growing.chain.spec, *rows), 0)
+        cursor = str(Position.after(head))
+        refused = (await client.call("eth_subscribe", "logs", {"cursor": cursor}))["error"]
+        assert (refused["code"], refused["data"]["blockNumber"]) == (-32001, "0x1")
+
+
+async def test_what_is_beyond_a_bound_is_not_taken_back_either(growing: GrowingChain) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        for _ in range(4):
+            head = growing.grow(LOGS[:1])
+        growing.reorganise(3, [[]] * 4)
+        bounded = {"cursor": str(Position.after(head)), "toBlock": "0x2"}
+        logs = await client.subscribe("logs", bounded)
+        assert [told["result"]["blockNumber"] for told in client.told[logs]] == ["0x2"]
+        assert client.told[logs][0]["result"]["removed"]
