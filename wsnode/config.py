@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.server.limits import Limits
 
@@ -80,6 +81,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     log_format: Literal["human", "json"] = "human"
     limits: Limits = Limits()
     call_limits: CallLimits = CallLimits()
+    pool_limits: PoolLimits = PoolLimits()
 
     @property
     def address(self) -> Address:
@@ -134,16 +136,17 @@ def _relative_to(folder: Path, config: Config) -> Config:
 
 
 def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
-    """Return `content` with its one table of limits as the two that the server and the methods take."""
+    """Return `content` with its one table of limits as those that server, methods and pools take."""
     table = content.get("limits", {})
     if not isinstance(table, dict):
         raise msgspec.ValidationError("Expected `object` - at `$.limits`")
     of_calls = {name: value for name, value in table.items() if name in CallLimits.__struct_fields__}
-    of_server = {name: value for name, value in table.items() if name not in of_calls}
+    of_pool = {name: value for name, value in table.items() if name in PoolLimits.__struct_encode_fields__}
+    of_server = {name: value for name, value in table.items() if name not in {**of_calls, **of_pool}}
     for name in of_server:
         if name not in Limits.__struct_fields__:
             raise msgspec.ValidationError(f"Unknown setting - at `$.limits.{name}`")
-    return content | {"limits": of_server, "call_limits": of_calls}
+    return content | {"limits": of_server, "call_limits": of_calls, "pool_limits": of_pool}
 
 
 def of_folder(data: Path) -> Config:
@@ -171,7 +174,9 @@ def overridden(config: Config, **settings: Any) -> Config:
 def _place(error: msgspec.ValidationError) -> str:
     """Return msgspec's text with the setting first: `limits.calls: Expected int, got str`."""
     text, separator, path = str(error).rpartition(" - at `$.")
-    return f"{path.rstrip('`').replace('call_limits.', 'limits.')}: {text}" if separator else str(error)
+    return (
+        f"{path.rstrip('`').removeprefix('call_').removeprefix('pool_')}: {text}" if separator else str(error)
+    )
 
 
 def _require_hosts(config: Config, source: str) -> None:

@@ -11,6 +11,7 @@ from wsnode.config import Config, ConfigurationError, NetworkConfig, PartnerConf
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.forwarding import StaleHead, add_forwarding, surviving
@@ -109,7 +110,7 @@ def network_of(
         registry,
         _opening(ethereum, starknet),
         hosts,
-        limits=msgspec.to_builtins(limits),
+        limits=msgspec.to_builtins(limits) | ({} if pool is None else msgspec.to_builtins(pool.limits)),
         keys=keys,
         fan_out=hub.fan_out,
         background=[hub.watch, *(() if growth is None else growth.background)],
@@ -123,9 +124,9 @@ def alt_network(name: str, hosts: tuple[str, ...], chain: StarknetChain, keys: K
     return Network(name, registry, lambda _caller: chain.snapshot(), hosts, keys=keys)
 
 
-def pool_beside(hub: Hub, chain: EthereumChain) -> TransactionPool:
+def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> TransactionPool:
     """Return a pool that goes along with the hub's head and tells it of new transactions."""
-    pool = TransactionPool(chain)
+    pool = TransactionPool(chain, limits)
     pool.catch_up = hub.advance
     pool.on_added.append(hub.pending.announce)
     hub.on_change.append(pool.advance)
@@ -169,7 +170,7 @@ def open_network(
             yield alt_network(name, network.hosts, starknet, keys)
             return
         hub = Hub(ethereum)
-        pool = pool_beside(hub, ethereum) if network.pool else None
+        pool = pool_beside(hub, ethereum, config.pool_limits) if network.pool else None
         growth = None
         if grow is not None and pool is not None:
             growth = stack.enter_context(grow(Opened(ethereum, starknet, hub, pool)))

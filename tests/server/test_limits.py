@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.server.limits import Limits
 
@@ -14,12 +15,14 @@ ROW = re.compile(r"\| `(\w+)` \| ([\d,.]+)( [KM]iB)? \| ([^|]+) \| ([^|]+) \| ([
 UNITS = {"": 1, " KiB": 1024, " MiB": 1024 * 1024}
 
 
-@pytest.mark.parametrize("limits", [Limits(), CallLimits()], ids=["server", "methods"])
+@pytest.mark.parametrize(
+    "limits", [Limits(), CallLimits(), PoolLimits()], ids=["server", "methods", "transaction pool"]
+)
 def test_the_page_names_every_limit_with_its_default(limits: msgspec.Struct) -> None:
     told = {
         row[1]: float(row[2].replace(",", "")) * UNITS[row[3] or ""] for row in ROW.finditer(PAGE.read_text())
     }
-    assert {name: told.get(name) for name in limits.__struct_fields__} == msgspec.structs.asdict(limits)
+    assert {name: told.get(name) for name in limits.__struct_encode_fields__} == msgspec.to_builtins(limits)
 
 
 def test_sizes_are_in_bytes_and_times_in_seconds() -> None:

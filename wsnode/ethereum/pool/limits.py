@@ -8,7 +8,12 @@ ETHER: Final = 10**18
 SLOT_BYTES: Final = 32 * 1024
 
 
-class PoolLimits(msgspec.Struct, frozen=True, kw_only=True):
+def _prefixed(name: str) -> str:
+    """Return the name under which an operator finds a limit."""
+    return f"pool_{name}"
+
+
+class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
     """The defaults are geth's (legacypool.DefaultConfig, blobpool.DefaultConfig) where it has the setting."""
 
     fee_cap: int = ETHER
