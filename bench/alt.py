@@ -1,8 +1,8 @@
 """How fast the alt family answers and imports.
 
-    python bench/alt.py replies FOLDER              server time of each method, in process
-    python bench/alt.py replies FOLDER --url URL    the same requests to a node at ws://…
-    python bench/alt.py import [--blocks 1000] [--slots 200]
+    python -m bench.alt replies FOLDER              server time of each method, in process
+    python -m bench.alt replies FOLDER --url URL    the same requests to a node at ws://…
+    python -m bench.alt import [--blocks 1000] [--slots 200]
 
 FOLDER holds `single/mainnet_550000.json.gz` and `rpc/`: real classes of up to 1.39 MB, a real block of 370
 storage writes. With --url the node must hold that block as its latest. Server time is what the dispatcher
