@@ -31,6 +31,11 @@ def test_amounts_come_in_every_form(amount: object, chain: Playground) -> None:
     assert chain.balance(STRANGER) == 100
 
 
+def test_code_needs_no_prefix(chain: Playground) -> None:
+    chain("anvil_setCode", STRANGER, READS_SLOT_5[2:])
+    assert chain("eth_getCode", STRANGER, "latest") == READS_SLOT_5
+
+
 def test_a_slot_may_be_set_to_nothing_again(chain: Playground) -> None:
     chain("anvil_setStorageAt", STRANGER, SLOT, VALUE)
     chain("anvil_setStorageAt", STRANGER, 5, "0x" + "00" * 32)

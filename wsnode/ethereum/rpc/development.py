@@ -91,6 +91,11 @@ class Mining:
         yield from done(lambda: self._control.mine(params.blocks, interval=params.interval))
         return NULL
 
+    def hardhat_mine(self, params: MineManyParameters) -> Steps:
+        """Return true when the blocks are there."""
+        yield from self.mine_many(params)
+        return TRUE
+
     def set_automine(self, params: SwitchParameters) -> Steps:
         """Return null when each transaction gets a block at once, or none does any longer."""
         yield from done(lambda: self._control.set_automatic(enabled=params.enabled.is_set))
@@ -178,7 +183,8 @@ def add_methods(registry: Registry, control: DevelopmentControl) -> None:
         registry.method(name)(metadata_of(control))
     for handler, names in (
         (mining.mine, ("evm_mine",)),
-        (mining.mine_many, ("anvil_mine", "hardhat_mine")),
+        (mining.mine_many, ("anvil_mine",)),
+        (mining.hardhat_mine, ("hardhat_mine",)),
         (mining.set_automine, ("evm_setAutomine", "anvil_setAutomine")),
         (mining.get_automine, ("anvil_getAutomine", "hardhat_getAutomine")),
         (mining.set_interval, ("evm_setIntervalMining", "anvil_setIntervalMining")),

@@ -16,6 +16,10 @@ class LenientCount(int):
     """A number below 2**64, of blocks or seconds, or a nonce: written like a `LenientNumber`."""
 
 
+class LenientBytes(bytes):
+    """Bytes as hex, with the prefix or without."""
+
+
 class MineOptions:
     """The time of the next block, or an object with `timestamp` and the number of `blocks`."""
 
@@ -65,6 +69,11 @@ def decode_number(value: Any, bits: int = 64) -> int:
     return number
 
 
+def _decode_bytes(value: Any) -> bytes:
+    has_prefix = type(value) is not str or value[:2] in {"0x", "0X"}
+    return decode_bytes(value if has_prefix else f"0x{value}")
+
+
 def _decode_mine_options(value: Any) -> MineOptions:
     if type(value) is not dict:
         return MineOptions(decode_number(value))
@@ -103,6 +112,7 @@ def _decode_reorganisation(value: Any) -> ReorganisationObject:
     )
 
 
+register_type(LenientBytes, lambda value: LenientBytes(_decode_bytes(value)))
 register_type(LenientNumber, lambda value: LenientNumber(decode_number(value, 256)))
 register_type(LenientCount, lambda value: LenientCount(decode_number(value)))
 register_type(MineOptions, _decode_mine_options)

@@ -9,8 +9,7 @@ from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.rpc.answers import NULL, data
 from wsnode.ethereum.rpc.control import DevelopmentControl
 from wsnode.ethereum.rpc.development import TRUE, Steps, SwitchParameters, boolean, done
-from wsnode.ethereum.rpc.development_parameters import LenientCount, LenientNumber
-from wsnode.ethereum.rpc.parameters import Payload
+from wsnode.ethereum.rpc.development_parameters import LenientBytes, LenientCount, LenientNumber
 from wsnode.jsonrpc.registry import Registry
 
 
@@ -38,7 +37,7 @@ class CodeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[address, code]`."""
 
     address: Address
-    code: Payload
+    code: LenientBytes
 
 
 class SlotParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -135,4 +134,4 @@ def add_methods(registry: Registry, control: DevelopmentControl) -> None:
         }
         for name, handler in handlers.items():
             registry.method(f"{prefix}_{name}", view=False)(handler)
-    registry.method("evm_setAccountNonce", view=False)(Patching(control, TRUE).set_nonce)
+    registry.method("evm_setAccountNonce", view=False)(Patching(control, NULL).set_nonce)

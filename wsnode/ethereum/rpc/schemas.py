@@ -5,6 +5,7 @@ from typing import Any, Final
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.development_parameters import (
+    LenientBytes,
     LenientCount,
     LenientNumber,
     MineOptions,
@@ -146,6 +147,7 @@ TYPES: Final[dict[type, Schema]] = {
     BlockCount: {"anyOf": [WRITTEN_QUANTITY, {"type": "integer"}]},
     Percentiles: or_null(list_of({"type": "number", "minimum": 0, "maximum": 100})),
     SlotsByAccount: mapping_of(list_of(WRITTEN_HASH)),
+    LenientBytes: text("(0[xX])?([0-9a-fA-F]{2})*"),
     LenientNumber: LENIENT_NUMBER,
     LenientCount: LENIENT_NUMBER,
     MineOptions: {
