@@ -147,6 +147,19 @@ async def test_a_slow_call_does_not_hold_up_quick_ones(open_site: OpenSite) -> N
         assert await peer.reply() == {"jsonrpc": "2.0", "id": "slow", "result": "passed"}
 
 
+async def test_a_batch_is_answered_in_its_turn_though_a_slow_call_runs(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        peer = await site.peer()
+        await peer.call("wait", id="slow")
+        for text in (f"[{NUMBER % 1}]", NUMBER % 2):
+            peer.protocol.send_text(text.encode())
+        await peer.send_raw(b"".join(peer.protocol.data_to_send()))
+        first, second = await peer.reply(), await peer.reply()
+        assert (first[0]["id"], second["id"]) == (1, 2)
+        site.gate.opened = 1
+        assert (await peer.reply())["id"] == "slow"
+
+
 async def test_a_disconnect_cancels_what_was_asked_for(open_site: OpenSite) -> None:
     async with open_site() as site:
         peer = await site.peer()

@@ -204,6 +204,8 @@ class WebSocketConnection:
         room = min(TURN_BYTES, self._outbox.room)
         deadline = time.perf_counter() + limits.slice_seconds
         session.refusal = too_many_calls() if self._is_full else None
+        # The first slow call of a turn shows itself; those behind it begin in the lane.
+        session.eager = True
         for text in messages:
             count += 1
             answer = receive(text)
