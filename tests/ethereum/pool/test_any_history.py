@@ -140,7 +140,7 @@ class AnyHistoryWithoutRoom(AnyHistory):
         global_slots=3,
         account_queue=2,
         global_queue=3,
-        bytes=5 * 1200,
+        bytes=5 * 1650,
     )
     has_room = False
 

@@ -154,7 +154,7 @@ def test_of_too_many_that_wait_those_without_news_for_longest_go(crowded: Playgr
 
 
 def test_large_transactions_count_by_their_bytes(tmp_path: Path) -> None:
-    playground = Playground(tmp_path, PoolLimits(bytes=250_000))
+    playground = Playground(tmp_path, PoolLimits(bytes=450_000))
     data = bytes(100_000)
     for sender in (ALICE, BOB):
         playground.send(sender, 0, call=data, gas=2_000_000, tip=1000)

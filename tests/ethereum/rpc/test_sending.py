@@ -10,7 +10,7 @@ from tests.ethereum.pool.playground import ALICE, BALANCE, BOB, DAVE, MINER, SOM
 from tests.ethereum.pool.steps import with_blobs
 from tests.memory_transport import Ask, asking
 from wsnode.ethereum.codec.addresses import checksummed
-from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.ethereum.rpc.pending import PendingBlock, within
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
@@ -111,6 +111,14 @@ def test_the_block_to_come_is_not_built_without_end(playground: Playground) -> N
         now[0] += 2.0
         assert pending.after(view).hash not in built
         assert pending.after(view).transaction_count == 20
+
+
+def test_blocks_without_a_limit_do_not_keep_everybody_waiting(playground: Playground) -> None:
+    for nonce in range(8):
+        playground.send(ALICE, nonce, gas=16_000_000)
+    offered = playground.pool.executable()
+    assert len(within(offered, 30_000_000)) == 8
+    assert [each.nonce for each in within(offered, 2**63)] == list(range(6))
 
 
 def test_a_network_without_a_pool_knows_no_sending(playground: Playground) -> None:

@@ -8,8 +8,9 @@ from wsnode.ethereum.pool.refusals import replacement_underpriced
 from wsnode.ethereum.rpc.base_fees import GAS_PER_BLOB
 
 BLOB_TYPE = 3
-# What the objects around a transaction's bytes take.
-OVERHEAD_BYTES = 1024
+# What the objects around a transaction take (measured): its bytes are there twice, decoded and encoded.
+OVERHEAD_BYTES = 1400
+COPIES = 2
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -65,7 +66,7 @@ def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> Entry:
         max_blob_fee=blob_fee,
         blobs=blobs,
         cost=gas * max_fee + transaction.value + blobs * GAS_PER_BLOB * (blob_fee or 0),
-        size=size + OVERHEAD_BYTES,
+        size=COPIES * size + OVERHEAD_BYTES,
         slots=-(-size // SLOT_BYTES),
         arrival=arrival,
         since=now,

@@ -1,7 +1,8 @@
 """The block to come: the pool's transactions on top of the head, built by the engine as blocks are."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Final
 
 from wsnode.ethereum.codec.blocks import VerifiedBlock
@@ -18,6 +19,7 @@ from wsnode.jsonrpc.errors import server_error
 FRESH_SECONDS: Final = 1.0
 SHARE: Final = 0.1
 """How much of the time may be spent on building the same block again, as everybody waits meanwhile."""
+MOST_GAS: Final = 100_000_000
 _ZERO_ADDRESS: Final = bytes(20)
 _ZERO_HASH: Final = bytes(32)
 
@@ -81,7 +83,7 @@ class PendingBlock:
         executable: list[PooledTransaction] = []
         if self._pool is not None:
             self._version = self._pool.version
-            executable = self._pool.executable()
+            executable = within(self._pool.executable(), header.gas_limit)
         transactions = [transaction.encoded for transaction in executable]
         senders = [named_sender(transaction) for transaction in executable]
         try:
@@ -93,6 +95,17 @@ class PendingBlock:
 def continues(head: Header) -> bool:
     """Tell whether there is a block to come: none on proof of work."""
     return head.difficulty == 0
+
+
+def within(transactions: Sequence[PooledTransaction], gas_limit: int) -> list[PooledTransaction]:
+    """Return as many of the transactions as can be run while everybody waits.
+
+    That is all that a block holds, but for chains whose blocks have next to no limit.
+    """
+    if gas_limit <= MOST_GAS:
+        return list(transactions)
+    spent = accumulate(transaction.gas for transaction in transactions)
+    return [transaction for transaction, gas in zip(transactions, spent, strict=True) if gas <= MOST_GAS]
 
 
 def named_sender(transaction: PooledTransaction) -> bytes | None:
