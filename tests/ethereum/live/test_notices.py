@@ -71,6 +71,25 @@ async def test_who_reads_slowly_is_told_and_gets_everything_nevertheless(
         assert rebuilt(slow.told[names[0]]) == expected(growing, LogCriteria())
 
 
+@pytest.mark.parametrize("pairs", [11, 14, 17, 20, 23])
+async def test_a_client_may_fall_behind_in_the_middle_of_a_block(
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch, pairs: int
+) -> None:
+    monkeypatch.setattr(groups, "PART_BYTES", 1200)
+    async with open_node(growing, limits=Limits(outbox_bytes=64 * 1024)) as node:
+        slow = await node.connect(pauses=True)
+        logs = await slow.subscribe("logs", {"cursors": True})
+        slow.pause()
+        for _ in range(6):
+            growing.reorganise(min(len(growing.blocks), 1), [LOGS * pairs])
+            node.hub.advance()
+            await wait_all_tasks_blocked()
+        slow.go_on()
+        await wait_all_tasks_blocked()
+        assert errors(slow.told[logs])
+        assert rebuilt(slow.told[logs]) == expected(growing, LogCriteria())
+
+
 async def test_a_long_replay_is_made_as_the_client_reads(growing: GrowingChain) -> None:
     async with open_node(growing, limits=Limits(outbox_bytes=64 * 1024)) as node:
         growing.reorganise(0, [LOGS * 20] * 40)
@@ -156,8 +175,8 @@ async def test_missed_pending_transactions_are_counted(growing: GrowingChain) ->
         name = await slow.subscribe("newPendingTransactions")
         full = await quick.subscribe("newPendingTransactions", True)
         slow.pause()
-        for number in range(0, 100, 5):
-            node.hub.pending.announce([Arrived((number + n).to_bytes(32, "big")) for n in range(5)])
+        for number in range(0, 100, 25):
+            node.hub.pending.announce([Arrived((number + n).to_bytes(32, "big")) for n in range(25)])
             await wait_all_tasks_blocked()
         slow.go_on()
         await wait_all_tasks_blocked()

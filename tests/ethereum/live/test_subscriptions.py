@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import open_node
 from wsnode.ethereum.codec.blocks import block_from_rows
+from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.live import hub
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import Hash32
@@ -298,8 +300,10 @@ async def test_subscriptions_name_only_so_many_addresses_together(growing: Growi
 
 
 async def test_many_blocks_at_once_are_told_of_a_part_at_a_time(
-    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
 ) -> None:
+    # The clock stands still, so the hub does not wait for its next look at the store.
+    assert mock_clock.rate == 0
     monkeypatch.setattr(hub, "STEP_LOGS", 5)
     async with open_node(growing) as node:
         client = await node.connect()
@@ -313,8 +317,9 @@ async def test_many_blocks_at_once_are_told_of_a_part_at_a_time(
         await client.settle()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(node.hub.watch)
-            while node.hub.head.number < 107:
+            for _ in range(1000):
                 await trio.lowlevel.checkpoint()
+            assert node.hub.head.number == 107
             await client.settle()
             nursery.cancel_scope.cancel()
         first, second = (
@@ -350,3 +355,17 @@ async def test_what_is_beyond_a_bound_is_not_taken_back_either(growing: GrowingC
         logs = await client.subscribe("logs", bounded)
         assert [told["result"]["blockNumber"] for told in client.told[logs]] == ["0x2"]
         assert client.told[logs][0]["result"]["removed"]
+
+
+async def test_subscribers_are_told_whatever_becomes_of_who_else_follows(growing: GrowingChain) -> None:
+    def fail(_change: HeadChange) -> None:
+        raise RuntimeError("the pool is broken")
+
+    async with open_node(growing) as node:
+        node.hub.on_change.append(fail)
+        client = await node.connect()
+        heads = await client.subscribe("newHeads")
+        growing.grow()
+        assert len(node.hub.advance().added) == 1
+        await client.settle()
+        assert len(client.told[heads]) == 1

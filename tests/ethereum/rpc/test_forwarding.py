@@ -109,6 +109,7 @@ class Key(msgspec.Struct, frozen=True):
 
     forwarding: bool = True
     service_form: bool = False
+    key_name: str | None = None
 
 
 class Fake:

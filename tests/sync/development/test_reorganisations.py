@@ -127,3 +127,19 @@ def test_a_snapshot_of_a_dropped_block_is_forgotten_and_an_older_one_kept(chain:
     assert chain("evm_revert", newer) is False
     assert chain("evm_revert", older) is True
     assert chain.head == 1
+
+
+def test_pending_transactions_are_told_once_however_blocks_come_and_go(chain: Playground) -> None:
+    filtered = chain("eth_newPendingTransactionFilter")
+    taken = chain("evm_snapshot")
+    sent = chain.send()
+    assert chain("eth_getFilterChanges", filtered) == [sent]
+    chain("evm_revert", taken)
+    assert chain("eth_getFilterChanges", filtered) == []
+    again = chain.send(value="0x5")
+    chain("anvil_reorg", 1, [])
+    assert chain("eth_getFilterChanges", filtered) == [again]
+    # This one does wait again.
+    last = chain.send(value="0x6")
+    chain("wsnode_reorg", {"depth": 1})
+    assert chain("eth_getFilterChanges", filtered) == [last, last]

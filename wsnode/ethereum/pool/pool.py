@@ -42,6 +42,8 @@ class TransactionPool:
         """Are told of the transactions that have become executable."""
         self.catch_up: Callable[[], object] = _stay
         """Has `advance` called if the chain has another head by now."""
+        self.takes_back = True
+        """Whether the transactions of blocks that leave the chain wait again."""
         self.version = 0
         """Another number after every change."""
         self._chain = chain
@@ -181,7 +183,8 @@ class TransactionPool:
     def advance(self, change: HeadChange) -> None:
         """Go over to the chain's head: drop what blocks hold now, take back what they hold no more."""
         with self._chain.snapshot() as view:
-            self._returning += returned_transactions(view, change.removed)
+            if self.takes_back:
+                self._returning += returned_transactions(view, change.removed)
             self._stand_on(view)
         promoted: list[Entry] = []
         try:

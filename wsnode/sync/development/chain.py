@@ -1,6 +1,7 @@
 """A live development chain: one change at a time, in a thread, and everybody told after each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -8,7 +9,7 @@ import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.rpc.control import ControlError, Impersonation, Placed, Reorganisation
@@ -30,8 +31,8 @@ class Audience(Protocol):
     is_held: bool
     """Whether it has to wait with that, for a change that has several steps."""
 
-    def follow(self, change: HeadChange) -> None:
-        """Take note of a change that is stored."""
+    def advance(self) -> object:
+        """Take note of what is stored by now."""
 
 
 class DevelopmentChain:
@@ -160,10 +161,10 @@ class DevelopmentChain:
             if moment is None:
                 return False
             number, state_root = moment.head.number, moment.state_root
-            removed = await _in_thread(lambda: self._builder.unwind(number, state_root))
-            self._clock.setting = moment.clock
-            self._audience.follow(HeadChange(tuple(removed), ()))
-            self._pool.clear()
+            with self._told_at_once(takes_back=False):
+                await _in_thread(lambda: self._builder.unwind(number, state_root))
+                self._clock.setting = moment.clock
+                self._pool.clear()
             self._pool.refresh()
             self._pool.put_back(moment.pooled)
             return True
@@ -197,33 +198,37 @@ class DevelopmentChain:
         """
         async with self._lock:
             check_branch(self._chain.head.number, depth, transactions)
-            before = {transaction.hash for transaction in self._pool.held()}
-            outcome = await self._replace_blocks(depth, transactions)
-            if not keep_dropped:
-                for transaction in self._pool.held():
-                    if transaction.hash not in before:
-                        self._pool.drop(transaction.hash)
+            root = self._chain.head.number - depth
+            with self._told_at_once(takes_back=keep_dropped):
+                outcome = await _in_thread(
+                    lambda: replace_blocks(
+                        self._chain, self._builder, depth, transactions, self.fee_recipient
+                    )
+                )
+                self._moments.forget_above(root)
             return outcome
 
-    async def _replace_blocks(self, depth: int, transactions: Sequence[Placed]) -> Reorganisation:
-        root = self._chain.head.number - depth
+    @contextmanager
+    def _told_at_once(self, *, takes_back: bool) -> Iterator[None]:
+        """Have a change of several steps told as one in the end.
+
+        Without `takes_back` what dropped blocks held does not wait again.
+        """
         self._audience.is_held = True
+        self._pool.takes_back = takes_back
         try:
-            outcome = await _in_thread(
-                lambda: replace_blocks(self._chain, self._builder, depth, transactions, self.fee_recipient)
-            )
+            yield
         finally:
             self._audience.is_held = False
-        self._moments.forget_above(root)
-        self._audience.follow(outcome.change)
-        return outcome
+            self._audience.advance()
+            self._pool.takes_back = True
 
     async def _mine_one(self) -> None:
         """Make a block; each one takes at least a transaction out of the pool, if there are any for it."""
         transactions = self._pool.executable()
         timestamp = self._clock.take(self._builder.tip.timestamp)
         built = await _in_thread(lambda: self._build(transactions, timestamp))
-        self._audience.follow(HeadChange((), (built.head,)))
+        self._audience.advance()
         if len(built.refused) == len(transactions):
             # What an empty block has no room for will be in none.
             for transaction in transactions:
