@@ -2,7 +2,14 @@ import socket
 from time import perf_counter
 
 from wsnode.server.calls import SlowLane
-from wsnode.server.dialogue import AWAKE_SECONDS, DISTRUST, ENOUGH, QUICK_SECONDS, TURN_SECONDS, Dialogue
+from wsnode.server.dialogue import (
+    AWAKE_SECONDS,
+    DISTRUST,
+    ENOUGH,
+    QUICK_SECONDS,
+    TURN_SECONDS,
+    Dialogue,
+)
 from wsnode.server.limits import Limits
 from wsnode.server.transport import SocketTransport
 
@@ -63,6 +70,17 @@ async def test_a_client_that_sends_many_requests_at_once_is_not_awaited_awake() 
     client = Client()
     await exchanges(dialogue_with(client), client, 100, messages=16)
     assert client.tried == 0
+
+
+async def test_a_client_that_now_and_then_sends_several_is_not_trusted_for_a_while() -> None:
+    client = Client(pace=AWAKE_SECONDS / 2)
+    dialogue = dialogue_with(client)
+    await exchanges(dialogue, client, 1, messages=2)
+    await exchanges(dialogue, client, 1, messages=2)
+    await exchanges(dialogue, client, DISTRUST)
+    assert client.tried == 0
+    await exchanges(dialogue, client, ENOUGH + 1)
+    assert client.tried > 0
 
 
 async def test_two_clients_that_take_turns_are_not_awaited_awake() -> None:
