@@ -98,9 +98,10 @@ class Hub:
                 logger.exception("a change of head was not followed")
         return change
 
-    async def wait_move(self) -> None:
-        """Wait until the head is another one."""
-        await self._moved.wait()
+    async def wait_move(self, head: Head) -> None:
+        """Wait until the head is another one than `head`."""
+        while self.head == head:
+            await self._moved.wait()
 
     def _change(self, view: Snapshot, dropped: list[Head], ancestor: Head) -> HeadChange:
         if dropped:
