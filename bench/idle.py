@@ -4,8 +4,8 @@
 
 Opens connections up to each count, as fast as the node takes them or spread over `--over` seconds, beside a
 client that asks for the block number a hundred times a second. Memory is the growth of the node's resident
-size since before the first connection, divided by their number. The limit of open files must allow for them, the
-node's as well.
+size since before the first connection, divided by their number. The limit of open files must allow for
+them, the node's as well.
 """
 
 import base64
