@@ -60,10 +60,6 @@ class Hub:
         self._called = trio.Event()
         self._is_behind = False
 
-    def follow(self, _change: HeadChange) -> None:
-        """Tell of a change that was just committed; what it was is read from the store."""
-        self.advance()
-
     def snapshot(self) -> Snapshot:
         """Return the store as it is now."""
         return self._chain.snapshot()
