@@ -25,7 +25,7 @@ from bench import started
 from bench.compiled import compiled
 from bench.contracts import burst_creation, deploy
 from bench.load import LoadError, finished
-from bench.nodes import Node, parser_of, wait_settled
+from bench.nodes import Node, allow_many_files, parser_of, wait_settled
 from wsnode.load.node import Asker
 
 LOGS = 100
@@ -76,6 +76,7 @@ def main() -> int:
     options = parser.parse_args()
     if bool(options.nodes) == options.dev:
         parser.error("give nodes, or --dev to start them")
+    allow_many_files()
     if options.dev:
         compare_started(options.geth, options.anvil, chosen(options))
     else:

@@ -10,6 +10,7 @@ the block number a hundred times a second.
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.nodes import Node, cpu_seconds, parser_of, print_ratios
@@ -83,12 +84,14 @@ def measure(node: Node, options: argparse.Namespace) -> Result:
     return Result(own.percentile(0.99), other.percentile(0.99), seconds)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure each node."""
     parser = parser_of(__doc__)
     parser.add_argument("--calls", type=int, default=200)
-    parser.add_argument("--gas", type=int, default=100_000_000, help="that each call spends")
-    options = parser.parse_args()
+    parser.add_argument(
+        "--gas", type=int, default=50_000_000, help="that each call spends; geth gives no more"
+    )
+    options = parser.parse_args(arguments)
     figures = []
     for node in options.nodes:
         print(node.name)

@@ -4,7 +4,8 @@
 
 Opens connections up to each count, as fast as the node takes them or spread over `--over` seconds, beside a
 client that asks for the block number a hundred times a second. Memory is the growth of the node's resident
-size since before the first connection, divided by their number. The limit of open files must allow for them.
+size since before the first connection, divided by their number. The limit of open files must allow for
+them, the node's as well.
 """
 
 import base64
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from bench.nodes import Node, cpu_seconds, parser_of, print_ratios, resident_bytes
+from bench.nodes import Node, allow_many_files, cpu_seconds, parser_of, print_ratios, resident_bytes
 from bench.peer import Peer, one_round_trip, steady_client
 
 SETTLE_SECONDS = 2.0
@@ -101,17 +102,24 @@ def at_count(node: Node, count: int, opened: list[socket.socket], before: int, o
     return Result(kib, seconds, client.percentile(0.99))
 
 
+def compare(nodes: Sequence[Node], counts: Sequence[int], *, over: float) -> list[Result]:
+    """Return each node's figures at the last count, after printing all and the ratios."""
+    figures = list[Result]()
+    for node in nodes:
+        print(node.name, flush=True)
+        figures.append(measure(node, counts, over=over)[-1])
+    print_ratios(("memory", "seconds to open", "p99 meanwhile"), nodes, figures)
+    return figures
+
+
 def main() -> int:
     """Measure each node."""
     parser = parser_of(__doc__)
     parser.add_argument("--counts", type=lambda text: list(map(int, text.split(","))), default=[1000, 10_000])
     parser.add_argument("--over", type=float, default=0.0, help="seconds that the opening takes at least")
     options = parser.parse_args()
-    figures = []
-    for node in options.nodes:
-        print(node.name)
-        figures.append(measure(node, options.counts, over=options.over)[-1])
-    print_ratios(("memory", "seconds to open", "p99 meanwhile"), options.nodes, figures)
+    allow_many_files()
+    compare(options.nodes, options.counts, over=options.over)
     return 0
 
 

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import resource
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,10 +33,9 @@ class Node(NamedTuple):
         found = _NODE.fullmatch(text)
         if found is None:
             raise argparse.ArgumentTypeError(f"{text}: expected [NAME=]ws://HOST:PORT/PATH[@PID]")
-        process = found["process"]
-        return cls(
-            found["name"] or urlsplit(found["url"]).netloc, found["url"], int(process) if process else None
-        )
+        # Process 0 is one that is not known.
+        process = int(found["process"] or 0) or None
+        return cls(found["name"] or urlsplit(found["url"]).netloc, found["url"], process)
 
 
 def parser_of(description: str | None, *, nodes: str = "+") -> argparse.ArgumentParser:
@@ -62,6 +62,12 @@ def print_ratios(names: Sequence[str], nodes: Sequence[Node], figures: Sequence[
             if theirs > 0
         )
         print(f"{nodes[0].name} / {node.name}: {', '.join(ratios)}", flush=True)
+
+
+def allow_many_files() -> None:
+    """Raise the limit of open files as far as it goes, for the nodes that are started from here too."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def resident_bytes(process: int) -> int:

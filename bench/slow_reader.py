@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.nodes import Node, parser_of, peak_bytes, print_ratios, resident_bytes
@@ -54,6 +55,9 @@ def pour(peer: Peer, request: bytes, count: int, seconds: float) -> int:
             sent += taken
         except BlockingIOError:
             time.sleep(0.01)
+        except ConnectionError:
+            print("  the node cut it off")
+            break
     time.sleep(max(0.0, end - time.perf_counter()))
     return sent // len(request)
 
@@ -86,14 +90,14 @@ def measure(node: Node, options: argparse.Namespace) -> Result:
     return Result(growth, before.percentile(0.99), meanwhile.percentile(0.99))
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure each node."""
     parser = parser_of(__doc__)
     parser.add_argument("--bytes", type=int, default=10**9, help="replies to ask for")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each of the two phases")
     parser.add_argument("--method", default="eth_getBlockByNumber")
     parser.add_argument("--params", type=json.loads, default=["latest", True])
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     figures = []
     for node in options.nodes:
         print(node.name)

@@ -10,9 +10,10 @@ one of like size. Each case runs --repeats times on each node, and the run of me
 
 CPU is that of the node's process, which must run on this machine; it says more than rates where the client
 shares the cores. `others` are cores that neither of both used: on a busy machine believe the CPU only.
---idle counts the memory of so many idle connections. --fan-out and --import run those scripts as well, on
-nodes of their own. The client is bench/load.c, compiled when first needed; without a C compiler it is
-Python, which is slower than a fast node and sends no batches.
+--idle opens so many idle connections before anything else, beside a client whose latency is told, and counts
+their memory. --difficult asks the same nodes what bench.head_of_line and bench.slow_reader ask; --fan-out and
+--import run those scripts on nodes of their own. The client is bench/load.c, compiled when first needed;
+without a C compiler it is Python, which is slower than a fast node and sends no batches.
 """
 
 import argparse
@@ -24,13 +25,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import fan_out, idle, import_chain, started
+from bench import fan_out, head_of_line, idle, import_chain, slow_reader, started
 from bench.anvil_chain import fill
 from bench.cases import Case, Shape, query_cases, small_cases
 from bench.load import Load, LoadError, run_load
 from bench.markdown import Row, ratio_text, table_text
 from bench.material import Material, UnfitChainError, read_material
-from bench.nodes import Node, parser_of, wait_settled
+from bench.nodes import Node, allow_many_files, parser_of, wait_settled
 from bench.started import StartError
 
 OTHERS_SHOWN = 0.1
@@ -40,12 +41,15 @@ HEADS = 10_000
 def main() -> int:
     """Measure, and print the table."""
     options = options_of()
+    allow_many_files()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bench-") as temporary, ExitStack() as stack:
         nodes = options.nodes or list(standard_nodes(options, Path(temporary), stack))
         # Before any load: afterwards a node has memory to spare.
         memory = idle_memory(nodes, options.idle)
         rows = list(measured(nodes, options))
+        if options.difficult:
+            difficult(nodes)
     if options.markdown:
         options.markdown.write_text(table_text(nodes, rows, memory))
     print(f"{(time.monotonic() - began) / 60:.1f} minutes in all", flush=True)
@@ -65,9 +69,10 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default="", metavar="TEXT,…", help="cases whose names hold one of these")
     parser.add_argument(
-        "--idle", type=int, default=1000, metavar="COUNT", help="idle connections, 0 for none"
+        "--idle", type=int, default=10_000, metavar="COUNT", help="idle connections, 0 for none"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there")
+    parser.add_argument("--difficult", action="store_true", help="measure difficult clients as well")
     parser.add_argument("--fan-out", action="store_true", help="measure subscriptions as well")
     parser.add_argument("--import", dest="imports", action="store_true", help="measure the import as well")
     options = parser.parse_args()
@@ -159,12 +164,19 @@ def idle_memory(nodes: Sequence[Node], count: int) -> list[float | None]:
     """Return KiB of each node for an idle connection, None where its process is unknown."""
     if not count:
         return [None for _ in nodes]
-    memory = list[float | None]()
-    for node in nodes:
-        print(f"{node.name}: {count} idle connections", flush=True)
-        results = idle.measure(node, [count], over=0.0)
-        memory.append(results[-1].kib if node.process else None)
-    return memory
+    results = idle.compare(nodes, [count], over=0.0)
+    return [result.kib if node.process else None for node, result in zip(nodes, results, strict=True)]
+
+
+def difficult(nodes: Sequence[Node]) -> None:
+    """Measure heavy calls before cheap ones, and a client that does not read."""
+    texts = [f"{node.name}={node.url}@{node.process or 0}" for node in nodes]
+    for script in (head_of_line, slow_reader):
+        print(script.__name__, flush=True)
+        try:
+            script.main(texts)
+        except ConnectionError as error:
+            print(error, file=sys.stderr, flush=True)
 
 
 def more(options: argparse.Namespace) -> None:

@@ -12,8 +12,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from tests.node_process import Node, post, run, started
+from tests.sync.forks import genesis
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS, derived, traders
+from wsnode.demo.run import begin
 
 CREATOR, RECIPIENT = (f"0x{account.address.hex()}" for account in ACCOUNTS[:2])
 LISTEN = ("--listen", "127.0.0.1:0")
@@ -184,6 +186,15 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
         assert ended.returncode == 1
         assert len(ended.stderr.splitlines()) == 1
         assert call(node, "eth_blockNumber") == "0x0"
+
+
+def test_no_block_is_made_on_somebodys_real_chain(tmp_path: Path) -> None:
+    begin(tmp_path, genesis(merged=True))
+    for command in ("dev", "demo"):
+        ended = run(command, *LISTEN, "--data", str(tmp_path))
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert len(ended.stderr.splitlines()) == 1
+    assert "holds the chain 1: " in run("dev", *LISTEN, "--data", str(tmp_path)).stderr
 
 
 def test_accounts_balance_and_phrase_are_as_told(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""A development chain with known accounts, a token and some traffic, built by our own block builder."""
+"""Development chains to look at and to test against: accounts, contracts, traffic, and what is printed."""

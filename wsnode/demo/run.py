@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import trio
 
-from wsnode.config import Address, Config, NetworkConfig
+from wsnode.config import Address, Config, ConfigurationError, NetworkConfig
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
 from wsnode.demo.genesis import demo_genesis, development_genesis
@@ -19,6 +19,7 @@ from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import Address as EthereumAddress
+from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.networks import ETHEREUM_FOLDER
 from wsnode.node import run
@@ -54,18 +55,34 @@ def serve_development(
     """Serve a development chain until a signal, its accounts with `balance` wei each if it is a new one.
 
     Raises:
-        ConfigurationError, OSError, ChainError: It cannot be begun or served.
+        ConfigurationError, OSError, ChainError: It cannot be begun or served, or is no development chain.
     """
     address = Address.parse(listen)
     with _folder(data) as folder:
-        if not ChainFolder(folder / ETHEREUM_FOLDER).genesis.exists():
+        place = ChainFolder(folder / ETHEREUM_FOLDER)
+        if not place.genesis.exists():
             addresses = [account.address for account in accounts]
             begin(folder, development_genesis(addresses, balance, int(time.time())))
+        require_development(place)
         live = Live(DevelopmentSettings(block_time, accounts), with_traffic=False)
         introduce = partial(
             introduce_development, accounts=accounts, block_time=block_time, mnemonic=mnemonic
         )
         _serve("dev", address, folder, live, introduce, durable=data is not None)
+
+
+def require_development(place: ChainFolder) -> None:
+    """Return if the chain in a folder is one to build blocks on.
+
+    Raises:
+        ConfigurationError: It is somebody's real one.
+    """
+    chain_id = ChainSpec(place.read_genesis()).chain_id
+    if chain_id != script.CHAIN_ID:
+        raise ConfigurationError(
+            f"{place.path} holds the chain {chain_id}: blocks are only made on a development chain, "
+            f"{script.CHAIN_ID}"
+        )
 
 
 def begin(folder: Path, genesis: bytes) -> None:

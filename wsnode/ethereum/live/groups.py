@@ -41,6 +41,9 @@ class Groups:
         self._watches: dict[LogWish, Watch] = {}
         self._index = FilterIndex[Watch]()
 
+    def __len__(self) -> int:
+        return len(self._headers) + sum(len(watch.groups) for watch in self._watches.values())
+
     def of(self, subject: LogSubject | HeaderSubject) -> Group:
         """Return the group of a subject; join it at once, since an empty one may be dropped."""
         if isinstance(subject, HeaderSubject):

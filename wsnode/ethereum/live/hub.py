@@ -60,10 +60,6 @@ class Hub:
         self._called = trio.Event()
         self._is_behind = False
 
-    def follow(self, _change: HeadChange) -> None:
-        """Tell of a change that was just committed; what it was is read from the store."""
-        self.advance()
-
     def snapshot(self) -> Snapshot:
         """Return the store as it is now."""
         return self._chain.snapshot()
@@ -98,9 +94,10 @@ class Hub:
                 logger.exception("a change of head was not followed")
         return change
 
-    async def wait_move(self) -> None:
-        """Wait until the head is another one."""
-        await self._moved.wait()
+    async def wait_move(self, head: Head) -> None:
+        """Wait until the head is another one than `head`."""
+        while self.head == head:
+            await self._moved.wait()
 
     def _change(self, view: Snapshot, dropped: list[Head], ancestor: Head) -> HeadChange:
         if dropped:

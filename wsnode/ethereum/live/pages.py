@@ -20,7 +20,7 @@ from wsnode.ethereum.live.branches import (
     parent_of,
 )
 from wsnode.ethereum.live.criteria import LogWish, meets
-from wsnode.ethereum.live.position import ALL, Position
+from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.log_index import first_logs
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
@@ -30,6 +30,7 @@ from wsnode.ethereum.storage.tables import LOG_BLOCKS, number_from, number_key
 PAGE_BYTES: Final = 64 * 1024
 """Enough to keep a client busy, little enough to hold while it reads."""
 SMALLEST_LOG: Final = 340
+"""Bytes of a rendered log without topics and data; more logs than fit by it are not looked up."""
 WINDOW: Final = 1 << 22
 """Logs of the chain that one page searches at most, so that no snapshot is held for long."""
 _RENDERED_AT_ONCE: Final = 16
@@ -160,6 +161,3 @@ def _wanted(wish: LogWish, position: Position, receipts: bytes) -> list[int]:
 
 def _pieces(indices: Sequence[int]) -> Iterator[Sequence[int]]:
     return (indices[start : start + _RENDERED_AT_ONCE] for start in range(0, len(indices), _RENDERED_AT_ONCE))
-
-
-__all__ = ["ALL", "Item", "Page", "Pages", "header_page", "log_page"]

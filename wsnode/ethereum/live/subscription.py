@@ -103,10 +103,11 @@ class StoreSubscription(_Waiting):
 
     async def _catch_up(self) -> None:
         while not self._is_at_head():
+            head = self._hub.head
             async with self.channel.room():
                 is_ahead = await self._take_step()
             if is_ahead:
-                await self._hub.wait_move()
+                await self._hub.wait_move(head)
         self._task = None
         if not self.ended:
             self._go_live()
