@@ -20,7 +20,7 @@ from wsnode.load.frames import request_frame
 CONTRACT = "0x00000000000000000000000000000000c0ffee00"
 LOOP = "0x5b600056"
 """JUMPDEST, PUSH1 0, JUMP: no end but that of the gas."""
-FIRST_HEAVY = 1000
+FIRST_HEAVY = 1_000_000
 PACE = 0.01
 LONGEST = 120.0
 
@@ -50,7 +50,7 @@ def converse(peer: Peer, count: int) -> tuple[Steady, int]:
     identity = 0
     while ended < count and time.perf_counter() - began < LONGEST:
         if (now := time.perf_counter()) >= due:
-            identity = (identity + 1) % FIRST_HEAVY
+            identity += 1
             asked[identity] = now
             peer.ask(identity, "eth_blockNumber")
             due += PACE

@@ -48,10 +48,10 @@ def main() -> int:
         # Before any load: afterwards a node has memory to spare.
         memory = idle_memory(nodes, options.idle)
         rows = list(measured(nodes, options))
+        if options.markdown:
+            options.markdown.write_text(table_text(nodes, rows, memory))
         if options.difficult:
             difficult(nodes)
-    if options.markdown:
-        options.markdown.write_text(table_text(nodes, rows, memory))
     print(f"{(time.monotonic() - began) / 60:.1f} minutes in all", flush=True)
     more(options)
     return 0
