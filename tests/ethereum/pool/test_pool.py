@@ -134,6 +134,20 @@ def test_who_has_many_executable_transactions_loses_the_last(crowded: Playground
     crowded.close()
 
 
+def test_what_waits_for_transactions_of_dropped_blocks_is_not_too_much_until_they_are_back(
+    tmp_path: Path,
+) -> None:
+    playground = Playground(tmp_path, PoolLimits(global_queue=2))
+    senders = ACCOUNTS[:3]
+    for nonce in range(4):
+        for sender in senders:
+            playground.send(sender, nonce)
+    playground.mine(playground.pool.executable()[:3])
+    playground.reorganise(1, [[]])
+    assert [playground.nonces(sender) for sender in senders] == [([0, 1, 2, 3], [])] * 3
+    playground.close()
+
+
 def test_an_account_may_have_only_so_many_waiting(crowded: Playground) -> None:
     for nonce in (5, 3):
         crowded.send(ALICE, nonce)

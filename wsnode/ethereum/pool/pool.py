@@ -170,10 +170,12 @@ class TransactionPool:
         promoted = []
         for transaction in transactions:
             try:
-                promoted += self._admit(transaction)
+                promoted += self._put(transaction)
             except RpcError:
                 # It has been replaced, or the state has gone on without it.
                 continue
+        # Not before all are there: until then, those behind them wait, which may be very many.
+        self._drop_surplus()
         return promoted
 
     def refresh(self) -> None:
@@ -209,6 +211,13 @@ class TransactionPool:
         return self._contents.settle(sender, account, self.at.room.gas_limit)
 
     def _admit(self, transaction: PooledTransaction) -> list[Entry]:
+        promoted = self._put(transaction)
+        self._drop_surplus()
+        if transaction.hash not in self._contents.entries:
+            raise refusals.pool_full()
+        return promoted
+
+    def _put(self, transaction: PooledTransaction) -> list[Entry]:
         contents, limits, now = self._contents, self.limits, self._clock()
         if transaction.hash in contents.entries:
             raise refusals.already_known()
@@ -223,9 +232,6 @@ class TransactionPool:
         self._drop(leaving)
         promoted = contents.put(sender, entry)
         self.version += 1
-        self._drop_surplus()
-        if entry.hash not in contents.entries:
-            raise refusals.pool_full()
         return promoted
 
     def _drop(self, entries: Sequence[Entry]) -> None:
