@@ -1,7 +1,7 @@
 """Methods that send more than their reply: what they begin is held until the reply is posted."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import msgspec
@@ -23,10 +23,14 @@ class Line:
 
     def __init__(self) -> None:
         self.begun: list[str] = []
+        self.ended: list[str] = []
 
     def take_held(self) -> list[str]:
         held, self.begun = self.begun, []
         return held
+
+    def take_back(self, held: Sequence[str]) -> None:
+        self.ended += held
 
 
 class Closed:
@@ -36,7 +40,7 @@ class Closed:
     def __exit__(self, *_details: object) -> None: ...
 
 
-def session(line: Line | None) -> Session:
+def session(line: Line | None, bounds: Bounds | None = None) -> Session:
     methods = Registry()
 
     @methods.method("begin", channel=True)
@@ -51,7 +55,7 @@ def session(line: Line | None) -> Session:
         yield None
         return 1
 
-    dispatcher = Dispatcher(methods, lambda _caller: Closed(), bounds=Bounds())
+    dispatcher = Dispatcher(methods, lambda _caller: Closed(), bounds=bounds)
     opened = dispatcher.session("caller")
     opened.channel = line
     return opened
@@ -88,6 +92,20 @@ def test_what_a_slow_batch_begins_is_held_apart() -> None:
     assert len(json.loads(run(answer) or b"")) == 3
     assert answer.held == ["one", "two"]
     assert opened.take_held() == []
+
+
+@pytest.mark.parametrize("slow", [False, True], ids=["at once", "in slices"])
+def test_what_a_call_began_ends_when_the_batch_has_no_room_for_its_reply(slow: bool) -> None:
+    line = Line()
+    opened = session(line, Bounds(batch_reply_bytes=150))
+    items = [call("slices")] * slow + [call("begin", name) for name in ("one", "x" * 90, "y")]
+    answer = opened.receive(f"[{','.join(items)}]".encode())
+    assert isinstance(answer, Pending) is slow
+    reply = run(answer) if isinstance(answer, Pending) else answer
+    codes = [each.get("error", {}).get("code") for each in json.loads(reply or b"")]
+    assert codes[-3:] == [None, -32003, -32003]
+    held = answer.held if isinstance(answer, Pending) else opened.take_held()
+    assert (held, line.ended) == (["one"], ["x" * 90])
 
 
 def test_without_a_channel_it_is_refused() -> None:

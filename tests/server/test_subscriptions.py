@@ -102,6 +102,18 @@ async def test_the_reply_to_a_batch_precedes_what_it_announces(
         assert after == [2, 3, 4][-len(after) :]
 
 
+async def test_what_a_batch_has_no_room_to_name_is_not_subscribed_to(open_site: OpenSite) -> None:
+    async with open_site(Limits(batch_reply_bytes=100)) as site:
+        peer = await site.peer()
+        await peer.send("[" + ",".join(request("subscribe", id=number) for number in range(3)) + "]")
+        named, *others = await peer.reply()
+        assert [each["error"]["code"] for each in others] == [-32003, -32003]
+        site.feed.publish(1)
+        assert (await peer.reply())["subscription"] == named["result"]
+        assert len(site.feed.group) == 1
+        assert site.server.shared.counters.subscriptions == {("test", "numbers"): 1}
+
+
 async def test_over_http_nothing_can_be_subscribed_to(open_site: OpenSite) -> None:
     async with open_site() as site:
         answer = await client(site).ask((SUBSCRIBE % "").encode())

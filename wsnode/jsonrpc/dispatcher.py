@@ -358,17 +358,26 @@ class Session:
                     slice_began = now = clock()
                 if now - began > bounds.batch_seconds:
                     error = error or request_timed_out()
+                held = len(self.held)
                 answer = _refuse_item(item, error) if error else self._answer_item(item)
                 reply = answer if answer is None or isinstance(answer, bytes) else (yield from answer)
                 if reply and not error and size + len(reply) > bounds.batch_reply_bytes:
                     error = response_too_large()
                     reply = _refuse_item(item, error)
+                    self._take_back(held)
                 if reply:
                     replies.append(reply)
                     size += len(reply)
         finally:
             self.end_turn()
         return b"[%b]" % b",".join(replies) if replies else None
+
+    def _take_back(self, count: int) -> None:
+        """End what was begun behind the first `count` calls, of which nobody will learn."""
+        begun = self.held[count:]
+        del self.held[count:]
+        if begun and self.channel is not None:
+            self.channel.take_back(begun)
 
     def _answer_item(self, item: bytes) -> bytes | Replying | None:
         try:

@@ -93,6 +93,10 @@ class Channel(Protocol):
         """Return what the calls since the last time have begun: it is held until their reply is posted."""
         ...
 
+    def take_back(self, held: Sequence[Any]) -> None:
+        """End what was held for a reply that says something else."""
+        ...
+
 
 class Pending:
     """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""

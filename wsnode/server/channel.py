@@ -130,6 +130,11 @@ class SocketChannel:
         """Return the subscriptions that are to begin after the reply to the call that made them."""
         return () if self._subscriptions is None else self._subscriptions.take_held()
 
+    def take_back(self, held: Sequence[Subscription]) -> None:
+        """End what was held for a reply that does not name it."""
+        for subscription in held:
+            self.subscriptions.remove(subscription.identity)
+
     def release(self, held: Sequence[Subscription]) -> None:
         """Begin what was held for a reply that has been posted."""
         if held and self._connection is not None:
