@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bench.nodes import Node, parser_of, peak_bytes, print_ratios, resident_bytes
+from bench.nodes import Node, forget_peak, parser_of, peak_bytes, print_ratios, resident_bytes
 from bench.peer import Peer, steady_client
 from wsnode.load.frames import request_frame
 
@@ -70,6 +70,8 @@ def measure(node: Node, options: argparse.Namespace) -> Result:
     with steady_client(url) as before:
         time.sleep(options.seconds)
     grown_from = resident_bytes(pid) if pid else 0
+    if pid:
+        forget_peak(pid)
     slow = Peer(url)
     with steady_client(url) as meanwhile:
         taken = pour(slow, request_frame(1, options.method, options.params), count, options.seconds)
