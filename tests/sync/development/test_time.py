@@ -44,6 +44,21 @@ def test_a_time_that_is_not_later_is_refused() -> None:
         clock.set_next(NOW, parent=NOW)
 
 
+def test_times_end_before_the_numbers_do(chain: Playground) -> None:
+    for method in ("evm_increaseTime", "evm_setTime", "evm_setNextBlockTimestamp", "evm_mine"):
+        with pytest.raises(RefusedError, match="The timestamp is too big") as refused:
+            chain(method, 2**63)
+        assert refused.value.code == -32602
+    with pytest.raises(RefusedError, match="The timestamp is too big"):
+        chain("anvil_mine", 2, 2**64 - 1)
+    chain("anvil_setBlockTimestampInterval", 2**64 - 1)
+    chain("anvil_mine", 2)
+    assert [chain.time(number) for number in (1, 2)] == [2**63 - 1, 2**63]
+    chain.send()
+    chain("eth_getBlockByNumber", "pending", False)
+    assert chain.head == 3
+
+
 def test_the_next_block_has_exactly_the_time_it_is_given(chain: Playground) -> None:
     wanted = GENESIS_TIME + 10**8
     assert chain("evm_setNextBlockTimestamp", wanted) is None

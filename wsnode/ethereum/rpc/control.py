@@ -72,7 +72,7 @@ class DevelopmentControl(Protocol):
         """Make blocks; each is `interval` seconds later than it would be, the first exactly at `timestamp`.
 
         Raises:
-            ControlError: The time is not later than the head's.
+            ControlError: The time is not later than the head's, or no block can be as late.
         """
 
     async def wait_quiet(self) -> None:
@@ -91,16 +91,24 @@ class DevelopmentControl(Protocol):
         """Return what time it is on the chain."""
 
     def increase_time(self, seconds: int) -> int:
-        """Set the clock forward and return how far it is ahead by now."""
+        """Set the clock forward and return how far it is ahead by now.
+
+        Raises:
+            ControlError: No block can be as late.
+        """
 
     def set_time(self, timestamp: int) -> int:
-        """Have it be that time now, and return how many seconds later than the world's that is."""
+        """Have it be that time now, and return how many seconds later than the world's that is.
+
+        Raises:
+            ControlError: No block can be as late.
+        """
 
     def set_next_timestamp(self, timestamp: int) -> None:
         """Give the next block exactly this time.
 
         Raises:
-            ControlError: It is not later than the head's.
+            ControlError: It is not later than the head's, or no block can be as late.
         """
 
     def set_timestamp_interval(self, seconds: int | None) -> bool:

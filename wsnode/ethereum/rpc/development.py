@@ -1,6 +1,7 @@
 """evm_… and anvil_…: blocks and times on demand. Parameters and results are anvil's, under all its names."""
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from secrets import token_hex
 from typing import Any, Final
 
@@ -68,8 +69,19 @@ def done(work: Callable[[], Awaitable[Any]]) -> Generator[Step, Any, Any]:
     Raises:
         RpcError: The chain refuses it.
     """
-    try:
+    with refusals():
         return (yield AsyncCall(work))
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn what the chain refuses into an error for the caller.
+
+    Raises:
+        RpcError: The chain refuses it.
+    """
+    try:
+        yield
     except ControlError as error:
         raise invalid_params(str(error)) from None
 
@@ -132,18 +144,18 @@ class Clock:
 
     def increase(self, params: SecondsParameters) -> bytes:
         """Return how many seconds the chain's clock is ahead of the world's by now."""
-        return b"%d" % self._control.increase_time(params.seconds)
+        with refusals():
+            return b"%d" % self._control.increase_time(params.seconds)
 
     def set(self, params: SecondsParameters) -> bytes:
         """Return how many seconds ahead of the world's the clock was set, 0 if it was set back."""
-        return b"%d" % max(self._control.set_time(params.seconds), 0)
+        with refusals():
+            return b"%d" % max(self._control.set_time(params.seconds), 0)
 
     def set_next(self, params: SecondsParameters) -> bytes:
         """Return null; the next block has this time."""
-        try:
+        with refusals():
             self._control.set_next_timestamp(params.seconds)
-        except ControlError as error:
-            raise invalid_params(str(error)) from None
         return NULL
 
     def set_interval(self, params: SecondsParameters) -> bytes:

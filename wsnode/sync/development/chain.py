@@ -81,13 +81,13 @@ class DevelopmentChain:
         """Make blocks; each is `interval` seconds later than it would be, the first exactly at `timestamp`.
 
         Raises:
-            ControlError: The time is not later than the head's.
+            ControlError: The time is not later than the head's, or no block can be as late.
         """
         async with self._lock:
             if timestamp is not None:
                 self.set_next_timestamp(timestamp)
             for _ in range(blocks):
-                self._clock.increase(interval)
+                self.increase_time(interval)
                 await self._mine_one()
 
     async def wait_quiet(self) -> None:
@@ -118,23 +118,31 @@ class DevelopmentChain:
         return self._clock.now()
 
     def increase_time(self, seconds: int) -> int:
-        """Set the clock forward and return how far it is ahead by now."""
-        return self._clock.increase(seconds)
+        """Set the clock forward and return how far it is ahead by now.
+
+        Raises:
+            ControlError: No block can be as late.
+        """
+        with _refusing_times():
+            return self._clock.increase(seconds)
 
     def set_time(self, timestamp: int) -> int:
-        """Have it be that time now, and return how many seconds later than the world's that is."""
-        return self._clock.set(timestamp)
+        """Have it be that time now, and return how many seconds later than the world's that is.
+
+        Raises:
+            ControlError: No block can be as late.
+        """
+        with _refusing_times():
+            return self._clock.set(timestamp)
 
     def set_next_timestamp(self, timestamp: int) -> None:
         """Give the next block exactly this time.
 
         Raises:
-            ControlError: It is not later than the head's.
+            ControlError: It is not later than the head's, or no block can be as late.
         """
-        try:
+        with _refusing_times():
             self._clock.set_next(timestamp, parent=self._builder.tip.timestamp)
-        except TimeError as error:
-            raise ControlError(str(error)) from None
 
     def set_timestamp_interval(self, seconds: int | None) -> bool:
         """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
@@ -241,6 +249,14 @@ class DevelopmentChain:
             timestamp=timestamp,
             fee_recipient=self.fee_recipient,
         )
+
+
+@contextmanager
+def _refusing_times() -> Iterator[None]:
+    try:
+        yield
+    except TimeError as error:
+        raise ControlError(str(error)) from None
 
 
 async def _in_thread(work: Callable[[], Result]) -> Result:

@@ -6,16 +6,26 @@ chain is verified like any other.
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
+LATEST: Final = (1 << 63) - 1
+"""The latest time that a clock can be set to; blocks behind it are a second apart."""
+
 
 class TimeError(Exception):
-    """A time that no block can have any more."""
+    """A time that no block can have, or none any more."""
 
-    def __init__(self, timestamp: int) -> None:
-        super().__init__(f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp")
+    def __init__(self, timestamp: int, reason: str) -> None:
+        super().__init__(reason)
         self.timestamp = timestamp
+
+
+def _checked(timestamp: int) -> int:
+    if timestamp > LATEST:
+        raise TimeError(timestamp, "The timestamp is too big")
+    return timestamp
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -39,14 +49,23 @@ class BlockClock:
         return int(self._now()) + setting.offset if setting.next_exact is None else setting.next_exact
 
     def increase(self, seconds: int) -> int:
-        """Set the clock forward and return how far it is ahead by now."""
+        """Set the clock forward and return how far it is ahead by now.
+
+        Raises:
+            TimeError: It is later than any block's time can be.
+        """
         offset = self.setting.offset + seconds
+        _checked(int(self._now()) + offset)
         self.setting = msgspec.structs.replace(self.setting, offset=offset)
         return offset
 
     def set(self, timestamp: int) -> int:
-        """Have it be `timestamp` now, and return how many seconds later than the world's time that is."""
-        seconds = timestamp - int(self._now())
+        """Have it be `timestamp` now, and return how many seconds later than the world's time that is.
+
+        Raises:
+            TimeError: It is later than any block's time can be.
+        """
+        seconds = _checked(timestamp) - int(self._now())
         self.setting = msgspec.structs.replace(self.setting, offset=seconds, next_exact=None)
         return seconds
 
@@ -54,11 +73,14 @@ class BlockClock:
         """Give the block after one of time `parent` exactly this time.
 
         Raises:
-            TimeError: That is not later than `parent`.
+            TimeError: That is not later than `parent`, or later than any block's time can be.
         """
         if timestamp <= parent:
-            raise TimeError(timestamp)
-        self.setting = msgspec.structs.replace(self.setting, next_exact=timestamp)
+            raise TimeError(
+                timestamp,
+                f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp",
+            )
+        self.setting = msgspec.structs.replace(self.setting, next_exact=_checked(timestamp))
 
     def set_interval(self, seconds: int | None) -> None:
         """Put so many seconds between the times of two blocks, whatever the real time between them."""
@@ -66,7 +88,7 @@ class BlockClock:
 
     def take(self, parent: int) -> int:
         """Return the time of the block after one of time `parent`."""
-        chosen = self._chosen(parent)
+        chosen = min(self._chosen(parent), LATEST)
         if self.setting.next_exact is not None:
             self.set(chosen)
         return max(chosen, parent + 1)
