@@ -336,6 +336,21 @@ async def test_a_drain_lets_calls_end_and_says_goodbye(open_site: OpenSite) -> N
         await until(lambda: not site.server.connections)
 
 
+async def test_who_is_let_in_while_everybody_leaves_is_told_so_too(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        mine, theirs = trio.testing.lockstep_stream_pair()
+        site.nursery.start_soon(site.server.serve_stream, theirs)
+        peer = Peer(mine)
+        request = peer.protocol.connect()
+        peer.protocol.send_request(request)
+        await peer.flush()
+        await trio.testing.wait_all_tasks_blocked()
+        # The answer is on its way now.
+        await site.server.drain()
+        assert await peer.close_code() == 1001
+        await mine.aclose()
+
+
 async def test_nobody_new_is_taken_while_draining(open_site: OpenSite) -> None:
     async with open_site() as site:
         site.server.shared.draining = True

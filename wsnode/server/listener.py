@@ -200,12 +200,14 @@ class Server:
         del head, handshake
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
         self.shared.counters.websockets += 1
+        # The handshake's answer may have been on its way while everybody else was told to leave.
+        farewell = self.farewell if self.shared.draining else None
         try:
             if grant is None:
-                await connection.run(rest)
+                await connection.run(rest, farewell)
             else:
                 with grant.connection(partial(connection.close, POLICY_VIOLATION, "the API key was revoked")):
-                    await connection.run(rest)
+                    await connection.run(rest, farewell)
         finally:
             self.shared.counters.websockets -= 1
             del self._alive[connection]

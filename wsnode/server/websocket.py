@@ -85,12 +85,14 @@ class WebSocketConnection:
         self._said_goodbye = False
         self._ended = False
 
-    async def run(self, early: bytes) -> None:
-        """Serve until either side closes; `early` came behind the handshake."""
+    async def run(self, early: bytes, farewell: tuple[int, str] | None = None) -> None:
+        """Serve until either side closes, or say `farewell` at once; `early` came behind the handshake."""
         self._session.channel = self._channel
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
+                if farewell is not None:
+                    self.close(*farewell)
                 await self._read_until_the_end(early)
                 self._channel.end()
                 for scope in self._calls:
