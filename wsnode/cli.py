@@ -82,6 +82,9 @@ def import_alt(
     trust_roots: Annotated[
         bool, typer.Option("--trust-roots", help="Check links, and no state roots.")
     ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take back stored blocks that the dump has otherwise.")
+    ] = False,
 ) -> None:
     """Check and store a dump of Starknet's state updates and classes; importing again continues."""
     with one_line_failures(), StarknetChain.open(data, writer=True) as chain:
@@ -95,6 +98,7 @@ def import_alt(
                     first_block=first_block,
                     chain_id=chain_id,
                     verify_roots=not trust_roots,
+                    replace=replace,
                     progress=shown,
                     report=shown.report,
                 )

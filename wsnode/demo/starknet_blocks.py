@@ -1,11 +1,13 @@
 """Blocks of a made-up Starknet chain: any diffs become blocks with true roots, commitments and links."""
 
 import hashlib
-from typing import Self
+from typing import Any, Self
+
+import msgspec
 
 from wsnode.starknet.block import Header, UnverifiedBlock
 from wsnode.starknet.chain import Chain
-from wsnode.starknet.felt import ZERO
+from wsnode.starknet.felt import ZERO, felt_text, number_felt
 from wsnode.starknet.intake import head_of
 from wsnode.starknet.native import StarknetTries, starknet_diff_commitment
 from wsnode.starknet.roots import StateRoots
@@ -14,6 +16,8 @@ from wsnode.starknet.state_diff import StateDiff
 VERSION = "0.14.1"
 GENESIS_TIME = 1_700_000_000
 BLOCK_SECONDS = 30
+SEQUENCER = number_felt(0x5E9)
+GAS_PRICE = {"price_in_fri": "0x1", "price_in_wei": "0x1"}
 
 
 class BlockMaker:
@@ -43,6 +47,7 @@ class BlockMaker:
         number, parent, old_root = self._number, self._hash, self._root
         self._number, self._root = number + 1, self._tries.root(True)
         self._hash = block_hash(number, parent, self._root)
+        commitment = starknet_diff_commitment(*diff.packed(), b"".join(diff.deprecated))
         header = Header(
             hash=self._hash,
             number=number,
@@ -50,11 +55,26 @@ class BlockMaker:
             root=self._root,
             timestamp=GENESIS_TIME + BLOCK_SECONDS * number if timestamp is None else timestamp,
             version=VERSION,
-            commitment=starknet_diff_commitment(*diff.packed(), b"".join(diff.deprecated)),
+            commitment=commitment,
+            more=header_members(diff, commitment),
         )
         return UnverifiedBlock(
             number=number, header=header, old_root=old_root, new_root=self._root, diff=diff
         )
+
+
+def header_members(diff: StateDiff, commitment: bytes) -> dict[str, Any]:
+    """Return the rest of a header: there are no transactions, and gas costs next to nothing."""
+    return {
+        "sequencer_address": felt_text(SEQUENCER),
+        **{f"{kind}_gas_price": GAS_PRICE for kind in ("l1", "l2", "l1_data")},
+        "l1_da_mode": "CALLDATA",
+        **{f"{kind}_commitment": felt_text(ZERO) for kind in ("transaction", "event", "receipt")},
+        "state_diff_commitment": felt_text(commitment),
+        "transaction_count": 0,
+        "event_count": 0,
+        "state_diff_length": sum(map(len, msgspec.structs.astuple(diff))),
+    }
 
 
 def block_hash(number: int, parent: bytes, root: bytes) -> bytes:

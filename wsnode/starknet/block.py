@@ -1,5 +1,7 @@
 """A block of this family: its header and what it changed; transactions are not kept."""
 
+from typing import Any
+
 import msgspec
 
 from wsnode.starknet.state_diff import StateDiff
@@ -16,6 +18,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None = None
     commitment: bytes | None = None
     """To the state diff."""
+    more: dict[str, Any] = {}
+    """Members of starknet-specs' BLOCK_HEADER that are only passed on, as they are answered."""
 
 
 class UnverifiedBlock(msgspec.Struct, frozen=True, kw_only=True):

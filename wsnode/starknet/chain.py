@@ -13,19 +13,16 @@ from wsnode.starknet.pending import NOTHING, Overlay
 from wsnode.starknet.snapshot import Snapshot
 from wsnode.starknet.storage.lock import WriterLock
 from wsnode.starknet.storage.tables import (
-    BLOCKS,
     CHAIN_ID_KEY,
     FIRST_BLOCK_KEY,
     META,
     SCHEMA,
     SCHEMA_KEY,
     TABLES,
-    key_number,
     number_key,
 )
-from wsnode.starknet.storage.writing import put_block, put_class, remove_block
+from wsnode.starknet.storage.writing import put_block, put_class, remove_blocks_above
 from wsnode.store.environment import Environment, Reader, Writer
-from wsnode.store.table import last_key
 
 FOLDER: Final = "alt"
 # A dump does not say which network it is of; the first block's hash does.
@@ -77,10 +74,21 @@ class Chain:
 
         self._environment.write(change)
 
-    def append(self, blocks: Sequence[VerifiedBlock], classes: Sequence[ContractClass]) -> None:
-        """Add the next blocks, and classes, all of it or nothing."""
+    def append(
+        self,
+        blocks: Sequence[VerifiedBlock],
+        classes: Sequence[ContractClass],
+        *,
+        after: int | None = None,
+    ) -> None:
+        """Add the next blocks, and classes, all of it or nothing.
+
+        With `after` they take the place of the blocks above that number, and nobody sees anything between.
+        """
 
         def change(writer: Writer) -> None:
+            if after is not None:
+                remove_blocks_above(writer, after)
             for found in classes:
                 put_class(writer, found)
             for block in blocks:
@@ -93,11 +101,7 @@ class Chain:
     def undo(self, number: int) -> None:
         """Take back all blocks above `number`; their classes stay, and what was pending is forgotten."""
 
-        def change(writer: Writer) -> None:
-            while (key := last_key(writer, BLOCKS)) is not None and key_number(key) > number:
-                remove_block(writer, key_number(key))
-
-        self._environment.write(change)
+        self._environment.write(lambda writer: remove_blocks_above(writer, number))
         self._pending = NOTHING
 
     def set_pending(self, update: PendingUpdate | None, classes: Sequence[ContractClass] = ()) -> None:

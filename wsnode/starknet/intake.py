@@ -20,15 +20,19 @@ FindClass = Callable[[bytes], ContractClass | None]
 class Intake:
     """Takes the blocks that follow the head; `flush` makes them part of the chain."""
 
-    def __init__(self, chain: Chain, find_class: FindClass, *, verify_roots: bool = True) -> None:
+    def __init__(
+        self, chain: Chain, find_class: FindClass, *, verify_roots: bool = True, after: int | None = None
+    ) -> None:
+        """With `after`, a stored block, what is taken replaces the blocks above it, once it is committed."""
         self._chain = chain
+        self._after = after
         self._find_class = find_class
         self._snapshot = chain.snapshot()
         self._blocks: list[VerifiedBlock] = []
         self._classes: dict[bytes, ContractClass | None] = {}
         self._deployed: set[bytes] = set()
         self._changes = 0
-        self.head = head_of(self._snapshot)
+        self.head = head_of(self._snapshot, after)
         self._roots = self._state_roots() if verify_roots else None
 
     def begin(self, first_block: int, chain_id: str | None) -> None:
@@ -97,7 +101,9 @@ class Intake:
         """Commit what was taken."""
         classes = [found for found in self._classes.values() if found is not None]
         if self._blocks or classes:
-            self._chain.append(self._blocks, classes)
+            self._chain.append(self._blocks, classes, after=self._after if self._blocks else None)
+            if self._blocks:
+                self._after = None
         self._blocks, self._classes, self._changes = [], {}, 0
         self._deployed.clear()
         self._renew_snapshot()
@@ -114,21 +120,21 @@ class Intake:
     def _is_deployed(self, address: bytes) -> bool:
         if address in self._deployed:
             return True
-        return self._snapshot.was_deployed_here(address)
+        return self._snapshot.was_deployed_here(address, self._after)
 
     def _state_roots(self) -> StateRoots | None:
         if self._snapshot.first_block > 0:
             return None
         with self._chain.reader() as reader:
-            return StateRoots.of_head(reader)
+            return StateRoots.of_head(reader, self._after)
 
     def _renew_snapshot(self) -> None:
         self._snapshot.__exit__(None, None, None)
         self._snapshot = self._chain.snapshot()
 
 
-def head_of(snapshot: Snapshot) -> Head | None:
-    """Return the head's number, hash and root, nothing for an empty chain."""
-    number = snapshot.head
+def head_of(snapshot: Snapshot, number: int | None = None) -> Head | None:
+    """Return number, hash and root of the head or of block `number`, nothing for an empty chain."""
+    number = snapshot.head if number is None else number
     row = None if number is None else snapshot.block(number)
     return None if number is None or row is None else (number, row.hash, row.new_root)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from wsnode.starknet.block import UnverifiedBlock, version_numbers
+from wsnode.starknet.block_id import MAX_NUMBER
 from wsnode.starknet.native import StarknetTries
 from wsnode.starknet.storage.tables import (
     CLASS_AT,
@@ -10,6 +11,7 @@ from wsnode.starknet.storage.tables import (
     NONCE_AT,
     NUMBER_BYTES,
     STORAGE_AT,
+    key_number,
 )
 from wsnode.store.environment import Reader
 from wsnode.store.table import Table, scan
@@ -26,12 +28,15 @@ class StateRoots:
         self.tries = StarknetTries()
 
     @classmethod
-    def of_head(cls, reader: Reader) -> "StateRoots":
-        """Return the tries of the state after the stored head, from what the histories say last."""
+    def of_head(cls, reader: Reader, last: int | None = None) -> "StateRoots":
+        """Return the tries of the state after the stored head, from what the histories say last.
+
+        With `last`, of the state after that block.
+        """
         roots = cls()
         for table in (STORAGE_AT, CLASS_AT, NONCE_AT, COMPILED_AT):
             packed: list[bytes] = []
-            for subject, value in _last_values(reader, table):
+            for subject, value in _last_values(reader, table, MAX_NUMBER if last is None else last):
                 packed += (subject, _felt(table, value))
                 if len(packed) >= 2 * ENTRIES_A_CALL:
                     roots._put(table, b"".join(packed))
@@ -61,9 +66,11 @@ class StateRoots:
         self.tries.apply(*arguments)
 
 
-def _last_values(reader: Reader, table: Table) -> Iterator[tuple[bytes, bytes]]:
+def _last_values(reader: Reader, table: Table, last: int) -> Iterator[tuple[bytes, bytes]]:
     subject, value = b"", b""
     for key, latest in scan(reader, table, b""):
+        if key_number(key) > last:
+            continue
         if subject and key[:-NUMBER_BYTES] != subject:
             yield subject, value
         subject, value = key[:-NUMBER_BYTES], latest

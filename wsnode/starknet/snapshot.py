@@ -11,15 +11,17 @@ from wsnode.starknet.storage.tables import (
     CLASS_AT,
     CLASSES,
     DIFFS,
+    DROPPED,
     FIRST_BLOCK_KEY,
     FIRST_NAMED,
     META,
     MISSING,
     NONCE_AT,
+    NUMBER_BYTES,
     NUMBERS,
     STORAGE_AT,
     entry_at,
-    first_value,
+    first_entry,
     key_number,
     number_key,
     value_at,
@@ -74,6 +76,11 @@ class Snapshot:
         key = self._reader.get(NUMBERS, block_hash)
         return None if key is None else key_number(key)
 
+    def dropped(self, block_hash: bytes) -> tuple[int, bytes] | None:
+        """Return the number of a block that was taken back and the hash of the block that was under it."""
+        value = self._reader.get(DROPPED, block_hash)
+        return None if value is None else (key_number(value[:NUMBER_BYTES]), value[NUMBER_BYTES:])
+
     def diff_text(self, number: int) -> bytes | None:
         """Return the stored JSON of what block `number` changed."""
         frame = self._reader.get(DIFFS, number_key(number))
@@ -93,10 +100,15 @@ class Snapshot:
         entry = entry_at(self._reader, STORAGE_AT, address + key, number)
         return None if entry is None else (entry[1].rjust(32, b"\x00"), key_number(entry[0]))
 
-    def was_deployed_here(self, address: bytes) -> bool:
-        """Tell whether the contract's whole life lies in this history: what is unwritten is then zero."""
-        value = first_value(self._reader, CLASS_AT, address)
-        return value is not None and value[-1:] == DEPLOYED
+    def was_deployed_here(self, address: bytes, last: int | None = None) -> bool:
+        """Tell whether the contract's whole life lies in this history: what is unwritten is then zero.
+
+        With `last`, whether it was deployed by then.
+        """
+        if (entry := first_entry(self._reader, CLASS_AT, address)) is None:
+            return False
+        key, value = entry
+        return value[-1:] == DEPLOYED and (last is None or key_number(key) <= last)
 
     def rendered_class(self, class_hash: bytes) -> bytes | None:
         """Return the class as it is answered."""

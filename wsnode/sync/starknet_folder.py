@@ -40,13 +40,15 @@ async def import_folder(
     first_block: int | None = None,
     chain_id: str | None = None,
     verify_roots: bool = True,
+    replace: bool = False,
     progress: Progress = lambda *_: None,
     report: Report = lambda _: None,
 ) -> ImportOutcome:
     """Return what the chain holds after the blocks of `folder` that it did not hold yet.
 
-    Classes come from the folder's own documents and from `classes`. `report` is told of every document and
-    class that was of no use, and of definitions that are missing.
+    Where the folder has another branch than the chain, that is refused, or else it will `replace` the blocks
+    above the last one that both have. Classes come from the folder's own documents and from `classes`.
+    `report` is told of every document and class that was of no use, and of definitions that are missing.
 
     Raises:
         InvalidBlockError: A block breaks a rule; those before it are part of the chain.
@@ -56,7 +58,9 @@ async def import_folder(
     # This only reads, so nothing is lost when Ctrl-C leaves the thread behind.
     read = partial(_read, folder, classes, first_block, files, report)
     dump = await trio.to_thread.run_sync(read, abandon_on_cancel=True)
-    intake = await trio.to_thread.run_sync(partial(Intake, chain, files.find, verify_roots=verify_roots))
+    after = _last_common_block(chain, dump) if replace else None
+    begin = partial(Intake, chain, files.find, verify_roots=verify_roots, after=after)
+    intake = await trio.to_thread.run_sync(begin)
     try:
         await trio.to_thread.run_sync(_begin, intake, dump, first_block, chain_id)
         work = _Work(dump, intake, files, progress)
@@ -76,6 +80,16 @@ def _read(
     if classes is not None:
         files.add_folder(classes)
     return dump
+
+
+def _last_common_block(chain: Chain, dump: Dump) -> int | None:
+    """Return where the dump leaves the chain, nothing if it does not, or has no block in common with it."""
+    with chain.snapshot() as snapshot:
+        for listed in dump.blocks:
+            row = snapshot.block(listed.number)
+            if row is not None and row.hash != listed.hash:
+                return listed.number - 1 if listed.number > snapshot.first_block else None
+    return None
 
 
 def _begin(intake: Intake, dump: Dump, first_block: int | None, chain_id: str | None) -> None:

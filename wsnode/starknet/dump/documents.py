@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from wsnode.starknet.block import Header, PendingUpdate
 from wsnode.starknet.diff_source import decode_state_diff
+from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.felt import felt_bytes
 from wsnode.starknet.state_diff import StateDiff
 
@@ -84,24 +85,24 @@ def _document(text: bytes | msgspec.Raw) -> Document:
     if not isinstance(members.sierra_program, UnsetType) or not isinstance(members.program, UnsetType):
         return Document(is_class=True)
     if not isinstance(members.state_update, UnsetType):
-        return _block_and_update(members, members.state_update)
-    return _state_update(members)
+        return _block_and_update(members, members.state_update, text)
+    return _state_update(members, text)
 
 
-def _block_and_update(outer: _Members, update: msgspec.Raw) -> Document:
+def _block_and_update(outer: _Members, update: msgspec.Raw, text: bytes | msgspec.Raw) -> Document:
+    block_text = text if isinstance(outer.block, UnsetType) else outer.block
     block = _Members() if isinstance(outer.block, UnsetType) else _decode(outer.block)
-    document = _state_update(_decode(update))
+    document = _state_update(_decode(update), update)
     if (pending := document.pending) is not None:
         parent = block.parent_block_hash or block.parent_hash
         parent_hash = felt_bytes(parent) if parent else None
         pending = msgspec.structs.replace(pending, parent_hash=parent_hash, number=block.block_number)
-    return msgspec.structs.replace(
-        document, header=_header(block) or _header(outer), pending=pending, classes=outer.classes or {}
-    )
+    header = _header(block, block_text) or _header(outer, text)
+    return msgspec.structs.replace(document, header=header, pending=pending, classes=outer.classes or {})
 
 
-def _state_update(members: _Members) -> Document:
-    header, classes = _header(members), members.classes or {}
+def _state_update(members: _Members, text: bytes | msgspec.Raw) -> Document:
+    header, classes = _header(members, text), members.classes or {}
     if isinstance(members.state_diff, UnsetType):
         other = None if header else "no block, no state update and no class"
         return Document(header=header, classes=classes, other=other)
@@ -121,7 +122,7 @@ def _state_update(members: _Members) -> Document:
     return Document(header=header, update=update, classes=classes)
 
 
-def _header(members: _Members) -> Header | None:
+def _header(members: _Members, text: bytes | msgspec.Raw) -> Header | None:
     """Return the header, if there is more of one than a state update always has."""
     parent = members.parent_block_hash or members.parent_hash
     if members.block_hash is None or (parent is None and members.block_number is None):
@@ -135,4 +136,5 @@ def _header(members: _Members) -> Header | None:
         timestamp=members.timestamp,
         version=members.starknet_version,
         commitment=felt_bytes(members.state_diff_commitment) if members.state_diff_commitment else None,
+        more=header_members(text),
     )

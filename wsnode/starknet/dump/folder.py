@@ -105,7 +105,7 @@ def _fuller(known: Header | None, other: Header) -> Header:
     if known is None:
         return other
     told = {name: value for name, value in msgspec.structs.asdict(other).items() if value is not None}
-    return msgspec.structs.replace(known, **told)
+    return msgspec.structs.replace(known, **told | {"more": known.more | other.more})
 
 
 def _numbered(

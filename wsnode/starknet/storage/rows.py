@@ -16,6 +16,8 @@ class BlockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     new_root: bytes
     timestamp: int | None
     version: str | None
+    more: bytes = b""
+    """What else the source told of the header: a JSON object, or nothing."""
 
 
 encode_block = msgspec.msgpack.Encoder().encode

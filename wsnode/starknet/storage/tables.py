@@ -24,6 +24,8 @@ FIRST_NAMED: Final = Table("first_named")
 """class hash -> number of the first block that declares, deploys or replaces to it"""
 MISSING: Final = Table("missing")
 """class hash -> the same number, for classes that no source had a definition of"""
+DROPPED: Final = Table("dropped")
+"""hash of a block that was taken back -> its number, hash of the block under it (zero under the first one)"""
 META: Final = Table("meta")
 
 TABLES: Final = (
@@ -37,13 +39,14 @@ TABLES: Final = (
     CLASSES,
     FIRST_NAMED,
     MISSING,
+    DROPPED,
     META,
 )
 HISTORIES: Final = (CLASS_AT, NONCE_AT, STORAGE_AT, COMPILED_AT)
 """Tables whose keys end in a number, and whose values hold from that block on."""
 
 SCHEMA_KEY: Final = b"schema"
-SCHEMA: Final = b"1"
+SCHEMA: Final = b"2"
 FIRST_BLOCK_KEY: Final = b"first_block"
 CHAIN_ID_KEY: Final = b"chain_id"
 
@@ -77,10 +80,10 @@ def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> t
     return entry if len(key) == len(subject) + NUMBER_BYTES and key.startswith(subject) else None
 
 
-def first_value(reader: HasCursors, table: Table, subject: bytes) -> bytes | None:
-    """Return the first that a history says of `subject`, None when it says nothing."""
+def first_entry(reader: HasCursors, table: Table, subject: bytes) -> tuple[bytes, bytes] | None:
+    """Return the first that a history says of `subject` with its key, None when it says nothing."""
     cursor = reader.cursor(table)
     if not cursor.set_range(subject):
         return None
-    key, value = cursor.item()
-    return value if key.startswith(subject) else None
+    entry = cursor.item()
+    return entry if entry[0].startswith(subject) else None

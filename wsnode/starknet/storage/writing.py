@@ -7,6 +7,7 @@ import msgspec
 from wsnode.starknet.block import VerifiedBlock
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.diff_json import decode_flat, flat_diff, state_diff
+from wsnode.starknet.felt import ZERO
 from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.rows import (
     CLASS_LEVEL,
@@ -23,15 +24,17 @@ from wsnode.starknet.storage.tables import (
     CLASSES,
     COMPILED_AT,
     DIFFS,
+    DROPPED,
     FIRST_NAMED,
     MISSING,
     NONCE_AT,
     NUMBERS,
     STORAGE_AT,
+    key_number,
     number_key,
 )
 from wsnode.store.environment import Writer
-from wsnode.store.table import Table
+from wsnode.store.table import Table, last_key
 
 DEPLOYED = b"\x01"
 REPLACED = b"\x00"
@@ -42,11 +45,18 @@ def put_block(writer: Writer, block: VerifiedBlock) -> None:
     number = number_key(block.number)
     header = block.header
     row = BlockRow(
-        block.hash, header.parent_hash, block.old_root, block.new_root, header.timestamp, header.version
+        block.hash,
+        header.parent_hash,
+        block.old_root,
+        block.new_root,
+        header.timestamp,
+        header.version,
+        msgspec.json.encode(header.more) if header.more else b"",
     )
     writer.append(BLOCKS, number, encode_block(row))
     writer.append(DIFFS, number, compress(msgspec.json.encode(flat_diff(block.diff)), DIFF_LEVEL))
     writer.put(NUMBERS, block.hash, number)
+    writer.delete(DROPPED, block.hash)
     for table, subject, value in _histories(block.diff):
         writer.put(table, subject + number, value)
     for class_hash in block.diff.named_classes():
@@ -63,20 +73,31 @@ def put_class(writer: Writer, found: ContractClass) -> None:
     writer.delete(MISSING, found.class_hash)
 
 
-def remove_block(writer: Writer, number: int) -> None:
-    """Take back block `number`, which is the last one."""
+def remove_blocks_above(writer: Writer, number: int) -> None:
+    """Take back all blocks above `number`, the last one first."""
+    while (key := last_key(writer, BLOCKS)) is not None and key_number(key) > number:
+        _remove_block(writer, key_number(key))
+
+
+def _remove_block(writer: Writer, number: int) -> None:
     key = number_key(number)
     row, frame = writer.pop(BLOCKS, key), writer.pop(DIFFS, key)
     if row is None or frame is None:
         return
     diff = state_diff(decode_flat(decompress(frame)))
-    writer.delete(NUMBERS, decode_block(row).hash)
+    _note_dropped(writer, key, decode_block(row).hash)
     for table, subject, _ in _histories(diff):
         writer.delete(table, subject + key)
     for class_hash in diff.named_classes():
         if writer.get(FIRST_NAMED, class_hash) == key:
             writer.delete(FIRST_NAMED, class_hash)
             writer.delete(MISSING, class_hash)
+
+
+def _note_dropped(writer: Writer, key: bytes, block_hash: bytes) -> None:
+    under = writer.get(BLOCKS, number_key(key_number(key) - 1)) if key_number(key) else None
+    writer.delete(NUMBERS, block_hash)
+    writer.put(DROPPED, block_hash, key + (ZERO if under is None else decode_block(under).hash))
 
 
 def _histories(diff: StateDiff) -> Iterator[tuple[Table, bytes, bytes]]:

@@ -1,0 +1,132 @@
+"""An import of another branch, in place of the chain's last blocks."""
+
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pytest
+import trio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.starknet.branches import branch, write_dump
+from wsnode.starknet.block import UnverifiedBlock
+from wsnode.starknet.chain import Chain
+from wsnode.starknet.errors import InvalidBlockError
+from wsnode.starknet.storage.tables import DROPPED, HISTORIES, TABLES, number_key
+from wsnode.store.table import scan
+from wsnode.sync.starknet_folder import import_folder
+
+Rows = dict[str, list[tuple[bytes, bytes]]]
+
+OLD = branch([[1, 2], [3], [4, 5], [6], [7, 8]])
+NEW = branch([[1, 2], [3], [9], [0, 10, 11]])
+"""Both have the first two blocks."""
+
+
+def rows(chain: Chain) -> Rows:
+    """Return all that is stored, but for what is known of replaced blocks."""
+    with chain.reader() as reader:
+        return {table.name: list(scan(reader, table, b"")) for table in TABLES if table is not DROPPED}
+
+
+def dropped(chain: Chain, blocks: list[UnverifiedBlock]) -> list[tuple[int, bytes] | None]:
+    with chain.snapshot() as view:
+        return [view.dropped(block.hash) for block in blocks]
+
+
+async def test_another_branch_is_refused_unless_it_is_to_replace(fresh: Chain, tmp_path: Path) -> None:
+    await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
+    before = rows(fresh)
+    new = write_dump(tmp_path / "new.jsonl", NEW)
+    with pytest.raises(InvalidBlockError, match=r"block 2 .*: block_hash: expected .* as stored"):
+        await import_folder(fresh, new)
+    assert rows(fresh) == before
+    outcome = await import_folder(fresh, new, replace=True)
+    assert outcome.roots_verified
+    assert (outcome.blocks, outcome.head) == (2, (3, NEW[3].hash))
+    assert dropped(fresh, OLD) == [
+        None,
+        None,
+        *((block.number, under.hash) for under, block in pairwise(OLD[1:])),
+    ]
+
+
+async def test_the_other_branch_may_lack_what_both_have(fresh: Chain, tmp_path: Path) -> None:
+    await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
+    outcome = await import_folder(fresh, write_dump(tmp_path / "new.jsonl", NEW[2:]), replace=True)
+    assert outcome.head == (3, NEW[3].hash)
+    assert (await import_folder(fresh, tmp_path / "new.jsonl", replace=True)).blocks == 0
+
+
+async def test_a_chain_with_no_block_in_common_is_never_replaced(fresh: Chain, tmp_path: Path) -> None:
+    await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
+    before = rows(fresh)
+    with pytest.raises(InvalidBlockError, match=r"block 0 .*: block_hash"):
+        await import_folder(fresh, write_dump(tmp_path / "new.jsonl", branch([[5]])), replace=True)
+    assert rows(fresh) == before
+
+
+async def test_nobody_sees_the_chain_without_one_of_the_branches(fresh: Chain, tmp_path: Path) -> None:
+    await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
+    before = rows(fresh)
+    seen: list[bool] = []
+
+    def look(*_progress: int) -> None:
+        seen.append(rows(fresh) == before)
+
+    await import_folder(fresh, write_dump(tmp_path / "new.jsonl", NEW), replace=True, progress=look)
+    assert seen == [True, True]
+
+
+@pytest.mark.parametrize("broken", [2, 3])
+async def test_a_broken_branch_replaces_nothing_or_as_far_as_it_is_whole(
+    fresh: Chain, tmp_path: Path, broken: int
+) -> None:
+    await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
+    before = rows(fresh)
+    spoilt = [
+        msgspec.structs.replace(block, old_root=b"\x01" * 32) if block.number == broken else block
+        for block in NEW
+    ]
+    with pytest.raises(InvalidBlockError, match=rf"block {broken} .*: old_root"):
+        await import_folder(fresh, write_dump(tmp_path / "new.jsonl", spoilt), replace=True)
+    if broken == 2:
+        assert rows(fresh) == before
+    else:
+        assert rows(fresh)["blocks"][-1][0] == number_key(2)
+
+
+contents = st.lists(st.lists(st.integers(0, 5), max_size=3), min_size=1, max_size=4)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(common=contents, old=contents, new=contents)
+def test_what_is_stored_is_what_an_import_of_the_new_branch_alone_stores(
+    common: list[list[int]], old: list[list[int]], new: list[list[int]]
+) -> None:
+    # The last value keeps the branches apart.
+    old_branch, new_branch = (
+        branch([*common, *[[*o, 8] for o in old]]),
+        branch([*common, *[[*n, 9] for n in new]]),
+    )
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        first, second = (
+            write_dump(folder / f"{place}.jsonl", blocks)
+            for place, blocks in enumerate((old_branch, new_branch))
+        )
+        with (
+            Chain.open(folder / "a", writer=True) as replaced,
+            Chain.open(folder / "b", writer=True) as alone,
+        ):
+            trio.run(import_folder, replaced, first)
+
+            async def replace() -> None:
+                await import_folder(replaced, second, replace=True)
+
+            trio.run(replace)
+            trio.run(import_folder, alone, second)
+            assert rows(replaced) == rows(alone)
+            assert any(rows(replaced)[table.name] for table in HISTORIES)

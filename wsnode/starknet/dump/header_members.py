@@ -1,0 +1,74 @@
+"""What a header's document tells beside links and roots: the rest of starknet-specs' BLOCK_HEADER."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from wsnode.starknet.felt import Felt, decode_felt, felt_text
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Price = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]+$")]
+
+
+class _Prices(msgspec.Struct, frozen=True):
+    price_in_fri: _Price
+    price_in_wei: _Price
+
+
+class _Receipt(msgspec.Struct, frozen=True):
+    events: list[msgspec.Raw]
+
+
+class _Members(msgspec.Struct, frozen=True):
+    sequencer_address: Felt | None = None
+    l1_gas_price: _Prices | None = None
+    l2_gas_price: _Prices | None = None
+    l1_data_gas_price: _Prices | None = None
+    l1_da_mode: Literal["BLOB", "CALLDATA"] | None = None
+    transaction_commitment: Felt | None = None
+    event_commitment: Felt | None = None
+    receipt_commitment: Felt | None = None
+    state_diff_commitment: Felt | None = None
+    transaction_count: _Count | None = None
+    event_count: _Count | None = None
+    state_diff_length: _Count | None = None
+
+
+class _Contents(msgspec.Struct, frozen=True):
+    """What the gateway lists instead of counting it."""
+
+    transactions: list[msgspec.Raw] | None = None
+    transaction_receipts: list[_Receipt] | None = None
+
+
+_decode = msgspec.json.Decoder(_Members, dec_hook=lambda _type, value: decode_felt(value)).decode
+_decode_contents = msgspec.json.Decoder(_Contents).decode
+
+
+def header_members(text: bytes | msgspec.Raw) -> dict[str, Any]:
+    """Return what a block's document tells, as it is answered; nothing of one that is malformed."""
+    try:
+        told = msgspec.structs.asdict(_decode(text))
+        counts = _counts(text)
+    except msgspec.ValidationError:
+        return {}
+    told = {name: value for name, value in told.items() if value is not None}
+    return counts | {name: _answered(value) for name, value in told.items()}
+
+
+def _counts(text: bytes | msgspec.Raw) -> dict[str, int]:
+    contents = _decode_contents(text)
+    counts = {}
+    if contents.transactions is not None:
+        counts["transaction_count"] = len(contents.transactions)
+    if (receipts := contents.transaction_receipts) is not None:
+        counts["event_count"] = sum(len(receipt.events) for receipt in receipts)
+    return counts
+
+
+def _answered(value: Any) -> Any:
+    if isinstance(value, Felt):
+        return felt_text(value)
+    if isinstance(value, _Prices):
+        return {name: hex(int(price, 16)) for name, price in msgspec.structs.asdict(value).items()}
+    return value
