@@ -434,3 +434,18 @@ def test_compressed_frames_say_the_same_as_plain_ones(
             assert bytes(extension.decode(frame).data) == text
             data = data[start + size :]
         assert data == b""
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_who_is_just_being_cut_off_keeps_nobody_else_from_being_told(
+    turns: int, open_site: OpenSite
+) -> None:
+    async with open_site() as site:
+        gone, peer = await site.peer(), await site.peer()
+        for each in (gone, peer):
+            await subscribed(each)
+        next(iter(site.server._alive))._end_within(0)
+        for _ in range(turns):
+            await trio.lowlevel.checkpoint()
+        site.feed.publish(1)
+        assert await numbers(peer, 1) == [0]

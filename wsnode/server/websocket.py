@@ -93,8 +93,11 @@ class WebSocketConnection:
                 self._nursery = nursery
                 if farewell is not None:
                     self.close(*farewell)
-                await self._read_until_the_end(early)
-                self._channel.end()
+                try:
+                    await self._read_until_the_end(early)
+                finally:
+                    # While the nursery is open: what comes later could not be sent, nor its sender be told.
+                    self._channel.end()
                 for scope in self._calls:
                     scope.cancel()
                 self._end_within(self._shared.limits.close_seconds if self._ended else 0)
