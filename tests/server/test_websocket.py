@@ -347,7 +347,8 @@ async def test_who_is_let_in_while_everybody_leaves_is_told_so_too(open_site: Op
         await trio.testing.wait_all_tasks_blocked()
         # The answer is on its way now.
         await site.server.drain()
-        assert await peer.close_code() == 1001
+        with trio.fail_after(5):
+            assert await peer.close_code() == 1001
         await mine.aclose()
 
 
@@ -419,3 +420,20 @@ async def test_replies_that_wait_for_all_clients_have_a_limit(open_site: OpenSit
                 answer += await stream.receive_some()
         await trio.testing.wait_all_tasks_blocked()
         assert site.server.shared.waiting.used == 0
+
+
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("act", ["keep_alive", "close"])
+async def test_a_connection_that_is_just_ending_takes_no_more_frames(
+    act: str, turns: int, open_site: OpenSite
+) -> None:
+    async with open_site() as site:
+        await site.peer()
+        connection = next(iter(site.server._alive))
+        connection._framing.heard = True
+        connection._end_within(0)
+        for _ in range(turns):
+            await trio.lowlevel.checkpoint()
+        getattr(connection, act)(*((1008, "the API key was revoked") if act == "close" else ()))
+        await trio.testing.wait_all_tasks_blocked()
+        assert site.server.connections == 0
