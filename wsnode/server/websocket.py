@@ -45,6 +45,7 @@ class WebSocketConnection:
         "_framing",
         "_held",
         "_idle",
+        "_is_over",
         "_lane",
         "_nursery",
         "_outbox",
@@ -84,6 +85,8 @@ class WebSocketConnection:
         """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
         self._said_goodbye = False
         self._ended = False
+        self._is_over = False
+        """Whether nothing is read any more; its tasks may be about to end, so none is begun from outside."""
 
     async def run(self, early: bytes, farewell: tuple[int, str] | None = None) -> None:
         """Serve until either side closes, or say `farewell` at once; `early` came behind the handshake."""
@@ -96,7 +99,7 @@ class WebSocketConnection:
                 try:
                     await self._read_until_the_end(early)
                 finally:
-                    # While the nursery is open: what comes later could not be sent, nor its sender be told.
+                    self._is_over = True
                     self._channel.end()
                 for scope in self._calls:
                     scope.cancel()
@@ -113,6 +116,8 @@ class WebSocketConnection:
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
+        if self._is_over:
+            return
         reading = self._owing and self._outbox.progressed
         if not (self._framing.heard or reading):
             self._end_within(0)
@@ -128,6 +133,8 @@ class WebSocketConnection:
 
     def close(self, code: int, reason: str) -> None:
         """Say goodbye now; calls in flight end unanswered."""
+        if self._is_over:
+            return
         self._framing.close(code, reason)
         self._post_control()
         self._end_within(self._shared.limits.close_seconds)
