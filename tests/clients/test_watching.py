@@ -1,0 +1,86 @@
+"""viem, ethers and web3.py watch a chain on which something happens all the time."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.clients.conftest import RunScript
+from tests.clients.nodes import HTTP_ADDRESSES, SOCKET_ADDRESSES
+from tests.clients.web3_session import DEMO, Session, connected
+from tests.node_process import Node, started
+
+EVERY = HTTP_ADDRESSES | SOCKET_ADDRESSES
+SENDER_KEY = "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
+
+
+@pytest.fixture(scope="module")
+def busy() -> Iterator[Node]:
+    with started("demo", "--listen", "127.0.0.1:0", "--block-time", "0.3") as node:
+        yield node
+
+
+@pytest.mark.parametrize("address", ["http", "websocket"])
+@pytest.mark.parametrize("script", ["watch_viem.mjs", "watch_ethers.mjs"])
+def test_scripts_watch_the_chain_through_a_reorganisation(
+    script: str, address: str, run_script: RunScript, busy: Node
+) -> None:
+    run_script(script, EVERY[address](busy))
+
+
+class Watcher:
+    """What web3.py was told, by subscription."""
+
+    def __init__(self, w3: Any) -> None:
+        self._messages: AsyncIterator[Any] = aiter(w3.socket.process_subscriptions())
+        self.told: dict[str, list[Any]] = {}
+
+    async def until(self, subscription: str, wanted: Callable[[Any], bool]) -> Any:
+        """Return the first result of a subscription that is wanted."""
+        async for message in self._messages:
+            self.told.setdefault(message["subscription"], []).append(message["result"])
+            if message["subscription"] == subscription and wanted(message["result"]):
+                return message["result"]
+        raise AssertionError("nothing more comes")
+
+
+async def watch(session: Session) -> None:
+    eth, sender = session.eth, session.eth.account.from_key(SENDER_KEY)
+    topics = [DEMO.transferTopic, "0x" + sender.address[2:].lower().rjust(64, "0")]
+    heads = await eth.subscribe("newHeads")
+    logs = await eth.subscribe("logs", {"address": DEMO.token, "topics": topics})
+    pending = await eth.subscribe("newPendingTransactions")
+    watcher = Watcher(session.w3)
+    number = (await watcher.until(heads, lambda _head: True))["number"]
+    assert (await watcher.until(heads, lambda _head: True))["number"] == number + 1
+
+    transfer = session.token.functions.transfer(DEMO.recipient, 0)
+    nonce = await eth.get_transaction_count(sender.address)
+    complete = await transfer.build_transaction({"from": sender.address, "nonce": nonce})
+    sent = await eth.send_raw_transaction(sender.sign_transaction(complete).raw_transaction)
+    await watcher.until(pending, lambda transaction: transaction == sent)
+    log = await watcher.until(logs, lambda _log: True)
+    receipt = await eth.wait_for_transaction_receipt(sent)
+    assert (receipt["status"], receipt["blockHash"]) == (1, log["blockHash"])
+
+    depth = await eth.block_number - log["blockNumber"] + 2
+    await session.w3.provider.make_request("wsnode_reorg", [{"depth": depth}])
+    removed = await watcher.until(logs, lambda _log: True)
+    assert (removed["removed"], removed["blockHash"]) == (True, log["blockHash"])
+    again = await watcher.until(logs, lambda _log: True)
+    assert (again["removed"], again["transactionHash"]) == (False, sent)
+    assert again["blockHash"] != log["blockHash"]
+
+    assert await eth.unsubscribe(logs)
+    assert await eth.unsubscribe(pending)
+    seen = len(watcher.told[pending])
+    number = await eth.block_number
+    await watcher.until(heads, lambda head: head["number"] > number + 1)
+    # What had come before the reply may have waited to be taken.
+    assert len(watcher.told[pending]) - seen < 20
+    assert await eth.unsubscribe(heads)
+
+
+def test_web3_watches_the_chain_through_a_reorganisation(busy: Node) -> None:
+    with connected(pytest.importorskip("web3"), "WebSocketProvider", EVERY["websocket"](busy)) as session:
+        session.wait(watch(session))
