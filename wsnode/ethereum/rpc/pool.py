@@ -1,6 +1,6 @@
 """txpool_… and eth_pendingTransactions: what waits for a block, in geth's shapes."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -15,7 +15,13 @@ from wsnode.jsonrpc.registry import Registry
 NOTHING: Final = b'{"pending":{},"queued":{}}'
 NONE: Final = b'{"pending":"0x0","queued":"0x0"}'
 
+SLICE: Final = 64
+"""Transactions and names written in a row: about a millisecond."""
+
 Render = Callable[[PooledTransaction], bytes]
+Slices = Generator[None, None, bytes]
+Named = Sequence[tuple[bytes, Sequence[Entry]]]
+"""The transactions of accounts, by address."""
 
 
 class SenderParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -36,21 +42,22 @@ class Pool:
         pool = self._pool
         return NONE if pool is None else b'{"pending":"0x%x","queued":"0x%x"}' % (pool.pending, pool.queued)
 
-    def content(self) -> bytes:
+    def content(self) -> Slices:
         """Return the transactions by account and nonce."""
-        return self._by_account(render_pooled_transaction)
+        return (yield from self._by_account(render_pooled_transaction))
 
-    def inspect(self) -> bytes:
+    def inspect(self) -> Slices:
         """Return the transactions by account and nonce, each as a line of text."""
-        return self._by_account(_line)
+        return (yield from self._by_account(_line))
 
-    def content_from(self, params: SenderParameters) -> bytes:
+    def content_from(self, params: SenderParameters) -> Slices:
         """Return the transactions of an account by nonce."""
         sender = None if self._pool is None else self._pool.sender(params.address)
         if sender is None:
             return NOTHING
-        pending = _by_nonce(sender.pending, render_pooled_transaction)
-        queued = _by_nonce(sender.queued.values(), render_pooled_transaction)
+        held = tuple(sender.pending), tuple(sender.queued.values())
+        pending = yield from _by_nonce(held[0], render_pooled_transaction)
+        queued = yield from _by_nonce(held[1], render_pooled_transaction)
         return b'{"pending":%b,"queued":%b}' % (pending, queued)
 
     def pending_transactions(self) -> bytes:
@@ -65,23 +72,41 @@ class Pool:
         )
         return b"[%b]" % b",".join(render_pooled_transaction(entry.transaction) for entry in entries)
 
-    def _by_account(self, render: Render) -> bytes:
+    def _by_account(self, render: Render) -> Slices:
         senders = () if self._pool is None else self._pool.senders
-        named = [(checksummed(sender.address).encode(), sender) for sender in senders]
+        # Between two slices the pool changes: what is told is how it was.
+        held = [(each.address, tuple(each.pending), tuple(each.queued.values())) for each in senders]
+        named: list[tuple[bytes, Sequence[Entry], Sequence[Entry]]] = []
+        for count, (address, pending, queued) in enumerate(held, 1):
+            named.append((checksummed(address).encode(), pending, queued))
+            if count % SLICE == 0:
+                yield
         # Go writes the members of a map in the order of their names.
-        named.sort(key=lambda pair: pair[0])
-        pending = [(name, sender.pending) for name, sender in named if sender.pending]
-        queued = [(name, sender.queued.values()) for name, sender in named if sender.queued]
-        groups = (
-            _object((name, _by_nonce(entries, render)) for name, entries in group)
-            for group in (pending, queued)
-        )
-        return b'{"pending":%b,"queued":%b}' % tuple(groups)
+        named.sort(key=lambda each: each[0])
+        first = yield from _accounts([(name, pending) for name, pending, _ in named if pending], render)
+        last = yield from _accounts([(name, queued) for name, _, queued in named if queued], render)
+        return b'{"pending":%b,"queued":%b}' % (first, last)
 
 
-def _by_nonce(entries: Iterable[Entry], render: Render) -> bytes:
-    named = sorted(((b"%d" % entry.nonce, entry.transaction) for entry in entries), key=lambda pair: pair[0])
-    return _object((name, render(transaction)) for name, transaction in named)
+def _accounts(named: Named, render: Render) -> Slices:
+    members: list[tuple[bytes, bytes]] = []
+    written = 0
+    for name, entries in named:
+        members.append((name, (yield from _by_nonce(entries, render))))
+        written += len(entries)
+        if written >= SLICE:
+            yield
+            written = 0
+    return _object(members)
+
+
+def _by_nonce(entries: Iterable[Entry], render: Render) -> Slices:
+    named: list[tuple[bytes, bytes]] = []
+    for count, entry in enumerate(entries, 1):
+        named.append((b"%d" % entry.nonce, render(entry.transaction)))
+        if count % SLICE == 0:
+            yield
+    return _object(sorted(named, key=lambda pair: pair[0]))
 
 
 def _object(members: Iterable[tuple[bytes, bytes]]) -> bytes:
