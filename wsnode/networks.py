@@ -25,6 +25,7 @@ from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.server.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.server.network import KeyRing, Network
 from wsnode.starknet.chain import Chain as StarknetChain
+from wsnode.starknet.live.hub import Hub as StarknetHub
 from wsnode.starknet.rpc.methods import add_methods, build_registry
 from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
 from wsnode.sync.partner import Partner
@@ -42,6 +43,7 @@ class Opened(msgspec.Struct, frozen=True):
     starknet: StarknetChain | None
     hub: Hub
     pool: TransactionPool
+    starknet_hub: StarknetHub | None = None
 
 
 class Growth(msgspec.Struct, frozen=True):
@@ -87,6 +89,7 @@ def network_of(
     *,
     hub: Hub,
     pool: TransactionPool | None,
+    starknet_hub: StarknetHub | None = None,
     growth: Growth | None = None,
     with_test_methods: bool = False,
 ) -> Network:
@@ -104,7 +107,8 @@ def network_of(
         with_test_methods=with_test_methods,
     )
     if starknet is not None:
-        add_methods(registry, lambda view: view.starknet)
+        add_methods(registry, lambda view: view.starknet, starknet_hub)
+    watches = [hub.watch] if starknet_hub is None else [hub.watch, starknet_hub.watch]
     return Network(
         name,
         registry,
@@ -113,15 +117,24 @@ def network_of(
         limits=msgspec.to_builtins(limits) | ({} if pool is None else msgspec.to_builtins(pool.limits)),
         keys=keys,
         fan_out=hub.fan_out,
-        background=[hub.watch, *(() if growth is None else growth.background)],
+        background=[*watches, *(() if growth is None else growth.background)],
     )
 
 
 def alt_network(name: str, hosts: tuple[str, ...], chain: StarknetChain, keys: KeyRing | None) -> Network:
     """Return a network with an alt chain and nothing else."""
-    registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}})
+    hub = StarknetHub(chain)
+    registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}}, hub=hub)
     add_discovery(registry, Descriptions(), title="wsnode", version=release())
-    return Network(name, registry, lambda _caller: chain.snapshot(), hosts, keys=keys)
+    return Network(
+        name,
+        registry,
+        lambda _caller: chain.snapshot(),
+        hosts,
+        keys=keys,
+        fan_out=hub.fan_out,
+        background=[hub.watch],
+    )
 
 
 def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> TransactionPool:
@@ -170,10 +183,11 @@ def open_network(
             yield alt_network(name, network.hosts, starknet, keys)
             return
         hub = Hub(ethereum)
+        starknet_hub = None if starknet is None else StarknetHub(starknet, hub.fan_out)
         pool = pool_beside(hub, ethereum, config.pool_limits) if network.pool else None
         growth = None
         if grow is not None and pool is not None:
-            growth = stack.enter_context(grow(Opened(ethereum, starknet, hub, pool)))
+            growth = stack.enter_context(grow(Opened(ethereum, starknet, hub, pool, starknet_hub)))
         opened = network_of(
             name,
             network.hosts,
@@ -182,6 +196,7 @@ def open_network(
             keys,
             hub=hub,
             pool=pool,
+            starknet_hub=starknet_hub,
             growth=growth,
             with_test_methods=config.open,
         )

@@ -1,8 +1,11 @@
+import json
 from pathlib import Path
 
 from tests.starknet.conftest import caller_of
+from tests.starknet.test_schemas import validate_as
 from wsnode.demo.starknet_chain import BLOCKS, CHAIN_ID, LiveStarknet, build_starknet
 from wsnode.starknet.chain import Chain
+from wsnode.starknet.header_json import render_header
 from wsnode.starknet.roots import StateRoots
 
 
@@ -24,6 +27,15 @@ def test_the_demos_alt_chain_is_built_once_and_holds_all_kinds_of_change(tmp_pat
             assert int.from_bytes(StateRoots.of_head(reader).root(always_joined=True), "big") == int(
                 update["new_root"], 16
             )
+
+
+def test_the_demos_headers_are_whole(tmp_path: Path) -> None:
+    build_starknet(tmp_path)
+    with Chain.open(tmp_path, writer=False) as chain, chain.snapshot() as view:
+        for number in range(BLOCKS):
+            row = view.block(number)
+            assert row is not None
+            validate_as("BLOCK_HEADER", json.loads(render_header(view, number, row)))
 
 
 def test_the_alt_chain_grows_by_verified_blocks_and_goes_on_after_a_restart(tmp_path: Path) -> None:

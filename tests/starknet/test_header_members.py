@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.starknet.test_schemas import validate_as
 from tests.vector_files import require_vectors
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.dump.header_members import header_members
@@ -26,6 +27,7 @@ def last_header(chain: Chain) -> dict[str, Any]:
 async def test_a_nodes_header_is_told_whole(fresh: Chain) -> None:
     source = require_vectors("starknet/rpc")
     await import_folder(fresh, source, first_block=3100000)
+    validate_as("BLOCK_HEADER", last_header(fresh))
     told = json.loads((source / "block_sepolia_3100000.json").read_text())["result"]
     assert last_header(fresh) == {
         name: value for name, value in told.items() if name not in ("status", "transactions")

@@ -17,6 +17,7 @@ from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.diff_source import decode_state_diff
 from wsnode.starknet.dump.files import read_file
 from wsnode.starknet.felt import felt_bytes
+from wsnode.starknet.live.hub import Hub
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 
@@ -216,7 +217,7 @@ async def test_a_class_may_be_pending_with_its_definition(two_blocks: Chain, cla
     assert call("starknet_getClass", ["latest", declared["class_hash"]])["code"] == 28
 
 
-def test_every_method_is_documented() -> None:
+def test_every_method_is_documented(chain: Chain) -> None:
     page = (CHECKOUT / "docs" / "alt.md").read_text()
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    assert {name.partition("_")[2] for name in build_registry().methods} <= documented
+    assert {name.partition("_")[2] for name in build_registry(hub=Hub(chain)).methods} <= documented

@@ -48,6 +48,12 @@ def validate(method: str, result: Any) -> None:
     jsonschema.Draft202012Validator(schema).validate(result)
 
 
+def validate_as(name: str, value: Any) -> None:
+    """Check `value` against a schema by its name in starknet-specs."""
+    schema = {"$defs": SCHEMAS["$defs"], "allOf": [{"$ref": f"#/$defs/{name}"}]}
+    jsonschema.Draft202012Validator(schema).validate(value)
+
+
 def cases() -> Iterator[tuple[str, list[Any]]]:
     for method, requests in REQUESTS.items():
         for params in requests:

@@ -44,10 +44,10 @@ class Live:
         if self._with_traffic and settings.block_time:
             background.append(_traffic(opened, settings.block_time, chain.settle).run)
         development = Development(chain, [account.secret for account in settings.accounts])
-        if opened.starknet is None:
+        if opened.starknet is None or opened.starknet_hub is None:
             yield Growth(development, background)
             return
-        starknet = LiveStarknet(opened.starknet)
+        starknet = LiveStarknet(opened.starknet, opened.starknet_hub.advance)
         try:
             yield Growth(development, [*background, starknet.run])
         finally:

@@ -24,6 +24,16 @@ def no_blocks() -> RpcError:
     return RpcError(32, "There are no blocks")
 
 
+def invalid_subscription_id() -> RpcError:
+    """Return the error for an id under which the connection is told nothing."""
+    return RpcError(66, "Invalid subscription id")
+
+
+def too_many_blocks_back() -> RpcError:
+    """Return the error for a subscription that begins too early."""
+    return RpcError(68, "Cannot go back more than 1024 blocks")
+
+
 def history_unavailable(first_block: int) -> RpcError:
     """Return the error for what depends on blocks below the first one that this node has."""
     message = f"history is not available below block {first_block}"

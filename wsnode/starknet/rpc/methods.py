@@ -6,20 +6,23 @@ specification says.
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
 from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.parameters import NamedParameters
 from wsnode.jsonrpc.registry import Registry
-from wsnode.starknet.rpc import blocks, classes, state
+from wsnode.starknet.live.hub import Hub
+from wsnode.starknet.live.messages import Family
+from wsnode.starknet.rpc import blocks, classes, state, subscriptions
 from wsnode.starknet.snapshot import Snapshot
 
 SnapshotOf: TypeAlias = Callable[[Any], Snapshot]
 """How a network's view gives the alt chain's snapshot."""
 Handler: TypeAlias = Callable[..., Any]
 
+FAMILIES: Final[tuple[Family, ...]] = ("alt", "starknet")
 METHODS: dict[str, Handler] = {
     "getClassAt": classes.get_class_at,
     "getClass": classes.get_class,
@@ -33,23 +36,28 @@ METHODS: dict[str, Handler] = {
 }
 
 
-def build_registry(unavailable: Mapping[str, Any] | None = None) -> Registry:
+def build_registry(unavailable: Mapping[str, Any] | None = None, *, hub: Hub | None = None) -> Registry:
     """Return the methods of a network that has nothing but an alt chain; its views are snapshots."""
     registry = Registry(unavailable)
-    add_methods(registry, lambda view: cast(Snapshot, view))
+    add_methods(registry, lambda view: cast(Snapshot, view), hub)
     return registry
 
 
-def add_methods(registry: Registry, snapshot_of: SnapshotOf) -> None:
-    """Register the alt family's methods, which read what `snapshot_of` makes of a view."""
+def add_methods(registry: Registry, snapshot_of: SnapshotOf, hub: Hub | None = None) -> None:
+    """Register the alt family's methods, which read what `snapshot_of` makes of a view.
+
+    With a `hub`, which tells of new blocks, they can be subscribed to.
+    """
     for name, handler in METHODS.items():
         _add(registry, f"alt_{name}", handler, snapshot_of)
         _add(registry, f"starknet_{name}", handler, snapshot_of)
     # The one method whose two names answer two forms.
     _add(registry, "alt_getStateUpdate", state.get_flat_state_update, snapshot_of)
     _add(registry, "starknet_getStateUpdate", state.get_nested_state_update, snapshot_of)
-    for prefix in ("alt", "starknet"):
-        registry.method(f"{prefix}_specVersion", view=False, by_name=True)(blocks.spec_version)
+    for family in FAMILIES:
+        registry.method(f"{family}_specVersion", view=False, by_name=True)(blocks.spec_version)
+        if hub is not None:
+            _add_subscriptions(registry, hub, family)
 
 
 class OnlyNamedParameters(NamedParameters):
@@ -77,6 +85,13 @@ def _add(registry: Registry, name: str, handler: Handler, snapshot_of: SnapshotO
         registry.methods[name].contracts = _named_contract
     if struct is not None and name.startswith("alt_"):
         registry.methods[name].parameters = OnlyNamedParameters(struct)
+
+
+def _add_subscriptions(registry: Registry, hub: Hub, family: Family) -> None:
+    for name, (handler, struct) in subscriptions.handlers(hub, family).items():
+        registry.method(f"{family}_{name}", channel=True, by_name=True)(handler)
+        if family == "alt":
+            registry.methods[f"{family}_{name}"].parameters = OnlyNamedParameters(struct)
 
 
 def _parameters_of(handler: Handler) -> type[msgspec.Struct] | None:

@@ -1,0 +1,1 @@
+"""What subscribers of an alt chain are told."""

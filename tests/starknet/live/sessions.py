@@ -1,0 +1,129 @@
+"""A server over a growing alt chain on memory streams, and clients that rebuild what they are told."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+import trio.testing
+
+from tests.ethereum.live.sessions import POST, Client
+from tests.server.conftest import Peer, read_all
+from tests.starknet.live.growing import GrowingChain, Place
+from wsnode.server.limits import Limits
+from wsnode.server.listener import Server
+from wsnode.server.network import Network
+from wsnode.starknet.felt import felt_bytes, felt_text
+from wsnode.starknet.live.hub import Hub
+from wsnode.starknet.rpc.methods import build_registry
+
+
+class Node:
+    """A node over a chain that the test writes; it notices changes when `hub.advance` is called."""
+
+    def __init__(self, growing: GrowingChain, nursery: trio.Nursery, limits: Limits) -> None:
+        self.growing = growing
+        self.hub = Hub(growing.chain)
+        registry = build_registry(hub=self.hub)
+        network = Network("test", registry, growing.chain.snapshot, fan_out=self.hub.fan_out)
+        self.server = Server([network], limits)
+        self._nursery = nursery
+        nursery.start_soon(self.server.hand_out)
+
+    async def connect(self, *, pauses: bool = False) -> "HeadClient":
+        """Return a new client that reads what comes; if it `pauses` later, nothing is read ahead for it."""
+        mine, theirs = trio.testing.lockstep_stream_pair() if pauses else trio.testing.memory_stream_pair()
+        self._nursery.start_soon(self.server.serve_stream, theirs)
+        peer = Peer(mine)
+        await peer.open()
+        client = HeadClient(peer)
+        self._nursery.start_soon(client.read)
+        return client
+
+    async def post(self, method: str, **params: Any) -> dict[str, Any]:
+        """Return the reply over HTTP."""
+        mine, theirs = trio.testing.memory_stream_pair()
+        self._nursery.start_soon(self.server.serve_stream, theirs)
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        await mine.send_all(POST % (len(body), body))
+        await mine.send_eof()
+        reply: dict[str, Any] = json.loads((await read_all(mine)).partition(b"\r\n\r\n")[2])
+        return reply
+
+
+class HeadClient(Client):
+    """A connection that keeps whole notifications, by subscription."""
+
+    def __init__(self, peer: Peer) -> None:
+        super().__init__(peer)
+        self._asked = 0
+
+    def take(self, message: Any) -> None:
+        """Put a message where it belongs."""
+        if "method" in message:
+            self.messages.append(message)
+            self.told.setdefault(message["params"]["subscription_id"], []).append(message)
+        else:
+            super().take(message)
+
+    async def ask_named(self, method: str, **params: Any) -> int:
+        """Send a request with named parameters and return its id."""
+        self._asked += 1
+        request = {"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params}
+        await self.peer.send(json.dumps(request))
+        return self._asked
+
+    async def call_named(self, method: str, **params: Any) -> dict[str, Any]:
+        """Return the reply, once everything that was sent has arrived."""
+        return await self.reply(await self.ask_named(method, **params))
+
+    async def watch(self, family: str = "starknet", **params: Any) -> str:
+        """Return the id of a new subscription to heads."""
+        reply = await self.call_named(f"{family}_subscribeNewHeads", **params)
+        assert "result" in reply, reply
+        identity: str = reply["result"]
+        self.told.setdefault(identity, [])
+        return identity
+
+
+@asynccontextmanager
+async def open_node(growing: GrowingChain, limits: Limits | None = None) -> AsyncIterator[Node]:
+    """Serve a chain until the block ends."""
+    async with trio.open_nursery() as nursery:
+        yield Node(growing, nursery, limits or Limits())
+        nursery.cancel_scope.cancel()
+
+
+class HeadView:
+    """The blocks that a client believes in, from the notifications of one subscription."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Place] = []
+        self.cursor: str | None = None
+
+    def apply(self, message: dict[str, Any]) -> None:
+        """Add a block, or take the last ones back."""
+        params = message["params"]
+        self.cursor = params.get("cursor", self.cursor)
+        if "error" in params:
+            return
+        name, told = message["method"].partition("_subscription")[2], params["result"]
+        if name == "Reorg":
+            self._take_back(told)
+            return
+        assert name == "NewHeads"
+        block = (told["block_number"], felt_bytes(told["block_hash"]))
+        if self.blocks:
+            assert block[0] == self.blocks[-1][0] + 1
+            assert told["parent_hash"] == felt_text(self.blocks[-1][1])
+        self.blocks.append(block)
+
+    def _take_back(self, told: dict[str, Any]) -> None:
+        first = (told["starting_block_number"], felt_bytes(told["starting_block_hash"]))
+        last = (told["ending_block_number"], felt_bytes(told["ending_block_hash"]))
+        assert first[0] <= last[0]
+        if self.blocks:
+            assert self.blocks[-1] == last
+            assert first in self.blocks or first[0] < self.blocks[0][0]
+        self.blocks = [block for block in self.blocks if block[0] < first[0]]

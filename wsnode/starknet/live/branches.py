@@ -1,0 +1,58 @@
+"""Blocks that were taken back, and the way down from them."""
+
+from wsnode.starknet.felt import ZERO
+from wsnode.starknet.live.position import BEGINNING, Position
+from wsnode.starknet.snapshot import Snapshot
+
+
+class UnknownBlockError(Exception):
+    """The block of a position is neither on the chain nor known to have been."""
+
+    def __init__(self, position: Position) -> None:
+        super().__init__(f"unknown block {position.number}")
+        self.position = position
+
+
+def head_position(view: Snapshot) -> Position:
+    """Return the position behind the chain's last block."""
+    return BEGINNING if (number := view.head) is None else position_at(view, number)
+
+
+def position_at(view: Snapshot, number: int) -> Position:
+    """Return the position behind block `number`; before the first one it is the beginning."""
+    row = view.block(number) if number >= 0 else None
+    return BEGINNING if row is None else Position(number, row.hash)
+
+
+def is_canonical(view: Snapshot, position: Position) -> bool:
+    """Tell whether a position is on the chain.
+
+    Raises:
+        UnknownBlockError: It has another number than its block.
+    """
+    if position == BEGINNING:
+        return True
+    number = view.number_of(position.hash)
+    if number is not None and number != position.number:
+        raise UnknownBlockError(position)
+    return number is not None
+
+
+def dropped_from(view: Snapshot, position: Position) -> tuple[list[Position], Position]:
+    """Return the replaced blocks from a position down, highest first, and the block under them.
+
+    Raises:
+        UnknownBlockError: One of them is not known.
+    """
+    dropped: list[Position] = []
+    while not is_canonical(view, position):
+        dropped.append(position)
+        position = _under(view, position)
+    return dropped, position
+
+
+def _under(view: Snapshot, position: Position) -> Position:
+    known = view.dropped(position.hash)
+    if known is None or known[0] != position.number:
+        raise UnknownBlockError(position)
+    return BEGINNING if known[1] == ZERO else Position(position.number - 1, known[1])

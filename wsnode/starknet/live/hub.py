@@ -1,0 +1,111 @@
+"""The head that subscribers have been told, and how it follows the store's."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.fan_out import FanOut
+from wsnode.pubsub.group import Group
+from wsnode.starknet.chain import Chain
+from wsnode.starknet.live.branches import UnknownBlockError, dropped_from, head_position
+from wsnode.starknet.live.messages import (
+    Form,
+    Message,
+    header_notification,
+    reorganisation,
+    unknown_block_notice,
+)
+from wsnode.starknet.live.pages import headers_behind
+from wsnode.starknet.live.position import Position
+from wsnode.starknet.snapshot import Snapshot
+from wsnode.store.errors import StoreError
+
+WATCH_SECONDS: Final = 0.2
+"""How often the store is looked at in case another process writes it."""
+_BACKLOG_SECONDS: Final = 0.005
+_BACKLOG_BYTES: Final = 8 * 1024 * 1024
+
+logger = logging.getLogger("wsnode.live")
+
+
+class Hub:
+    """Tells the live subscriptions of one alt chain what happens, out of the store."""
+
+    def __init__(self, chain: Chain, fan_out: FanOut | None = None) -> None:
+        """`fan_out` is that of the network, if another chain of it has one."""
+        self._chain = chain
+        self.fan_out = fan_out or FanOut()
+        """Hands the events to the subscribers; somebody runs it."""
+        self._groups: dict[Form, Group] = {}
+        with chain.snapshot() as view:
+            self.head = head_position(view)
+        """The last head that was told."""
+        self._called = trio.Event()
+        self._is_behind = False
+
+    def snapshot(self) -> Snapshot:
+        """Return the store as it is now."""
+        return self._chain.snapshot()
+
+    def group(self, form: Form) -> Group:
+        """Return the group of those who ask in a form; join it at once, since an empty one may be dropped."""
+        if (group := self._groups.get(form)) is None:
+            group = self._groups[form] = Group(self.fan_out, lambda: self._drop(form))
+        return group
+
+    def _drop(self, form: Form) -> None:
+        del self._groups[form]
+
+    def advance(self) -> None:
+        """Tell what has happened since the last time.
+
+        After many blocks at once only the first are told of, and the rest by the watching task.
+        """
+        with self._chain.snapshot() as view:
+            if (head := head_position(view)) != self.head:
+                self._follow(view, head)
+        self._is_behind = self.head != head
+        if self._is_behind:
+            self._called.set()
+
+    def _follow(self, view: Snapshot, head: Position) -> None:
+        before = self.head
+        try:
+            dropped, ancestor = dropped_from(view, before)
+        except UnknownBlockError as error:
+            logger.error("block %s, which subscribers were told of, is not stored any more", before.number)  # noqa: TRY400
+            self.head, lost = head, error.position
+            self._publish(lambda form: unknown_block_notice(form, lost, head), before)
+            return
+        if dropped:
+            self._publish(lambda form: reorganisation(form, dropped, ancestor), before)
+        self.head = ancestor
+        for header, behind in headers_behind(view, ancestor, head.number):
+            self._tell_header(header, behind)
+
+    def _tell_header(self, header: bytes, behind: Position) -> None:
+        before, self.head = self.head, behind
+        self._publish(lambda form: header_notification(form, header, behind), before)
+
+    def _publish(self, render: Callable[[Form], Message], before: Position) -> None:
+        for form, group in list(self._groups.items()):
+            group.publish(Event([render(form)]), before)
+
+    async def watch(self) -> None:
+        """Tell of what another process writes, and of the rest of many blocks, for ever."""
+        while True:
+            try:
+                self.advance()
+            except StoreError:
+                logger.exception("the store cannot be read for subscribers")
+            self._called = trio.Event()
+            with trio.move_on_after(self._pause()):
+                await self._called.wait()
+
+    def _pause(self) -> float:
+        if not self._is_behind:
+            return WATCH_SECONDS
+        return _BACKLOG_SECONDS if self.fan_out.queued_bytes > _BACKLOG_BYTES else 0

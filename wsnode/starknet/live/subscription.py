@@ -1,0 +1,92 @@
+"""A client's subscription to new heads: live in a group, or on its way from a position to the head."""
+
+import trio
+
+from wsnode.pubsub.channel import Channel
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.subscription import Subscription
+from wsnode.starknet.live.branches import UnknownBlockError
+from wsnode.starknet.live.hub import Hub
+from wsnode.starknet.live.messages import (
+    Form,
+    fallen_behind_notice,
+    restart_notice,
+    unknown_block_notice,
+)
+from wsnode.starknet.live.pages import page_behind
+from wsnode.starknet.live.position import Position
+
+
+class HeadSubscription(Subscription):
+    """`newHeads`: whatever it was not told is in the store."""
+
+    def __init__(self, channel: Channel, hub: Hub, form: Form, position: Position | None) -> None:
+        """Without a `position` it is told what happens from its beginning on."""
+        super().__init__("newHeads", channel)
+        self._hub = hub
+        self._form = form
+        self._position = position
+        self._task: trio.CancelScope | None = None
+
+    def begin(self) -> None:
+        """Catch up from the position, then go live."""
+        self._hub.advance()
+        if self._position is None:
+            self._go_live()
+        else:
+            self._catch_up_from(self._position)
+
+    def fall_behind(self, position: Position, missed: int) -> None:
+        """Tell the client, if it knows such notices, and begin again at `position` once it has read."""
+        if self._form.has_notices:
+            self.deliver(Event([fallen_behind_notice(self._form, position, missed)]))
+        self._catch_up_from(position)
+
+    def farewell(self) -> Event | None:
+        """Return the notice of a restart, with the cursor to go on from."""
+        if not self._form.has_notices:
+            return None
+        return Event([restart_notice(self._form, self._position or self._hub.head)])
+
+    def end(self) -> None:
+        """Get nothing more."""
+        super().end()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _go_live(self) -> None:
+        self._position = None
+        self._hub.group(self._form).join(self)
+
+    def _catch_up_from(self, position: Position) -> None:
+        self._position = position
+        if position == self._hub.head:
+            self._go_live()
+        else:
+            self._task = self.channel.spawn(self._catch_up)
+
+    async def _catch_up(self) -> None:
+        while self._position != self._hub.head:
+            async with self.channel.room():
+                await trio.lowlevel.checkpoint()
+                self._take_page()
+        self._task = None
+        if not self.ended:
+            self._go_live()
+
+    def _take_page(self) -> None:
+        position = self._position
+        assert position is not None
+        try:
+            with self._hub.snapshot() as view:
+                page = page_behind(view, self._form, position, self._hub.head.number)
+        except UnknownBlockError as error:
+            self._position = self._hub.head
+            self.deliver(Event([unknown_block_notice(self._form, error.position, self._position)]))
+            return
+        self._position = page.position
+        if page.messages:
+            self.deliver(Event(page.messages))
+        else:
+            # The hub has not come here yet, or told last of a branch that is not the chain any more.
+            self._hub.advance()

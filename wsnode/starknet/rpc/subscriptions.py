@@ -1,0 +1,123 @@
+"""alt_subscribeNewHeads and alt_unsubscribe: new blocks over the connection, from where the client wants."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import RpcError, invalid_params
+from wsnode.pubsub.channel import Channel
+from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending, decode_block_id
+from wsnode.starknet.live.branches import UnknownBlockError, dropped_from, position_at
+from wsnode.starknet.live.hub import Hub
+from wsnode.starknet.live.messages import UNKNOWN_BLOCK, Family, Form
+from wsnode.starknet.live.position import Position
+from wsnode.starknet.live.subscription import HeadSubscription
+from wsnode.starknet.rpc.errors import (
+    block_not_found,
+    history_unavailable,
+    invalid_subscription_id,
+    too_many_blocks_back,
+)
+from wsnode.starknet.snapshot import Snapshot
+
+MOST_BLOCKS_BACK: Final = 1024
+
+
+class FirstBlock(BlockId):
+    """A number, a hash or `latest` (starknet-specs SUBSCRIPTION_BLOCK_ID)."""
+
+    __slots__ = ()
+
+
+class HeadsParams(msgspec.Struct, frozen=True):
+    """`block_id`, the first block to be told of, or a `cursor`; both cursors are additions of this node's."""
+
+    block_id: FirstBlock | None = None
+    cursor: str | None = None
+    cursors: bool = False
+
+
+class IdParams(msgspec.Struct, frozen=True):
+    """`subscription_id`."""
+
+    subscription_id: str
+
+
+Handler = Callable[[Channel, Any], bytes]
+
+
+def handlers(hub: Hub, family: Family) -> dict[str, tuple[Handler, type[msgspec.Struct]]]:
+    """Return the methods by what follows the family's name, each with its parameters."""
+
+    def subscribe(channel: Channel, params: HeadsParams) -> bytes:
+        """Return the id under which the client is told of new blocks from now on."""
+        form = Form(family, params.cursors or params.cursor is not None)
+        with hub.snapshot() as view:
+            position = _position(view, params)
+        subscription = HeadSubscription(channel, hub, form, position)
+        channel.subscriptions.add(subscription)
+        return b'"%b"' % subscription.identity
+
+    def unsubscribe(channel: Channel, params: IdParams) -> bytes:
+        """Return true, once nothing more will be told under the id."""
+        if not channel.subscriptions.remove(params.subscription_id.encode(errors="replace")):
+            raise invalid_subscription_id()
+        return b"true"
+
+    return {"subscribeNewHeads": (subscribe, HeadsParams), "unsubscribe": (unsubscribe, IdParams)}
+
+
+def _position(view: Snapshot, params: HeadsParams) -> Position | None:
+    """Return where a subscription begins, nothing for the head.
+
+    Raises:
+        RpcError: There is no such block, it is too far back, or the cursor's is unknown.
+    """
+    if params.cursor is not None:
+        if params.block_id is not None:
+            raise invalid_params("Invalid params", {"reason": "block_id and cursor exclude each other"})
+        return _cursor(view, params.cursor)
+    if params.block_id is None or (number := _first_block(view, params.block_id)) is None:
+        return None
+    return position_at(view, number - 1)
+
+
+def _cursor(view: Snapshot, text: str) -> Position:
+    try:
+        position = Position.parse(text)
+    except ValueError as error:
+        raise invalid_params("Invalid params", {"reason": str(error)}) from None
+    try:
+        dropped_from(view, position)
+    except UnknownBlockError as error:
+        raise RpcError(UNKNOWN_BLOCK, "the cursor's block is unknown", error.position.named) from None
+    return position
+
+
+def _first_block(view: Snapshot, block_id: FirstBlock) -> int | None:
+    choice, head = block_id.choice, view.head
+    if isinstance(choice, ByNumber):
+        number: int | None = choice.number
+    elif isinstance(choice, ByHash):
+        number = view.number_of(choice.hash)
+    else:
+        return None
+    if number is None or head is None or number > head:
+        raise block_not_found()
+    if head - number > MOST_BLOCKS_BACK:
+        raise too_many_blocks_back()
+    if number < view.first_block:
+        raise history_unavailable(view.first_block)
+    return number
+
+
+def _decode_first_block(value: object) -> FirstBlock:
+    choice = decode_block_id(value).choice
+    if isinstance(choice, Pending):
+        raise ValueError("the only block tag of a subscription is latest")  # noqa: TRY004
+    return FirstBlock(choice)
+
+
+register_type(FirstBlock, _decode_first_block)
