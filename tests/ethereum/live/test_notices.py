@@ -10,6 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, open_node
 from tests.ethereum.live.test_replay_model import expected
+from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.live import groups, pending
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.log_index import LogCriteria
@@ -245,3 +246,34 @@ async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingCh
             assert error["data"]["blockHash"] == f"0x{lost.hash.hex()}"
         assert [told["result"]["blockNumber"] for told in client.told[logs][1:]] == ["0x2", "0x2"]
         assert client.told[heads][1]["result"]["hash"] == f"0x{head.hash.hex()}"
+
+
+async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_told(
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        logs, heads = await client.subscribe("logs", {"cursors": True}), await client.subscribe("newHeads")
+        followed: list[HeadChange] = []
+        node.hub.on_change.append(followed.append)
+        last = growing.grow(LOGS)
+        node.hub.advance()
+        await wait_all_tasks_blocked()
+        with monkeypatch.context() as patch:
+            patch.setattr(node.hub.groups, "publish_logs", None)
+            untold = growing.grow(LOGS)
+            node.hub.advance()
+        assert "cannot be told" in caplog.text
+        assert followed[-1] == HeadChange((), (untold,))
+        growing.grow(LOGS[:1])
+        node.hub.advance()
+        await wait_all_tasks_blocked()
+        for name in (logs, heads):
+            (error,) = errors(client.told[name])
+            assert (error["code"], error["message"]) == (-32603, "a block could not be told")
+            assert error["data"]["blockHash"] == f"0x{last.hash.hex()}"
+        told = client.told[logs]
+        assert [each["result"]["blockNumber"] for each in told if "result" in each] == ["0x1", "0x1", "0x3"]
+        # Nothing is lost for good: the last cursor before the notice leads through what was not told.
+        again = await client.subscribe("logs", {"cursor": told[1]["cursor"]})
+        assert [each["result"]["blockNumber"] for each in client.told[again]] == ["0x2", "0x2", "0x3"]

@@ -17,6 +17,7 @@ from wsnode.ethereum.live.messages import (
     Reorganisation,
     reorganisation_notice,
     unknown_block_notice,
+    untold_notice,
 )
 from wsnode.ethereum.live.pending import PendingFeed
 from wsnode.ethereum.live.position import Position
@@ -80,7 +81,7 @@ class Hub:
             except UnknownBlockError as error:
                 change = self._begin_again(view, error.position)
             else:
-                change = self._change(view, dropped, ancestor)
+                change = self._told(view, dropped, ancestor)
             self._is_behind = self.head.hash != view.head_hash
         moved, self._moved = self._moved, trio.Event()
         moved.set()
@@ -98,6 +99,21 @@ class Hub:
         """Wait until the head is another one than `head`."""
         while self.head == head:
             await self._moved.wait()
+
+    def _told(self, view: Snapshot, dropped: list[Head], ancestor: Head) -> HeadChange:
+        """Tell of a change; a bug in telling of one block must neither end the node nor stay unnoticed."""
+        try:
+            return self._change(view, dropped, ancestor)
+        except StoreError:
+            raise
+        except Exception:
+            logger.exception("subscribers cannot be told of what follows block %s", self.head)
+        untold, before = self.head, Position.after(self.head)
+        self.head = Head(BlockNumber(view.head), view.head_hash)
+        notice = untold_notice(untold, Position.after(self.head))
+        self.groups.announce(lambda _cursor: notice, before, to=_everybody)
+        rows = (view.header(number) for number in range(ancestor.number + 1, view.head + 1))
+        return HeadChange(tuple(dropped), tuple(_head_of(row) for row in rows if row is not None))
 
     def _change(self, view: Snapshot, dropped: list[Head], ancestor: Head) -> HeadChange:
         if dropped:
@@ -143,7 +159,8 @@ class Hub:
         while True:
             try:
                 self.advance()
-            except StoreError:
+            except Exception:
+                # Calls are answered whatever becomes of subscriptions.
                 logger.exception("the store cannot be read for subscribers")
             self._called = trio.Event()
             with trio.move_on_after(self._pause()):

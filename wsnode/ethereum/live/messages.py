@@ -8,7 +8,7 @@ import msgspec
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED
 
 FALLEN_BEHIND: Final = LIMIT_EXCEEDED
 RESTARTING: Final = -32006
@@ -73,6 +73,11 @@ def unknown_block_notice(lost: Position, cursor: Position) -> Message:
     return _error(
         UNKNOWN_BLOCK, "the block is not known any more", {**named(lost.head), "cursor": str(cursor)}
     )
+
+
+def untold_notice(untold: Head, cursor: Position) -> Message:
+    """Return the notice that the node failed to tell of a block, and goes on from `cursor`."""
+    return _error(INTERNAL_ERROR, "a block could not be told", {**named(untold), "cursor": str(cursor)})
 
 
 def named(head: Head) -> dict[str, str]:

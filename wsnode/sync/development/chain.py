@@ -1,5 +1,6 @@
 """A live development chain: one change at a time, in a thread, and everybody told after each."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -21,6 +22,8 @@ from wsnode.sync.development.reorganisation import check_branch, replace_blocks
 from wsnode.sync.development.snapshots import Moment, Moments
 
 FEE_RECIPIENT = Address(bytes(20))
+
+logger = logging.getLogger("wsnode.development")
 
 Result = TypeVar("Result")
 
@@ -75,7 +78,11 @@ class DevelopmentChain:
         last = trio.current_time()
         while True:
             last = await self._mode.wait_due(last)
-            await self.mine()
+            try:
+                await self.mine()
+            except Exception:
+                # What is wrong with one block must not end the node; the next one has its own chance.
+                logger.exception("no block was made")
 
     async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> None:
         """Make blocks; each is `interval` seconds later than it would be, the first exactly at `timestamp`.
