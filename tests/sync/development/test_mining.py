@@ -111,6 +111,8 @@ def test_intervals_replace_automine_and_0_leaves_nothing(chain: Playground) -> N
     assert (chain("anvil_getIntervalMining"), chain("anvil_getAutomine")) == (5, False)
     chain("evm_setAutomine", False)
     assert chain("anvil_getIntervalMining") == 5
+    chain("evm_setIntervalMining", 12_345_678)
+    assert chain("anvil_getIntervalMining") == 12_345_678
     chain("evm_setIntervalMining", 0)
     assert (chain("anvil_getIntervalMining"), chain("anvil_getAutomine")) == (None, False)
 

@@ -125,7 +125,7 @@ class Mining:
     def get_interval(self) -> bytes:
         """Return the seconds between two blocks, null if they do not come at regular times."""
         interval = self._control.interval
-        return NULL if interval is None else b"%g" % interval
+        return NULL if interval is None else f"{interval:.15g}".encode()
 
     def snapshot(self) -> Steps:
         """Return a number for the chain, the pool and the clock as they are now."""
