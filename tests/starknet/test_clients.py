@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 import trio
 
+from tests.clients.nodes import keyed
+from tests.node_process import started
 from tests.starknet.conftest import Call
 from tests.starknet.models import state_updates
+from wsnode.demo.starknet_chain import BLOCKS
 from wsnode.server.listener import Server, serve
 from wsnode.server.network import Network
 from wsnode.server.sockets import open_tcp
@@ -45,21 +48,21 @@ async def run_client(command: Sequence[str]) -> Any:
     return json.loads(ended.stdout)
 
 
-def node_command() -> list[str]:
+def node_command(script: str = "starknet_js.mjs") -> list[str]:
     node = shutil.which("node")
     if node is None:
         pytest.skip("starknet.js needs node")
     modules = Path(os.environ.get("WSNODE_STARKNET_JS", CLIENTS))
     if not (modules / "node_modules" / "starknet").is_dir():
         pytest.skip(f"starknet.js is not installed: npm ci --prefix {CLIENTS}, or set WSNODE_STARKNET_JS")
-    return [node, str(CLIENTS / "starknet_js.mjs")]
+    return [node, str(CLIENTS / script)]
 
 
-def python_command() -> list[str]:
+def python_command(script: str = "starknet_py_client.py") -> list[str]:
     python = os.environ.get("WSNODE_STARKNET_PY", sys.executable if find_spec("starknet_py") else None)
     if python is None:
         pytest.skip("starknet.py is not installed: name a Python that has it in WSNODE_STARKNET_PY")
-    return [python, str(CLIENTS / "starknet_py_client.py")]
+    return [python, str(CLIENTS / script)]
 
 
 async def test_starknet_js_reads_the_chain_over_both_transports(port: int, call: Call) -> None:
@@ -105,3 +108,26 @@ async def test_starknet_py_reads_the_chain(port: int, call: Call, mainnet: Path)
         "pending_old_root": update["new_root"],
         "refused": 20,
     }
+
+
+COUNT = 3
+"""Two blocks that the demo's chain begins with, and one that it makes while it is watched."""
+
+
+async def test_starknet_js_watches_the_demo() -> None:
+    command = node_command("starknet_js_heads.mjs")
+    with started("demo", "--listen", "127.0.0.1:0") as node:
+        answers = await run_client([*command, keyed(node.socket_url), str(BLOCKS - 2), str(COUNT)])
+    numbers = [header["block_number"] for header in answers["whole"]]
+    assert numbers == [BLOCKS - 2, BLOCKS - 1, BLOCKS]
+    assert answers["live"] == answers["whole"][2:]
+    assert answers["whole"][2]["parent_hash"] == answers["whole"][1]["block_hash"]
+    assert answers["unsubscribed"] == [True, True]
+
+
+async def test_starknet_py_watches_the_demo() -> None:
+    command = python_command("starknet_py_heads.py")
+    with started("demo", "--listen", "127.0.0.1:0") as node:
+        answers = await run_client([*command, keyed(node.socket_url), str(BLOCKS - 2), str(COUNT)])
+    assert [number for number, _hash in answers["whole"]] == [BLOCKS - 2, BLOCKS - 1, BLOCKS]
+    assert answers["unsubscribed"] is True
