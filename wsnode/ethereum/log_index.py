@@ -5,7 +5,6 @@ criterion. Each value's chunks lie side by side in the index, so a group leaps t
 in, all groups leap until they stand at the same chunk, and only then bitmaps are read and intersected.
 """
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
@@ -17,13 +16,20 @@ from pyroaring import BitMap
 
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.canonical import log_count_before
-from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, decode_positions
+from wsnode.ethereum.storage.log_entries import (
+    CHUNK_BITS,
+    CHUNK_KEY,
+    Positions,
+    bitmap_of,
+    read_positions,
+)
 from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, number_from, number_key
 from wsnode.store.environment import Reader
+from wsnode.store.table import Cursor
 
 MAX_TOPICS: Final = 4
-# A block's number, and that of its first log.
-_BLOCK: Final = Struct(">QQ")
+# The number of the log after a block's last one, the block's number, and that of its first log.
+_BLOCK: Final = Struct(">QQQ")
 _CHUNK_SIZE: Final = 1 << CHUNK_BITS
 _NO_CHUNK: Final = 1 << (8 * CHUNK_KEY)
 # A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond.
@@ -75,7 +81,7 @@ def search_logs(
     if not groups:
         return (yield from _all_logs(reader, begin, end, limit))
     count = 0
-    chunks: list[tuple[int, BitMap]] = []
+    chunks: list[tuple[int, Positions]] = []
     for match in _matches(reader, groups, begin, end):
         if match is None:
             yield
@@ -85,7 +91,7 @@ def search_logs(
         if limit is not None and count > limit:
             return LogMatches(count, exceeded=True, blocks=[])
     blocks: list[BlockLogs] = []
-    yield from _locate(reader, [(base, positions.to_array()) for base, positions in chunks], blocks)
+    yield from _locate(reader, chunks, blocks)
     return LogMatches(count, exceeded=False, blocks=blocks)
 
 
@@ -94,7 +100,7 @@ def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most
 
     `exceeded` tells that there are more; the generator yields between slices and returns.
     """
-    chunks: list[tuple[int, Sequence[int]]] = []
+    chunks: list[tuple[int, Positions | range]] = []
     room = most
     if groups := _groups(criteria):
         for match in _matches(reader, groups, begin, end):
@@ -102,7 +108,7 @@ def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most
                 yield
                 continue
             base, positions = match
-            chunks.append((base, array("I", islice(positions, room))))
+            chunks.append((base, list(islice(positions, room))))
             room -= len(positions)
             if room < 0:
                 break
@@ -144,44 +150,46 @@ def _all_logs(reader: Reader, begin: int, end: int, limit: int | None) -> Search
 
 
 def _locate(
-    reader: Reader, chunks: Sequence[tuple[int, Sequence[int]]], blocks: list[BlockLogs]
+    reader: Reader, chunks: Sequence[tuple[int, Positions | range]], blocks: list[BlockLogs]
 ) -> Generator[None, None, None]:
     """Put the blocks of logs into `blocks`; a chunk is a log number and ascending distances from it."""
     cursor = reader.cursor(LOG_BLOCKS)
-    for base, positions in chunks:
-        start = 0
-        while start < len(positions):
+    for base, found in chunks:
+        positions = found.to_array() if isinstance(found, BitMap) else found
+        start, count = 0, len(positions)
+        while start < count:
             cursor.set_range(number_key(base + positions[start] + 1))
             key, value = cursor.item()
-            number, before = _BLOCK.unpack(value)
-            stop = bisect_left(positions, number_from(key) - base, start)
-            _add(blocks, number, _indices(positions[start:stop], before - base))
+            end, number, before = _BLOCK.unpack(key + value)
+            stop = bisect_left(positions, end - base, start)
+            indices = _indices(positions, start, stop, before - base)
+            if not start and blocks and blocks[-1].number == number:
+                # The chunk before ended within this block.
+                indices = [*(blocks.pop().indices or ()), *indices]
+            blocks.append(BlockLogs(number, indices))
             start = stop
             if len(blocks) % _SEEKS_A_SLICE == 0:
                 yield
 
 
-def _indices(positions: Sequence[int], first: int) -> Sequence[int]:
-    """Return the distances of `positions` from `first`; where all of a block's logs match, that is cheap."""
-    start, stop = positions[0] - first, positions[-1] - first + 1
-    if stop - start == len(positions):
-        return range(start, stop)
-    return [position - first for position in positions]
-
-
-def _add(blocks: list[BlockLogs], number: int, indices: Sequence[int]) -> None:
-    """Put the logs of a block last, beside those of it that the chunk before held."""
-    if blocks and blocks[-1].number == number:
-        indices = [*(blocks.pop().indices or ()), *indices]
-    blocks.append(BlockLogs(BlockNumber(number), indices))
+def _indices(positions: Sequence[int], start: int, stop: int, first: int) -> Sequence[int]:
+    """Return the distances from `first` of some positions; where all of a block's logs match, it is cheap."""
+    lowest, end = positions[start] - first, positions[stop - 1] - first + 1
+    if end - lowest == stop - start:
+        return range(lowest, end)
+    return [position - first for position in positions[start:stop]]
 
 
 def _matches(
     reader: Reader, groups: list[list[bytes]], begin: int, end: int
-) -> Iterator[tuple[int, BitMap] | None]:
+) -> Iterator[tuple[int, Positions] | None]:
     """Yield each chunk's first log number and its matches, and None when a slice has lasted long enough."""
+    cursor = reader.cursor(LOG_INDEX)
     # Few values first: their leaps are cheapest, and most searches name one address.
-    members = [_Group(reader, prefixes) for prefixes in sorted(groups, key=len)]
+    members = [
+        _Value(cursor, prefixes[0]) if len(prefixes) == 1 else _Group(cursor, prefixes)
+        for prefixes in (sorted(groups, key=len) if len(groups) > 1 else groups)
+    ]
     seeks = 0
     chunk = begin >> CHUNK_BITS
     while chunk < _NO_CHUNK and (chunk << CHUNK_BITS) < end:
@@ -192,7 +200,8 @@ def _matches(
                 if seeks == _SEEKS_A_SLICE:
                     seeks = 0
                     yield None
-            target = max(target, group.chunk)
+            if group.chunk > target:
+                target = group.chunk
         if target > chunk:
             chunk = target
             continue
@@ -201,39 +210,80 @@ def _matches(
         chunk += 1
 
 
-def _common(groups: "list[_Group]") -> BitMap:
+def _common(groups: "list[_Value | _Group]") -> Positions:
     """Return the positions that all groups have in the chunk they stand at."""
     if len(groups) == 1:
         return groups[0].positions()
     # The shortest rows are the rarest values, and an empty intersection spares the longer ones.
-    ordered = sorted(groups, key=_Group.size)
+    ordered = sorted(groups, key=lambda group: group.size())
     common = ordered[0].positions()
     for group in ordered[1:]:
         if not common:
             break
-        common &= group.positions()
+        common = _intersection(common, group.positions())
     return common
 
 
-def _window(positions: BitMap, begin: int, end: int) -> BitMap:
-    if begin > 0:
-        positions.remove_range(0, begin)
-    if end < _CHUNK_SIZE:
-        positions.remove_range(end, _CHUNK_SIZE)
+def _intersection(some: Positions, others: Positions) -> Positions:
+    if isinstance(some, BitMap):
+        if isinstance(others, BitMap):
+            some &= others
+            return some
+        some, others = others, some
+    return [position for position in some if position in others]
+
+
+def _window(positions: Positions, begin: int, end: int) -> Positions:
+    """Return the positions from `begin` to before `end`."""
+    if isinstance(positions, BitMap):
+        if begin > 0:
+            positions.remove_range(0, begin)
+        if end < _CHUNK_SIZE:
+            positions.remove_range(end, _CHUNK_SIZE)
+    elif begin > 0 or end < _CHUNK_SIZE:
+        return [position for position in positions if begin <= position < end]
     return positions
+
+
+class _Value:
+    """One value, standing at a chunk of the index that it occurs in."""
+
+    __slots__ = ("_cursor", "_prefix", "_row", "chunk")
+
+    def __init__(self, cursor: Cursor, prefix: bytes) -> None:
+        self._cursor = cursor
+        self._prefix = prefix
+        self._row = b""
+        self.chunk = -1
+
+    def leap(self, target: int, most: int = 1) -> int:
+        """Move to the first chunk at or after `target` that has the value, and return seeks made: one."""
+        prefix, cursor = self._prefix, self._cursor
+        if target < _NO_CHUNK and cursor.set_range(prefix + target.to_bytes(CHUNK_KEY, "big")):
+            key, self._row = cursor.item()
+            if key.startswith(prefix):
+                self.chunk = int.from_bytes(key[-CHUNK_KEY:], "big")
+                return 1
+        self.chunk = _NO_CHUNK
+        return 1
+
+    def size(self) -> int:
+        """Return the bytes of the row in this chunk."""
+        return len(self._row)
+
+    def positions(self) -> Positions:
+        """Return the value's positions in this chunk."""
+        return read_positions(self._row)
 
 
 class _Group:
     """The values of one criterion, standing together at one chunk of the index."""
 
-    __slots__ = ("_cursor", "_index", "_next", "_prefixes", "_rows", "chunk")
+    __slots__ = ("_index", "_values", "chunk")
 
-    def __init__(self, reader: Reader, prefixes: list[bytes]) -> None:
-        self._cursor = reader.cursor(LOG_INDEX)
-        self._prefixes = sorted(prefixes)
-        # For each prefix the chunk it occurs in next, as far as it has been looked up.
-        self._next = [-1] * len(prefixes)
-        self._rows: list[bytes] = [b""] * len(prefixes)
+    def __init__(self, cursor: Cursor, prefixes: list[bytes]) -> None:
+        # For each value the chunk it occurs in next, as far as it has been looked up.
+        self._values = [_Value(cursor, prefix) for prefix in sorted(prefixes)]
         self._index = 0
         self.chunk = -1
 
@@ -243,37 +293,22 @@ class _Group:
         After as many as `most`, which is at least one, the rest of the way is left to the next call.
         """
         seeks = 0
-        while self._index < len(self._prefixes):
-            if self._next[self._index] < target:
+        while self._index < len(self._values):
+            value = self._values[self._index]
+            if value.chunk < target:
                 if seeks == most:
                     return seeks
-                self._seek(self._index, self._prefixes[self._index], target)
-                seeks += 1
+                seeks += value.leap(target)
             self._index += 1
         self._index = 0
-        self.chunk = min(self._next)
+        self.chunk = min(value.chunk for value in self._values)
         return seeks
-
-    def _seek(self, index: int, prefix: bytes, target: int) -> None:
-        if target < _NO_CHUNK and self._cursor.set_range(prefix + target.to_bytes(CHUNK_KEY, "big")):
-            key, row = self._cursor.item()
-            if key.startswith(prefix):
-                self._next[index] = int.from_bytes(key[len(prefix) :], "big")
-                self._rows[index] = row
-                return
-        self._next[index] = _NO_CHUNK
 
     def size(self) -> int:
         """Return the bytes of the rows in this chunk."""
-        return sum(len(row) for row, chunk in zip(self._rows, self._next, strict=True) if chunk == self.chunk)
+        return sum(value.size() for value in self._values if value.chunk == self.chunk)
 
-    def positions(self) -> BitMap:
+    def positions(self) -> Positions:
         """Return the positions of all values in this chunk."""
-        if len(self._rows) == 1:
-            return decode_positions(self._rows[0])
-        maps = [
-            decode_positions(row)
-            for row, chunk in zip(self._rows, self._next, strict=True)
-            if chunk == self.chunk
-        ]
-        return maps[0] if len(maps) == 1 else BitMap.union(*maps)
+        found = [value.positions() for value in self._values if value.chunk == self.chunk]
+        return found[0] if len(found) == 1 else BitMap.union(*map(bitmap_of, found))

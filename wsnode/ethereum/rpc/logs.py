@@ -40,13 +40,20 @@ class Logs:
         wanted = params.filter
         criteria = criteria_of(wanted, self._limits)
         if wanted.block_hash is None:
-            return (yield from self._search(view, criteria, *block_range(view, wanted)))
-        number = view.number_of(wanted.block_hash)
-        if number is not None:
-            return (yield from self._search(view, criteria, number, number))
-        if hashed_rows(view, wanted.block_hash) is None:
+            first, last = block_range(view, wanted)
+        elif (number := view.number_of(wanted.block_hash)) is not None:
+            first = last = number
+        elif hashed_rows(view, wanted.block_hash) is not None:
+            return logs_of_side_block(view, wanted.block_hash, criteria)
+        else:
             raise server_error("unknown block")
-        return logs_of_side_block(view, wanted.block_hash, criteria)
+        limit = self._limits.logs_results
+        matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
+        if matches.exceeded:
+            raise (yield from _too_many(view, criteria, first, last, limit))
+        if matches.count <= self._limits.logs_slice:
+            return _rendered(view, matches.blocks)
+        return (yield from _render(view, matches, self._limits.logs_slice))
 
     def get_logs_at_once(self, view: Snapshot, params: LogParameters) -> bytes | Slices:
         """Return the same, or how to go on if that takes long."""
@@ -57,13 +64,6 @@ class Logs:
             found: bytes = end.value
             return found
         return _resumed(slices)
-
-    def _search(self, view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
-        limit = self._limits.logs_results
-        matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
-        if matches.exceeded:
-            raise (yield from _too_many(view, criteria, first, last, limit))
-        return (yield from _render(view, matches, self._limits.logs_slice))
 
 
 def _resumed(slices: Slices) -> Slices:
@@ -114,6 +114,10 @@ def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
     return marked
 
 
+def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> bytes:
+    return b"[%b]" % render_logs([(*view.log_rows(block.number), block.indices) for block in blocks])
+
+
 def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
     pieces: list[bytes] = []
     waiting: list[LogRows] = []
@@ -138,11 +142,7 @@ def rows_of_logs(view: Snapshot, block: BlockLogs, most: int) -> Iterator[LogRow
     """
     start, wanted = 0, block.indices
     while wanted is None or start < len(wanted):
-        header, body = view.header(block.number), view.view_body(block.number)
-        receipts = view.view_receipts(block.number)
-        assert header is not None
-        assert body is not None
-        assert receipts is not None
+        header, body, receipts = view.log_rows(block.number)
         if wanted is None:
             wanted = range(log_count(receipts))
         yield header, body, receipts, wanted[start : start + most]

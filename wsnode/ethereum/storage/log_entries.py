@@ -8,7 +8,7 @@ of a single run takes 15 bytes, any other more than a list's 16, and lists are e
 
 from array import array
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from pyroaring import BitMap
 
@@ -20,12 +20,25 @@ CHUNK_KEY: Final = 4
 _LIST_LENGTH: Final = 8
 _LIST_BYTES: Final = 2 * _LIST_LENGTH
 
+Positions: TypeAlias = list[int] | BitMap
+"""Ascending low halves of log numbers. A bitmap is dear where there are but a few."""
+
+
+def read_positions(row: bytes) -> Positions:
+    """Return the low halves of the log numbers that a row lists, as it keeps them: few as a list."""
+    if len(row) <= _LIST_BYTES and len(row) % 2 == 0:
+        return array("H", row).tolist()
+    return BitMap.deserialize(row)
+
 
 def decode_positions(row: bytes) -> BitMap:
-    """Return the low halves of the log numbers that a row lists."""
-    if len(row) <= _LIST_BYTES and len(row) % 2 == 0:
-        return BitMap(array("I", array("H", row)))
-    return BitMap.deserialize(row)
+    """Return the same as a bitmap in any case."""
+    return bitmap_of(read_positions(row))
+
+
+def bitmap_of(positions: Positions) -> BitMap:
+    """Return positions as a bitmap, the same one where they are."""
+    return positions if isinstance(positions, BitMap) else BitMap(positions)
 
 
 def encode_positions(positions: BitMap) -> bytes:
