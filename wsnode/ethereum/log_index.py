@@ -206,14 +206,13 @@ def _matches(
             chunk = target
             continue
         base = chunk << CHUNK_BITS
-        yield base, _window(_common(members), begin - base, end - base)
+        positions = _common(members) if len(members) > 1 else members[0].positions()
+        yield base, _window(positions, begin - base, end - base)
         chunk += 1
 
 
 def _common(groups: "list[_Value | _Group]") -> Positions:
     """Return the positions that all groups have in the chunk they stand at."""
-    if len(groups) == 1:
-        return groups[0].positions()
     # The shortest rows are the rarest values, and an empty intersection spares the longer ones.
     ordered = sorted(groups, key=lambda group: group.size())
     common = ordered[0].positions()

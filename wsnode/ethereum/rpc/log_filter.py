@@ -84,7 +84,7 @@ def _address(text: str, label: str) -> Address:
 def _topics(positions: list[Any]) -> list[list[Hash32]]:
     if len(positions) > MAX_TOPICS:
         raise ValueError("exceed max topics")
-    return [_alternatives(position) for position in positions]
+    return list(map(_alternatives, positions))
 
 
 def _alternatives(value: Any) -> list[Hash32]:

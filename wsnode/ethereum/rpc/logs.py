@@ -11,8 +11,8 @@ from wsnode.ethereum.log_index import BlockLogs, LogCriteria, LogMatches, search
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.log_filter import LogFilter
-from wsnode.ethereum.rpc.lookup import hashed_rows, is_pending
-from wsnode.ethereum.rpc.parameters import EARLIEST, FINALIZED, LATEST, SAFE, NumberOrTag
+from wsnode.ethereum.rpc.lookup import hashed_rows
+from wsnode.ethereum.rpc.parameters import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, NumberOrTag
 from wsnode.ethereum.rpc.side_logs import logs_of_side_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
@@ -93,7 +93,7 @@ def block_range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNu
     first, last = wanted.from_block, wanted.to_block
     if first is not None and last is not None and 0 <= last < first:
         raise invalid_params("invalid block range params")
-    if is_pending(first) or is_pending(last):
+    if PENDING in (first, last):
         raise invalid_params("pending logs are not supported")
     begin, end = _bound(view, first), _bound(view, last)
     if begin > end:

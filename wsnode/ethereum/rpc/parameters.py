@@ -93,7 +93,12 @@ def decode_hash(value: Any, place: str = ARGUMENT) -> Hash32:
 
 def decode_block_number(value: Any) -> NumberOrTag:
     """Return the number or tag that `value` writes."""
-    text = value if type(value) is str else "?"
+    return _block_number(value if type(value) is str else "?")
+
+
+# Clients ask for the same few blocks again and again; what is refused is not kept.
+@lru_cache(maxsize=4096)
+def _block_number(text: str) -> NumberOrTag:
     if (tag := TAGS.get(text)) is not None:
         return tag
     if (number := parse_quantity(text, 64)) >= 1 << 63:

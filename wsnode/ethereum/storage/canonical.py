@@ -43,7 +43,7 @@ def log_count_before(reader: Reader, number: int) -> int:
         return 0
     row = reader.get(TOTALS, number_key(number - 1))
     assert row is not None, f"block {number - 1} is not canonical"
-    return number_from(row[:8])
+    return int.from_bytes(row[:8], "big")
 
 
 def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:

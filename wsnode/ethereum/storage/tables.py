@@ -1,6 +1,7 @@
 """The tables of the chain store and the form of their keys; `docs/storage.md` describes each."""
 
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from wsnode.ethereum.primitives.values import BlockNumber
@@ -34,10 +35,8 @@ TABLES: Final = (
 
 _NUMBER = struct.Struct(">Q")
 
-
-def number_key(number: int) -> bytes:
-    """Return the key of a block or log number: big-endian, so that key order is numeric order."""
-    return _NUMBER.pack(number)
+number_key: Final[Callable[[int], bytes]] = _NUMBER.pack
+"""Returns the key of a block or log number: big-endian, so that key order is numeric order."""
 
 
 def number_from(key: bytes) -> BlockNumber:
