@@ -21,6 +21,7 @@ from wsnode.ethereum.rpc.filters import Filters, StoreFilter
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.rpc.subscription_options import IdParameters, SubscriptionId
+from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
 
@@ -177,6 +178,26 @@ def test_two_polls_at_once_tell_everything_once(growing: GrowingChain) -> None:
         next(second)
         assert len(json.loads(finish(second))) == 100
         assert json.loads(finish(first)) == []
+
+
+def test_a_poll_that_is_overtaken_by_one_of_a_later_view_tells_nothing_again(growing: GrowingChain) -> None:
+    filters = Filters(Hub(growing.chain).pending, CallLimits())
+
+    def poll(view: Snapshot) -> Any:
+        return filters.changes(view, IdParameters(SubscriptionId(identity)))
+
+    with growing.chain.snapshot() as view:
+        identity = json.loads(filters.new_block_filter(view))
+    growing.reorganise(0, [[]] * 100)
+    with growing.chain.snapshot() as view:
+        overtaken, late = poll(view), poll(view)
+        next(overtaken)
+        growing.grow()
+        with growing.chain.snapshot() as later:
+            assert len(json.loads(finish(poll(later)))) == 101
+        assert [json.loads(finish(each)) for each in (overtaken, late)] == [[], []]
+    with growing.chain.snapshot() as view:
+        assert json.loads(finish(poll(view))) == []
 
 
 def finish(slices: Any) -> bytes:

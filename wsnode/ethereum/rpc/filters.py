@@ -26,6 +26,7 @@ from wsnode.jsonrpc.registry import Registry
 
 Slices: TypeAlias = Generator[None, Any, bytes]
 
+NOTHING: Final = b"[]"
 POLL_BYTES: Final = 8 * 1024 * 1024
 """How much one poll tells; the rest comes with the next one."""
 
@@ -68,13 +69,19 @@ class StoreFilter(Filter):
 
     def changes(self, view: Snapshot, most: int) -> Slices:
         """Return what happened since the last time, at most so many results."""
-        while True:
-            began = self._position
+        began = self._position
+        try:
             results, position = yield from self._since(view, began, most)
-            # Another poll may have told the same meanwhile; whoever ends first tells it.
-            if self._position is began:
-                self._position = position
-                return b"[%b]" % b",".join(results)
+        except UnknownBlockError:
+            if began.number > view.head:
+                # A poll that began later has told what is not in this view yet.
+                return NOTHING
+            raise
+        if self._position is not began:
+            # Another poll has told the same meanwhile; whoever ends first tells it.
+            return NOTHING
+        self._position = position
+        return b"[%b]" % b",".join(results)
 
     def _since(
         self, view: Snapshot, position: Position, most: int
