@@ -188,6 +188,34 @@ def test_a_bug_of_one_subscription_is_not_felt_by_the_others(bug: str) -> None:
     assert faulty.closed == (None if bug == "farewell" else (1011, ""))
 
 
+class BrokenChannel(RecordingChannel):
+    """Can neither be sent anything nor closed."""
+
+    def offer(self, identity: bytes, event: Event) -> bool:
+        raise RuntimeError("a bug")
+
+    def close(self, code: int, reason: str) -> None:
+        raise RuntimeError("another one")
+
+
+def test_a_bug_of_one_connection_is_not_felt_by_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    fan_out = FanOut()
+    group = Group(fan_out)
+    broken, sound = Follower(BrokenChannel(), group), Follower(RecordingChannel(), group)
+    for follower in (broken, sound):
+        follower.begin()
+    for number in range(2):
+        group.publish(numbered(number), before=number)
+        fan_out.advance(inf)
+    assert isinstance(sound.channel, RecordingChannel)
+    assert len(sound.channel.sent) == 2
+    assert (broken.ended, len(group)) == (True, 1)
+    assert [record.message for record in caplog.records] == [
+        "a numbers subscription cannot be told",
+        "a connection cannot be closed",
+    ]
+
+
 async def test_all_can_be_handed_out_while_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wsnode.pubsub.fan_out.SLICE_SECONDS", -1.0)
     fan_out = FanOut()

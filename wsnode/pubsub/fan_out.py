@@ -88,13 +88,20 @@ class FanOut:
             self.queued_bytes -= delivery.size
 
     def _deliver(self, delivery: _Delivery, deadline: float) -> bool:
-        """Go on with one event until `deadline`; True if everybody has had a turn."""
+        """Go on with one event until `deadline`; True if everybody has had a turn.
+
+        A bug with one member must not keep the others from being told.
+        """
         sequence, event = delivery.sequence, delivery.event
         for member in delivery.rest:
             if member.since > sequence:
                 continue
-            if event is None or not member.channel.offer(member.identity, event):
-                self._leave_behind(member, delivery)
+            try:
+                if event is None or not member.channel.offer(member.identity, event):
+                    self._leave_behind(member, delivery)
+            except Exception:
+                logger.exception("a %s subscription cannot be told", member.kind)
+                _cut_off(member)
             if perf_counter() > deadline:
                 return False
         return True
@@ -102,8 +109,13 @@ class FanOut:
     def _leave_behind(self, member: Subscription, delivery: _Delivery) -> None:
         assert member.group is not None
         member.group.leave(member)
-        try:
-            member.channel.fall_behind(member, delivery.before, delivery.missed)
-        except Exception:
-            logger.exception("a %s subscription does not catch up", member.kind)
-            member.channel.close(INTERNAL_ERROR, "")
+        member.channel.fall_behind(member, delivery.before, delivery.missed)
+
+
+def _cut_off(member: Subscription) -> None:
+    """End a subscription that cannot be told anything, and its connection, which says so to the client."""
+    member.end()
+    try:
+        member.channel.close(INTERNAL_ERROR, "")
+    except Exception:
+        logger.exception("a connection cannot be closed")
