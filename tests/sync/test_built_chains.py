@@ -1,6 +1,5 @@
 """What the block builder builds is what any importer finds: our own and geth's."""
 
-import os
 import random
 import shutil
 import subprocess
@@ -55,9 +54,9 @@ def test_a_built_chain_is_imported_as_it_was_built(chance: random.Random) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_geth_imports_a_built_chain_to_the_same_head(seed: int, tmp_path: Path) -> None:
-    geth = os.environ.get("WSNODE_GETH") or shutil.which("geth")
+    geth = shutil.which("geth")
     if geth is None:
-        pytest.skip("no geth: name its program in WSNODE_GETH")
+        pytest.skip("no geth on the path")
     genesis = random_genesis(LONG * 10 // 4)
     blocks = build(tmp_path / "built", genesis, random.Random(seed), LONG, MOST)
     assert sum(map(len, blocks)) > 50_000
