@@ -20,6 +20,8 @@ from wsnode.starknet.errors import DumpError, InvalidBlockError, StarknetError
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.intake import head_of
 from wsnode.starknet.roots import StateRoots
+from wsnode.starknet.storage.tables import META, SCHEMA_KEY
+from wsnode.store.environment import Environment
 from wsnode.sync.starknet_folder import import_folder
 
 NINE = "0x31e5a5851e1a492827ba33180acb98263d1ace0f46fd4000bd4216d2119d480"
@@ -355,3 +357,12 @@ async def test_a_killed_import_leaves_whole_blocks_and_goes_on(mainnet: Path, tm
         outcome = await import_folder(chain, mainnet)
         assert outcome.roots_verified
         assert head(chain) == (9, NINE)
+
+
+@pytest.mark.parametrize("writer", [False, True])
+def test_a_chain_of_another_layout_is_refused(tmp_path: Path, writer: bool) -> None:
+    environment = Environment(tmp_path / "alt" / "chain", [META], writer=True)
+    environment.write(lambda transaction: transaction.put(META, SCHEMA_KEY, b"1"))
+    environment.close()
+    with pytest.raises(StarknetError, match="its layout is 1, this version knows 2"):
+        Chain.open(tmp_path, writer=writer)

@@ -1,6 +1,7 @@
 """The alt chain of one data folder."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -52,9 +53,10 @@ class Chain:
         if not writer and not (folder / "chain").is_dir():
             raise StarknetError(f"{folder}: no alt chain here; `wsnode import alt` makes one")
         lock = WriterLock(folder / "lock") if writer else None
-        environment = Environment(folder / "chain", TABLES, writer=writer)
-        _check_schema(environment, folder, writer=writer)
-        return cls(environment, lock)
+        # Another layout may lack tables, so its number is looked at first, alone.
+        with closing(Environment(folder / "chain", (META,), writer=writer)) as environment:
+            _check_schema(environment, folder, writer=writer)
+        return cls(Environment(folder / "chain", TABLES, writer=writer), lock)
 
     def snapshot(self, _caller: object = None) -> Snapshot:
         """Return the chain as it is now, the same for every caller."""
