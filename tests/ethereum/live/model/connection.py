@@ -7,11 +7,25 @@ from typing import Any, Final
 
 import trio
 from trio.testing import wait_all_tasks_blocked
+from websockets.exceptions import InvalidState
 
 from tests.ethereum.live.model.followers import Follower, PendingFollower
 from tests.server.conftest import Peer
 
 WITHOUT_LIMIT: Final = 1 << 30
+
+
+class LockedPeer(Peer):
+    """A peer that may answer a close while a request is being sent."""
+
+    def __init__(self, stream: trio.abc.HalfCloseableStream, *, deflate: bool) -> None:
+        super().__init__(stream, deflate=deflate)
+        self._sending = trio.Lock()
+
+    async def flush(self) -> None:
+        """Send what is to be sent, one after the other."""
+        async with self._sending:
+            await super().flush()
 
 
 class Connection:
@@ -45,10 +59,11 @@ class Connection:
         self._allowed.set()
 
     async def ask(self, taken: Callable[[Any], None], method: str, *params: Any) -> None:
-        """Send a request; `taken` gets the result."""
+        """Send a request, unless the connection is being closed; `taken` gets the result."""
         self._requests += 1
         self._waiting[self._requests] = taken
-        await self.peer.call(method, *params, id=self._requests)
+        with suppress(trio.BrokenResourceError, InvalidState):
+            await self.peer.call(method, *params, id=self._requests)
 
     async def run(self) -> None:
         """Take what comes, until the connection ends."""

@@ -53,6 +53,7 @@ class Follower(Generic[Item]):
         self.farewell = None
         self.form = Form(cursors=True, reorgs=self.form.reorgs)
         self.view = self.view_at(Position.parse(cursor), list(view))
+        self.history = [(cursor, list(self.view))]
         return [self.kind, {**self.options, "cursor": cursor}]
 
     def behind(self, result: dict[str, Any]) -> Position:

@@ -9,10 +9,10 @@ import trio.testing
 from trio.testing import wait_all_tasks_blocked
 
 from tests.ethereum.live.growing import GrowingChain, emitting_genesis
-from tests.ethereum.live.model.connection import Connection
+from tests.ethereum.live.model.connection import Connection, LockedPeer
 from tests.ethereum.live.model.ledger import Ledger, Place
 from tests.ethereum.live.model.loop import Loop
-from tests.server.conftest import Peer, read_all
+from tests.server.conftest import read_all
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.limits import CallLimits
@@ -91,7 +91,7 @@ class Stage:
         """Return a new client."""
         mine, theirs = trio.testing.lockstep_stream_pair()
         self._nursery.start_soon(self.server.serve_stream, theirs)
-        connection = Connection(Peer(mine, deflate=deflate))
+        connection = Connection(LockedPeer(mine, deflate=deflate))
         await connection.peer.open()
         self._loop.nursery.start_soon(connection.run)
         return connection

@@ -21,7 +21,16 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.ethereum.live.model.connection import Connection
 from tests.ethereum.live.model.loop import ErrorLog, Loop
-from tests.ethereum.live.model.wishes import Branch, Wanted, Wish, branches, criteria, which, wishes
+from tests.ethereum.live.model.wishes import (
+    Branch,
+    Wanted,
+    Wish,
+    branches,
+    criteria,
+    histories,
+    which,
+    wishes,
+)
 from tests.ethereum.live.model.world import World
 from wsnode.ethereum.live import groups, hub, pages
 
@@ -40,9 +49,13 @@ class Lives(RuleBasedStateMachine):
         self._loop = Loop()
 
     @initialize(
-        small_pages=st.booleans(), small_steps=st.booleans(), parts=st.booleans(), closes=st.booleans()
+        small_pages=st.booleans(),
+        small_steps=st.booleans(),
+        parts=st.booleans(),
+        closes=st.booleans(),
+        blocks=histories,
     )
-    def open(self, small_pages: bool, small_steps: bool, parts: bool, closes: bool) -> None:
+    def open(self, small_pages: bool, small_steps: bool, parts: bool, closes: bool, blocks: Branch) -> None:
         if small_pages:
             self._patch.setattr(pages, "PAGE_BYTES", 600)
             self._patch.setattr(pages, "WINDOW", 4)
@@ -53,6 +66,7 @@ class Lives(RuleBasedStateMachine):
         self._world = World(self._loop, self._folder, closes_slow=closes)
         self._do(self._world.stage.open)
         self._world.stage.ledger.is_split = parts
+        self._do(self._world.write, 0, blocks, True)
 
     # What happens to the chain.
 
@@ -75,7 +89,7 @@ class Lives(RuleBasedStateMachine):
                 self._world.return_to, self._world.branches[-1 - number % len(self._world.branches)], told
             )
 
-    @rule(count=st.integers(1, 12))
+    @rule(count=st.integers(1, 60))
     def announce_pending_transactions(self, count: int) -> None:
         self._do(self._world.stage.announce, count)
 
@@ -186,4 +200,4 @@ def test_lives_of_a_node_and_its_clients() -> None:
 
 @pytest.mark.slow
 def test_many_long_lives_of_a_node_and_its_clients() -> None:
-    run_state_machine_as_test(Lives, settings=settings(SETTINGS, max_examples=250, stateful_step_count=80))
+    run_state_machine_as_test(Lives, settings=settings(SETTINGS, max_examples=180, stateful_step_count=80))

@@ -14,9 +14,9 @@ emitters = st.integers(0, len(EMITTERS) - 1)
 topics = st.integers(0, len(TOPICS) - 1)
 Branch = list[list[tuple[int, list[int]]]]
 Wanted = tuple[list[int], list[list[int]]]
-branches: st.SearchStrategy[Branch] = st.lists(
-    st.lists(st.tuples(emitters, st.lists(topics, max_size=3)), max_size=4), min_size=1, max_size=3
-)
+blocks = st.lists(st.tuples(emitters, st.lists(topics, max_size=3)), max_size=4)
+branches: st.SearchStrategy[Branch] = st.lists(blocks, min_size=1, max_size=3)
+histories: st.SearchStrategy[Branch] = st.lists(blocks, max_size=8)
 criteria: st.SearchStrategy[Wanted] = st.tuples(
     st.lists(emitters, max_size=2), st.lists(st.lists(topics, max_size=2), max_size=3)
 )
