@@ -1,5 +1,6 @@
 """An import of another branch, in place of the chain's last blocks."""
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.starknet.branches import branch, write_dump
+from wsnode.demo.starknet_blocks import BlockMaker
+from wsnode.starknet import intake
 from wsnode.starknet.block import UnverifiedBlock
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.errors import InvalidBlockError
+from wsnode.starknet.felt import number_felt
+from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.tables import DROPPED, HISTORIES, TABLES, number_key
 from wsnode.store.table import scan
 from wsnode.sync.starknet_folder import import_folder
@@ -101,32 +106,45 @@ async def test_a_broken_branch_replaces_nothing_or_as_far_as_it_is_whole(
 contents = st.lists(st.lists(st.integers(0, 5), max_size=3), min_size=1, max_size=4)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize("batch", [1, 256])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(common=contents, old=contents, new=contents)
 def test_what_is_stored_is_what_an_import_of_the_new_branch_alone_stores(
-    common: list[list[int]], old: list[list[int]], new: list[list[int]]
+    batch: int, common: list[list[int]], old: list[list[int]], new: list[list[int]]
 ) -> None:
     # The last value keeps the branches apart.
-    old_branch, new_branch = (
-        branch([*common, *[[*o, 8] for o in old]]),
-        branch([*common, *[[*n, 9] for n in new]]),
-    )
-    with TemporaryDirectory() as name:
+    old_branch = branch([*common, *([*values, 8] for values in old)])
+    new_branch = branch([*common, *([*values, 9] for values in new)])
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intake, "BATCH_BLOCKS", batch)
         folder = Path(name)
-        first, second = (
-            write_dump(folder / f"{place}.jsonl", blocks)
-            for place, blocks in enumerate((old_branch, new_branch))
-        )
+        first = write_dump(folder / "old.jsonl", old_branch)
+        second = write_dump(folder / "new.jsonl", new_branch)
         with (
             Chain.open(folder / "a", writer=True) as replaced,
             Chain.open(folder / "b", writer=True) as alone,
         ):
             trio.run(import_folder, replaced, first)
-
-            async def replace() -> None:
-                await import_folder(replaced, second, replace=True)
-
-            trio.run(replace)
+            trio.run(partial(import_folder, replaced, second, replace=True))
             trio.run(import_folder, alone, second)
             assert rows(replaced) == rows(alone)
             assert any(rows(replaced)[table.name] for table in HISTORIES)
+
+
+async def test_a_contract_of_the_replaced_blocks_can_be_deployed_again(fresh: Chain, tmp_path: Path) -> None:
+    contract, class_hash = number_felt(0x77), number_felt(0x88)
+    for nonce in (1, 2):
+        maker = BlockMaker()
+        blocks = [
+            maker.make(diff)
+            for diff in (
+                StateDiff(),
+                StateDiff(deployed=[(contract, class_hash)], nonces=[(contract, number_felt(nonce))]),
+                StateDiff(deployed=[(contract, class_hash)]),
+            )
+        ]
+        dump = write_dump(tmp_path / f"{nonce}.jsonl", blocks[:2])
+        assert (await import_folder(fresh, dump, replace=True)).head == (1, blocks[1].hash)
+        twice = write_dump(tmp_path / "twice.jsonl", blocks)
+        with pytest.raises(InvalidBlockError, match=r"block 2 .*: deployed_contracts"):
+            await import_folder(fresh, twice, replace=True)
