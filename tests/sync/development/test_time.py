@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.sync.development.playground import GENESIS_TIME, Playground, RefusedError
+from tests.sync.development.playground import GENESIS_TIME, STRANGER, Playground, RefusedError
 from wsnode.sync.development.clock import BlockClock, TimeError
 
 NOW = 1_800_000_000
@@ -112,3 +112,19 @@ def test_the_clock_can_be_set(chain: Playground) -> None:
     chain("evm_mine")
     assert chain.time() - GENESIS_TIME >= 10**9
     assert chain("anvil_setTime", 5) == 0
+
+
+def test_calls_in_the_block_to_come_see_its_time(chain: Playground) -> None:
+    chain("anvil_setCode", STRANGER, "0x4260005260206000f3")  # returns the time
+    call = {"to": STRANGER}
+    chain("evm_mine")
+    chain("evm_increaseTime", 10**6)
+    assert int(chain("eth_call", call, "latest"), 16) == chain.time()
+    assert 0 <= int(chain("eth_call", call, "pending"), 16) - chain.time() - 10**6 < 100
+    chain("evm_setNextBlockTimestamp", chain.time() + 7)
+    assert int(chain("eth_call", call, "pending"), 16) == chain.time() + 7
+    assert int(chain("eth_call", call, "pending", {}, {"time": "0x5"}), 16) == 5
+    assert int(chain("eth_call", call, "pending", {}, {"number": "0x5"}), 16) == chain.time() + 7
+    assert int(chain("eth_estimateGas", call, "pending"), 16) > 21_000
+    chain("evm_setTime", 5)
+    assert int(chain("eth_call", call, "pending"), 16) == chain.time() + 1

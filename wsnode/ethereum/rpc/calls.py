@@ -1,12 +1,12 @@
 """eth_call and eth_estimateGas: short ones at once, long ones in a thread until a time limit."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from wsnode.ethereum.rpc.answers import data, header_not_found, quantity
-from wsnode.ethereum.rpc.execution import CallParameters, execution_of, header_after, named_gas
+from wsnode.ethereum.rpc.execution import CallParameters, Execution, execution_of, header_after, named_gas
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.messages import supplied_gas
 from wsnode.ethereum.snapshot import Snapshot
@@ -46,13 +46,15 @@ Steps: TypeAlias = Generator[Step, Any, bytes]
 class Calls:
     """The methods within their limits."""
 
-    def __init__(self, limits: CallLimits) -> None:
+    def __init__(self, limits: CallLimits, clock: Callable[[], float] | None = None) -> None:
+        """`clock` is the chain's, if it does not go by the world's."""
         self._limits = limits
+        self._clock = clock
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def call(self, view: Snapshot, params: CallParameters | PlainCall, *, is_long: bool = False) -> Steps:
         """Return what the called contract returns."""
-        execution = execution_of(view, params, self._limits.call_gas_blocks)
+        execution = self._execution_of(view, params)
         try:
             outcome = None if is_long else execution.call(budget=self._limits.call_inline_jumps)
             if outcome is None or isinstance(outcome, Interrupted):
@@ -96,7 +98,7 @@ class Calls:
         Raises:
             RpcError: It does not succeed with any, or not in time.
         """
-        execution = execution_of(view, params, self._limits.call_gas_blocks)
+        execution = self._execution_of(view, params)
         try:
             estimate = None if is_long else execution.estimate(budget=self._limits.call_inline_jumps)
             if estimate is None or isinstance(estimate, Interrupted):
@@ -131,6 +133,12 @@ class Calls:
             return self.estimate_gas(view, params, is_long=True)
         raise self._failed(estimate)
 
+    def _execution_of(self, view: Snapshot, params: CallParameters | PlainCall) -> Execution:
+        execution = execution_of(view, params, self._limits.call_gas_blocks)
+        if execution.pending and self._clock is not None:
+            return execution.at(int(self._clock()))
+        return execution
+
     def _failed(self, outcome: Revert | Halt | Interrupted) -> RpcError:
         if isinstance(outcome, Revert):
             return reverted(outcome.output)
@@ -151,9 +159,9 @@ def reverted(output: bytes) -> RpcError:
     return RpcError(REVERTED, message, f"0x{output.hex()}")
 
 
-def add_methods(registry: Registry, limits: CallLimits) -> None:
-    """Register this module's methods."""
-    calls = Calls(limits)
+def add_methods(registry: Registry, limits: CallLimits, clock: Callable[[], float] | None = None) -> None:
+    """Register this module's methods; `clock` is the chain's, if it does not go by the world's."""
+    calls = Calls(limits, clock)
     methods = (
         ("eth_call", calls.call, calls.call_at_once),
         ("eth_estimateGas", calls.estimate_gas, calls.estimate_at_once),

@@ -1,6 +1,6 @@
 """What a call asks the engine to run, and on which block."""
 
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import msgspec
 
@@ -48,6 +48,13 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
     pending: bool = False
     state_overrides: bytes | None = None
     block_overrides: bytes | None = None
+
+    def at(self, now: int) -> Self:
+        """Return the same in a block to come that is made at `now`, unless the caller says when."""
+        earliest = header_fields(self.header).timestamp + 1
+        named = msgspec.json.decode(self.block_overrides) if self.block_overrides else {}
+        overrides = {"time": hex(max(now, earliest))} | named
+        return msgspec.structs.replace(self, block_overrides=msgspec.json.encode(overrides))
 
     def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Outcome:
         """Return what the message leads to."""

@@ -61,7 +61,7 @@ def build_registry(
     blocks.add_methods(registry, block_methods)
     transactions.add_methods(registry, block_methods, pool)
     state.add_methods(registry, pool)
-    calls.add_methods(registry, limits)
+    calls.add_methods(registry, limits, None if development is None else development.control.now)
     logs.add_methods(registry, limits)
     log_pages.add_methods(registry, limits)
     fees.add_methods(registry)
