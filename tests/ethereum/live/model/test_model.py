@@ -33,6 +33,7 @@ from tests.ethereum.live.model.wishes import (
 )
 from tests.ethereum.live.model.world import World
 from wsnode.ethereum.live import groups, hub, pages
+from wsnode.ethereum.live.subjects import Form
 
 MOST_CLIENTS = 5
 
@@ -155,8 +156,10 @@ class Lives(RuleBasedStateMachine):
     def everybody_reads_everything(self) -> None:
         self._do(self._world.settle_all)
 
-    @rule(told=st.booleans())
-    def restart(self, told: bool) -> None:
+    @rule(told=st.booleans(), late=st.lists(wishes, max_size=2))
+    def restart(self, told: bool, late: list[Wish]) -> None:
+        if late:
+            self._do(self._world.come, late, False, True)
         self._do(self._world.restart, told)
 
     def teardown(self) -> None:
@@ -192,6 +195,15 @@ async def _breathe(turns: int) -> None:
 
 
 SETTINGS = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+
+
+def test_a_restart_in_the_middle_of_a_replay_is_told_with_where_the_client_stands() -> None:
+    life = Lives()
+    blocks: Branch = [[(0, []), (1, []), (2, [])]] * 8
+    life.open(small_pages=True, small_steps=False, parts=False, closes=False, blocks=blocks)
+    late = Wish("logs", everything, 0, None, Form())
+    life.restart(told=True, late=[late])
+    life.teardown()
 
 
 def test_lives_of_a_node_and_its_clients() -> None:
