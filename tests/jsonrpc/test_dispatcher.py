@@ -135,6 +135,10 @@ def registry() -> Registry:
     def refuse() -> None:
         raise server_error("header not found", {"block": 1})
 
+    @methods.method("perhaps")
+    def perhaps(view: int, params: Account) -> list[int] | Generator[Step, Any, list[int]]:
+        return slices(view, params) if params.number else [view]
+
     @methods.method("slices", deadline=10, timeout_error=RpcError(-32005, "query timeout exceeded"))
     def slices(view: int, params: Account) -> Generator[Step, Any, list[int]]:
         for _ in range(params.number):
@@ -453,6 +457,19 @@ def test_a_session_with_a_refusal_takes_quick_calls_only(node: Node) -> None:
     assert b"-32005" in bytes(session.receive(slices) or b"")  # type: ignore[arg-type]
     assert b"0x1" in bytes(session.receive((REQUEST % 1).encode()) or b"")  # type: ignore[arg-type]
     assert b'"result":"0x' in bytes(session.receive(b"[%b,%b]" % (slices, (REQUEST % 1).encode())) or b"")  # type: ignore[arg-type]
+
+
+def test_a_method_may_go_on_in_slices_where_it_cannot_answer_at_once(node: Node) -> None:
+    assert node.call("perhaps", ["0x0"])["result"] == [1]
+    assert node.call("perhaps", ["0x3"])["result"] == [2]
+    session = node.session()
+    pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"perhaps","params":["0x3"]}')
+    assert isinstance(pending, Pending)
+    pending.close()
+    session.refusal = RpcError(-32005, "too many calls in flight")
+    request = b'{"jsonrpc":"2.0","id":2,"method":"perhaps","params":["%b"]}'
+    assert b"-32005" in bytes(session.receive(request % b"0x1") or b"")  # type: ignore[arg-type]
+    assert b'"result":' in bytes(session.receive(request % b"0x0") or b"")  # type: ignore[arg-type]
 
 
 def test_time_is_up_between_two_slices(node: Node) -> None:

@@ -188,6 +188,8 @@ class Session:
                 result = method.function(self._open() if self._scope is None else self._view)
             else:
                 result = self._run(method, method.function, request.params)
+                if isinstance(result, GeneratorType):
+                    return self._go_on(method, result, request.params, identity, began)
             reply = result_reply(identity, result)
             meter = method.succeeded
             if len(reply) > self._reply_bytes:
@@ -274,6 +276,13 @@ class Session:
         # From here on the view is this call's own, which may read it while the next turn reads another.
         pending.view, self._scope, self._view = self._scope, None, None
         return pending
+
+    def _go_on(
+        self, method: Method, slices: Steps, raw: msgspec.Raw, identity: bytes, began: float
+    ) -> Replying:
+        if self.refusal is not None:
+            raise self.refusal
+        return self._slices(method, slices, raw, identity, began)
 
     def _begin_slices(self, method: Method, raw: msgspec.Raw, identity: bytes, began: float) -> Replying:
         if self.refusal is not None:

@@ -106,10 +106,10 @@ class Registry:
         and the handler returns at once, so that what it begins can follow the reply. The parameters are the
         Struct annotated on the last argument, by position if it is array-like; without such an argument the
         method takes none (`by_name`: an empty object will do as well). A generator handler yields between
-        slices; `in_thread` runs a plain one in the worker pool. After `deadline` seconds it is
-        `timeout_error`. Most calls of a generator handler end in their first slice: `at_once(view, params)`
-        returns their result, and a generator for the others. With `decoder` the parameters are what it
-        makes of them.
+        slices, and any other may return a generator for what it cannot answer at once; `in_thread` runs a
+        plain one in the worker pool. After `deadline` seconds it is `timeout_error`. Most calls of a
+        generator handler end in their first slice: `at_once(view, params)` returns their result, and a
+        generator for the others. With `decoder` the parameters are what it makes of them.
         """
 
         def register(handler: Handler) -> Handler:
