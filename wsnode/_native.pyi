@@ -7,6 +7,8 @@ Hashes and slots are 32 bytes, addresses 20.
 from collections.abc import Sequence
 from typing import final
 
+from typing_extensions import disjoint_base
+
 class EngineError(Exception): ...
 class InvalidGenesisError(EngineError): ...
 
@@ -67,7 +69,7 @@ class UnverifiedBlock:
     @property
     def body(self) -> bytes: ...
 
-@final
+@disjoint_base
 class VerifiedBlock:
     @property
     def number(self) -> int: ...
@@ -93,6 +95,11 @@ class VerifiedBlock:
     def receipts(self) -> bytes: ...
     @property
     def transaction_hashes(self) -> bytes: ...
+
+@final
+class BuiltBlock(VerifiedBlock):
+    @property
+    def requests(self) -> list[bytes]: ...
 
 def decode_blocks(
     spec: ChainSpec, encoded: Sequence[bytes]
@@ -162,7 +169,6 @@ class Simulation:
         validation: bool,
         trace_transfers: bool,
         full_transactions: bool,
-        pending: bool = False,
     ) -> Simulation: ...
 
 @final
@@ -234,19 +240,20 @@ class State:
     def state_root(self) -> bytes: ...
     def unwind(self, number: int, *, state_root: bytes | None = None) -> bytes: ...
     def patch(self, changes: bytes, *, sync: bool = True) -> bytes: ...
-    def account(self, address: bytes, block: tuple[int, bytes]) -> tuple[int, int, bytes] | None: ...
-    def code(self, address: bytes, block: tuple[int, bytes]) -> bytes: ...
-    def storage(self, address: bytes, slot: bytes, block: tuple[int, bytes]) -> bytes: ...
+    def account(
+        self, address: bytes, block: tuple[int, bytes] | BuiltBlock
+    ) -> tuple[int, int, bytes] | None: ...
+    def code(self, address: bytes, block: tuple[int, bytes] | BuiltBlock) -> bytes: ...
+    def storage(self, address: bytes, slot: bytes, block: tuple[int, bytes] | BuiltBlock) -> bytes: ...
     def proof(
-        self, address: bytes, slots: Sequence[bytes], block: tuple[int, bytes]
+        self, address: bytes, slots: Sequence[bytes], block: tuple[int, bytes] | BuiltBlock
     ) -> tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]: ...
     def call(
         self,
-        header: bytes,
+        header: bytes | BuiltBlock,
         message: Message,
         *,
         gas_cap: int,
-        pending: bool = False,
         budget: int | None = None,
         cancel: CancelFlag | None = None,
         state_overrides: bytes | None = None,
@@ -254,18 +261,17 @@ class State:
     ) -> Success | Revert | Halt | Interrupted: ...
     def estimate_gas(
         self,
-        header: bytes,
+        header: bytes | BuiltBlock,
         message: Message,
         *,
         gas_cap: int,
-        pending: bool = False,
         budget: int | None = None,
         cancel: CancelFlag | None = None,
         state_overrides: bytes | None = None,
         block_overrides: bytes | None = None,
     ) -> int | Revert | Halt | Interrupted: ...
     def simulate(
-        self, header: bytes, simulation: Simulation, *, cancel: CancelFlag | None = None
+        self, header: bytes | BuiltBlock, simulation: Simulation, *, cancel: CancelFlag | None = None
     ) -> bytes: ...
     def build_block(
         self,
@@ -274,16 +280,15 @@ class State:
         transactions: Sequence[bytes],
         *,
         senders: Sequence[bytes | None] | None = None,
-    ) -> tuple[VerifiedBlock, list[tuple[int, str]]]: ...
+    ) -> tuple[BuiltBlock, list[tuple[int, str]]]: ...
 
 def create_access_list(
     state: State,
-    header: bytes,
+    header: bytes | BuiltBlock,
     message: Message,
     *,
     gas_cap: int,
     nonce: int | None = None,
-    pending: bool = False,
     cancel: CancelFlag | None = None,
     state_overrides: bytes | None = None,
 ) -> tuple[bytes, int, str | None] | Interrupted: ...

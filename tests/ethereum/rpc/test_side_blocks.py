@@ -86,4 +86,6 @@ def test_proof_of_work_has_no_block_to_come(forked: Forked) -> None:
     assert ask("eth_getBlockTransactionCountByNumber", "pending") == no_block
     no_state = {"error": {"code": -32000, "message": "pending state is not available"}}
     assert ask("eth_call", {}, "pending") == no_state
+    assert ask("eth_getBalance", NOBODY, "pending") == no_state
+    assert ask("eth_getProof", NOBODY, [], "pending") == no_state
     assert ask("eth_getTransactionCount", NOBODY, "pending") == {"result": "0x0"}

@@ -1,5 +1,12 @@
 """Blocks between their RLP, their rows and the engine's values."""
 
-from wsnode._native import UnverifiedBlock, VerifiedBlock, block_from_rows, decode_blocks, keccak256
+from wsnode._native import (
+    BuiltBlock,
+    UnverifiedBlock,
+    VerifiedBlock,
+    block_from_rows,
+    decode_blocks,
+    keccak256,
+)
 
-__all__ = ["UnverifiedBlock", "VerifiedBlock", "block_from_rows", "decode_blocks", "keccak256"]
+__all__ = ["BuiltBlock", "UnverifiedBlock", "VerifiedBlock", "block_from_rows", "decode_blocks", "keccak256"]

@@ -6,16 +6,17 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.rpc.answers import header_not_found, quantity
 from wsnode.ethereum.rpc.base_fees import blob_base_fee
 from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.execution import CallParameters, prepare
+from wsnode.ethereum.rpc.execution import CallParameters, fields_of, prepare
 from wsnode.ethereum.rpc.fees import PriceOracle
 from wsnode.ethereum.rpc.limits import CallLimits
-from wsnode.ethereum.rpc.lookup import state_number
 from wsnode.ethereum.rpc.overrides import NO_STATE_OVERRIDES, StateOverrides
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
@@ -42,16 +43,21 @@ class AccessListParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
 class AccessLists:
     """The method within its limits."""
 
-    def __init__(self, limits: CallLimits) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
         self._limits = limits
+        self._pending = pending
         self._oracle = PriceOracle()
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def create(self, view: Snapshot, params: AccessListParameters) -> Generator[Step, Any, bytes]:
         """Return the accounts and slots that a call touches, and how it ends with that list."""
-        call = self._with_fees(view, params)
+        header = yield from self._pending.header(view, params.block)
+        call = self._with_fees(view, params.call, header)
         execution = prepare(
-            view, CallParameters(call, params.block, params.state_overrides), self._limits.call_gas_blocks
+            view,
+            header,
+            CallParameters(call, params.block, params.state_overrides),
+            self._limits.call_gas_blocks,
         )
 
         def run(token: CancelToken) -> Listed:
@@ -63,7 +69,6 @@ class AccessLists:
                 execution.message,
                 gas_cap=execution.gas_cap,
                 nonce=call.nonce,
-                pending=execution.pending,
                 cancel=flag,
                 state_overrides=execution.state_overrides,
             )
@@ -80,15 +85,12 @@ class AccessLists:
         reason = b"" if failure is None else b'"error":%b,' % msgspec.json.encode(failure)
         return b'{"accessList":%b,%b"gasUsed":%b}' % (access_list, reason, quantity(gas_used))
 
-    def _with_fees(self, view: Snapshot, params: AccessListParameters) -> CallObject:
-        call = params.call
+    def _with_fees(self, view: Snapshot, call: CallObject, header: bytes | BuiltBlock) -> CallObject:
         fees = (call.gas_price, call.max_fee, call.max_priority_fee, call.max_blob_fee)
         if fees == (None, None, None, None):
             # Without any, gas costs nothing.
             return call
-        row = view.header(state_number(view, params.block))
-        assert row is not None, "its number has been looked up"
-        return self._complete(view, copy(call), header_fields(row))
+        return self._complete(view, copy(call), fields_of(header))
 
     def _complete(self, view: Snapshot, call: CallObject, header: Header) -> CallObject:
         """Return the call with all fees of its kind, as geth completes a transaction's."""
@@ -126,9 +128,9 @@ def _check(call: CallObject, header: Header) -> None:
         raise server_error("gasPrice must be non-zero after london fork")
 
 
-def add_methods(registry: Registry, limits: CallLimits) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's method."""
-    lists = AccessLists(limits)
+    lists = AccessLists(limits, pending)
     registry.method("eth_createAccessList", deadline=limits.call_seconds, timeout_error=lists.timed_out)(
         lists.create
     )

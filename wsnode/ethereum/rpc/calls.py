@@ -1,14 +1,15 @@
 """eth_call and eth_estimateGas: short ones at once, long ones in a thread until a time limit."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from wsnode.ethereum.rpc.answers import data, header_not_found, quantity
-from wsnode.ethereum.rpc.execution import CallParameters, Execution, execution_of, header_after, named_gas
+from wsnode.ethereum.rpc.execution import CallParameters, execution_of, header_after, named_gas
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.messages import supplied_gas
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     Halt,
@@ -46,15 +47,14 @@ Steps: TypeAlias = Generator[Step, Any, bytes]
 class Calls:
     """The methods within their limits."""
 
-    def __init__(self, limits: CallLimits, clock: Callable[[], float] | None = None) -> None:
-        """`clock` is the chain's, if it does not go by the world's."""
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
         self._limits = limits
-        self._clock = clock
+        self._pending = pending
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def call(self, view: Snapshot, params: CallParameters | PlainCall, *, is_long: bool = False) -> Steps:
         """Return what the called contract returns."""
-        execution = self._execution_of(view, params)
+        execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
         try:
             outcome = None if is_long else execution.call(budget=self._limits.call_inline_jumps)
             if outcome is None or isinstance(outcome, Interrupted):
@@ -98,7 +98,7 @@ class Calls:
         Raises:
             RpcError: It does not succeed with any, or not in time.
         """
-        execution = self._execution_of(view, params)
+        execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
         try:
             estimate = None if is_long else execution.estimate(budget=self._limits.call_inline_jumps)
             if estimate is None or isinstance(estimate, Interrupted):
@@ -133,12 +133,6 @@ class Calls:
             return self.estimate_gas(view, params, is_long=True)
         raise self._failed(estimate)
 
-    def _execution_of(self, view: Snapshot, params: CallParameters | PlainCall) -> Execution:
-        execution = execution_of(view, params, self._limits.call_gas_blocks)
-        if execution.pending and self._clock is not None:
-            return execution.at(int(self._clock()))
-        return execution
-
     def _failed(self, outcome: Revert | Halt | Interrupted) -> RpcError:
         if isinstance(outcome, Revert):
             return reverted(outcome.output)
@@ -159,9 +153,9 @@ def reverted(output: bytes) -> RpcError:
     return RpcError(REVERTED, message, f"0x{output.hex()}")
 
 
-def add_methods(registry: Registry, limits: CallLimits, clock: Callable[[], float] | None = None) -> None:
-    """Register this module's methods; `clock` is the chain's, if it does not go by the world's."""
-    calls = Calls(limits, clock)
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+    """Register this module's methods."""
+    calls = Calls(limits, pending)
     methods = (
         ("eth_call", calls.call, calls.call_at_once),
         ("eth_estimateGas", calls.estimate_gas, calls.estimate_at_once),

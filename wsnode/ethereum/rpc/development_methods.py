@@ -10,7 +10,6 @@ from wsnode.ethereum.rpc import accounts, development, patching, reorganising
 from wsnode.ethereum.rpc.accounts import Accounts, Wallet
 from wsnode.ethereum.rpc.calls import Calls
 from wsnode.ethereum.rpc.control import DevelopmentControl
-from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.state import address_of
 from wsnode.jsonrpc.registry import Registry
 
@@ -28,10 +27,10 @@ class Development(msgspec.Struct, frozen=True):
 
 
 def add_methods(
-    registry: Registry, chain: Chain, told: Development, pool: TransactionPool, limits: CallLimits
+    registry: Registry, chain: Chain, told: Development, pool: TransactionPool, calls: Calls
 ) -> None:
     """Register them."""
-    signing = Accounts(chain, Wallet(told.secrets), pool, told.control, Calls(limits))
+    signing = Accounts(chain, Wallet(told.secrets), pool, told.control, calls)
     accounts.add_methods(registry, signing)
     development.add_methods(registry, told.control)
     patching.add_methods(registry, told.control)

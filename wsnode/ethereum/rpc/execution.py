@@ -1,13 +1,14 @@
 """What a call asks the engine to run, and on which block."""
 
-from typing import Final, Self, TypeAlias
+from collections.abc import Generator
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.lookup import is_pending, state_number
 from wsnode.ethereum.rpc.messages import message_of
 from wsnode.ethereum.rpc.overrides import (
     NO_BLOCK_OVERRIDES,
@@ -16,11 +17,11 @@ from wsnode.ethereum.rpc.overrides import (
     StateOverrides,
 )
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
-from wsnode.ethereum.rpc.pending import continues
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, PlainCall, Revert, Success
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.messages import CancelToken
+from wsnode.jsonrpc.messages import CancelToken, Step
 
 # Development chains like a gas limit of 2**63 - 1, ten times which no 64 bits hold.
 LARGEST_GAS: Final = 2**63 - 1
@@ -42,19 +43,12 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
     """What the engine is asked to run, and where."""
 
     view: Snapshot
-    header: bytes
+    header: bytes | BuiltBlock
+    """A stored block's row, or the block to come."""
     message: Message
     gas_cap: int
-    pending: bool = False
     state_overrides: bytes | None = None
     block_overrides: bytes | None = None
-
-    def at(self, now: int) -> Self:
-        """Return the same in a block to come that is made at `now`, unless the caller says when."""
-        earliest = header_fields(self.header).timestamp + 1
-        named = msgspec.json.decode(self.block_overrides) if self.block_overrides else {}
-        overrides = {"time": hex(max(now, earliest))} | named
-        return msgspec.structs.replace(self, block_overrides=msgspec.json.encode(overrides))
 
     def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Outcome:
         """Return what the message leads to."""
@@ -62,7 +56,6 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
             self.header,
             self.message,
             gas_cap=self.gas_cap,
-            pending=self.pending,
             budget=budget,
             cancel=cancel,
             state_overrides=self.state_overrides,
@@ -75,7 +68,6 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
             self.header,
             self.message,
             gas_cap=self.gas_cap,
-            pending=self.pending,
             budget=budget,
             cancel=cancel,
             state_overrides=self.state_overrides,
@@ -97,16 +89,19 @@ def _flag(token: CancelToken) -> CancelFlag:
     return flag
 
 
-def execution_of(view: Snapshot, params: CallParameters | PlainCall, gas_blocks: int) -> Execution:
+def execution_of(
+    view: Snapshot, params: CallParameters | PlainCall, gas_blocks: int, pending: PendingBlock
+) -> Generator[Step, Any, Execution]:
     """Return the call on the block that is meant.
 
     Raises:
-        RpcError: As `prepare` does.
+        RpcError: There is no such block, or as `prepare` says.
     """
     if not isinstance(params, PlainCall):
-        return prepare(view, params, gas_blocks)
-    header = header_after(view, params.block)
-    return Execution(view, header, params.message, gas_cap(header_fields(header).gas_limit, gas_blocks))
+        header = yield from pending.header(view, params.block)
+        return prepare(view, header, params, gas_blocks)
+    row = header_after(view, params.block)
+    return Execution(view, row, params.message, gas_cap(header_fields(row).gas_limit, gas_blocks))
 
 
 def named_gas(params: CallParameters | PlainCall) -> int | None:
@@ -131,27 +126,25 @@ def header_after(view: Snapshot, number: int | None) -> bytes:
     return header
 
 
-def prepare(view: Snapshot, params: CallParameters, gas_blocks: int) -> Execution:
-    """Return the call on the block that is meant, with `gas_blocks` times its gas limit at most.
+def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, gas_blocks: int) -> Execution:
+    """Return the call on a block, with `gas_blocks` times its gas limit at most.
 
     Raises:
-        RpcError: There is no such block, or the arguments contradict each other.
+        RpcError: The arguments contradict each other.
     """
-    header = view.header(state_number(view, params.block))
-    if header is None:
-        raise header_not_found()
     if unsupported := params.block_overrides.unsupported:
         raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
-    fields = header_fields(header)
-    pending = is_pending(params.block.number)
-    if pending and not continues(fields):
-        raise server_error("pending state is not available")
+    fields = fields_of(header)
     return Execution(
         view,
         header,
         message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
         gas_cap(fields.gas_limit, gas_blocks),
-        pending,
         params.state_overrides or None,
         params.block_overrides or None,
     )
+
+
+def fields_of(header: bytes | BuiltBlock) -> Header:
+    """Return the header of a stored block, given by its row, or of one that is not stored."""
+    return header_fields(header if isinstance(header, bytes) else header.header)

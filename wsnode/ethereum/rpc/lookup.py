@@ -39,7 +39,7 @@ def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:
 
 
 def state_number(view: Snapshot, block: BlockParameter) -> BlockNumber:
-    """Return the number of the block after which state is asked for; pending is the head's state.
+    """Return the number of the block after which state is asked for; pending is not one.
 
     Raises:
         RpcError: There is no such block on the canonical chain.
@@ -47,7 +47,7 @@ def state_number(view: Snapshot, block: BlockParameter) -> BlockNumber:
     tag = block.number
     if tag is None:
         return _canonical(view, block)
-    if tag in (LATEST, PENDING):
+    if tag == LATEST:
         return view.head
     number = numbered(view, tag)
     if number is None:

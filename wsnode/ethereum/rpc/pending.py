@@ -1,31 +1,47 @@
-"""The block to come: the pool's transactions on top of the head, built by the engine as blocks are."""
+"""The block to come, built by the engine as blocks are, and the state after it."""
 
 import time
-from collections.abc import Callable, Sequence
-from itertools import accumulate
-from typing import Final
+from collections.abc import Callable, Generator
+from threading import Lock
+from typing import Any, Final, TypeVar
 
-from wsnode.ethereum.codec.blocks import VerifiedBlock
+import msgspec
+
+from wsnode.ethereum.codec.blocks import BuiltBlock, VerifiedBlock
 from wsnode.ethereum.codec.rendering import render_block
-from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.answers import header_not_found
-from wsnode.ethereum.rpc.lookup import rows
+from wsnode.ethereum.rpc.lookup import rows, state_block, state_number
+from wsnode.ethereum.rpc.next_block import Plan, continues, next_attributes, within
+from wsnode.ethereum.rpc.parameters import PENDING, BlockParameter
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import BlockAttributes, ReorganisedError
 from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.messages import InThread, Step
 
-FRESH_SECONDS: Final = 1.0
 SHARE: Final = 0.1
-"""How much of the time may be spent on building the same block again, as everybody waits meanwhile."""
-MOST_GAS: Final = 100_000_000
-_ZERO_ADDRESS: Final = bytes(20)
-_ZERO_HASH: Final = bytes(32)
+"""How much of the time may be spent on building the same block again."""
+SAVED_SECONDS: Final = 1.0
+"""Of how much time that share may be spent at once."""
+GAS_AT_ONCE: Final = 1_000_000
+"""What is run without a thread, which would take longer."""
+_NO_MINER: Final = b"00" * 20
+
+Answer = TypeVar("Answer")
+Steps = Generator[Step, Any, Answer]
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A block, and what it was built of."""
+
+    block: BuiltBlock
+    plan: Plan
 
 
 class PendingBlock:
-    """Builds the block after a head when it is asked for, and again when the head or the pool has changed.
+    """Builds the block after a head when it is asked for, and again for another head, pool or second.
 
     On the same head it does so only as long as that takes little of the time: a full block, asked for again
     and again, may be some seconds old.
@@ -41,76 +57,106 @@ class PendingBlock:
         self._pool = pool
         self._clock = clock
         self._timer = timer
-        self._parent = b""
-        self._version = -1
-        self._built_at = 0.0
+        self._turn = Lock()
         self._allowed_at = 0.0
-        self._block: VerifiedBlock | None = None
+        self._kept: _Kept | None = None
 
-    def after(self, view: Snapshot) -> VerifiedBlock:
+    def after(self, view: Snapshot) -> BuiltBlock:
         """Return the block after the view's head.
 
         Raises:
             RpcError: There is none, as `continues` says, or the head is gone.
         """
-        now = self._timer()
-        if self._block is None or self._parent != view.head_hash or self._is_outdated(now):
-            self._block = self._build(view, int(self._clock()))
-            self._parent, self._built_at = view.head_hash, now
-            taken = self._timer() - now
-            # Little is saved up for later: just so much that several changes may come at once.
-            self._allowed_at = max(self._allowed_at, now - FRESH_SECONDS) + taken / SHARE
-        return self._block
+        root = view.state.state_root
+        return self._current(view.head_hash, root) or self._build(self._plan(view, root, "block"))
 
-    def _is_outdated(self, now: float) -> bool:
-        version = -1 if self._pool is None else self._pool.version
-        old = version != self._version or now - self._built_at >= FRESH_SECONDS
-        return old and now >= self._allowed_at
+    def state_after(self, view: Snapshot) -> Steps[BuiltBlock]:
+        """Return the same for who reads the state after it; if that takes long it is built in a thread."""
+        root = view.state.state_root
+        current = self._current(view.head_hash, root)
+        if current is not None:
+            return current
+        plan = self._plan(view, root, "state")
+        if plan.gas <= GAS_AT_ONCE:
+            return self._build(plan)
+        built: BuiltBlock = yield InThread(lambda _cancel: self._build_in_turn(plan))
+        return built
 
-    def _build(self, view: Snapshot, now: int) -> VerifiedBlock:
+    def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
+        """Return what `answer` makes of the state after the block to come, or how to get there."""
+        current = self._current(view.head_hash, view.state.state_root)
+        return self._read_later(view, answer) if current is None else answer(current)
+
+    def _read_later(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Steps[Answer]:
+        return answer((yield from self.state_after(view)))
+
+    def block(self, view: Snapshot, block: BlockParameter) -> Steps[tuple[BlockNumber, Hash32] | BuiltBlock]:
+        """Return the block after which state is asked for.
+
+        Raises:
+            RpcError: There is no such block on the canonical chain.
+        """
+        if block.number == PENDING:
+            return (yield from self.state_after(view))
+        return state_block(view, block)
+
+    def header(self, view: Snapshot, block: BlockParameter) -> Steps[bytes | BuiltBlock]:
+        """Return the header row of the block on whose state something is to run, or the block to come.
+
+        Raises:
+            RpcError: There is no such block on the canonical chain.
+        """
+        if block.number == PENDING:
+            return (yield from self.state_after(view))
+        header = view.header(state_number(view, block))
+        if header is None:
+            raise header_not_found()
+        return header
+
+    def _current(self, head: bytes, state_root: bytes) -> BuiltBlock | None:
+        kept = self._kept
+        if kept is None or (kept.plan.parent_hash, kept.plan.state_root) != (head, state_root):
+            return None
+        is_old = kept.plan.pool_version != self._version or kept.plan.now != int(self._clock())
+        return None if is_old and self._timer() >= self._allowed_at else kept.block
+
+    @property
+    def _version(self) -> int:
+        return -1 if self._pool is None else self._pool.version
+
+    def _plan(self, view: Snapshot, state_root: bytes, wanted: str) -> Plan:
         parent = rows(view, view.head)
         assert parent is not None, "the head is stored"
         header = header_fields(parent[0])
         if not continues(header):
-            raise server_error("pending block is not available")
-        attributes = BlockAttributes(
-            timestamp=max(now, header.timestamp + 1),
-            fee_recipient=_ZERO_ADDRESS,
-            prev_randao=_ZERO_HASH,
-            gas_limit=header.gas_limit,
-            parent_beacon_block_root=_ZERO_HASH,
-        )
+            raise server_error(f"pending {wanted} is not available")
+        version, now = self._version, int(self._clock())
         executable: list[PooledTransaction] = []
         if self._pool is not None:
-            self._version = self._pool.version
             executable = within(self._pool.executable(), header.gas_limit)
-        transactions = [transaction.encoded for transaction in executable]
-        senders = [named_sender(transaction) for transaction in executable]
-        try:
-            return view.state.build_block(parent, attributes, transactions, senders=senders)[0]
-        except ReorganisedError:
-            raise header_not_found() from None
+        return Plan(
+            state=view.state,
+            state_root=state_root,
+            parent=parent,
+            parent_hash=view.head_hash,
+            attributes=next_attributes(header, now),
+            now=now,
+            transactions=executable,
+            pool_version=version,
+        )
 
+    def _build(self, plan: Plan) -> BuiltBlock:
+        began = self._timer()
+        block = plan.build()
+        taken = self._timer() - began
+        self._allowed_at = max(self._allowed_at, began - SAVED_SECONDS) + taken / SHARE
+        self._kept = _Kept(block, plan)
+        return block
 
-def continues(head: Header) -> bool:
-    """Tell whether there is a block to come: none on proof of work."""
-    return head.difficulty == 0
-
-
-def within(transactions: Sequence[PooledTransaction], gas_limit: int) -> list[PooledTransaction]:
-    """Return as many of the transactions as can be run while everybody waits.
-
-    That is all that a block holds, but for chains whose blocks have next to no limit.
-    """
-    if gas_limit <= MOST_GAS:
-        return list(transactions)
-    spent = accumulate(transaction.gas for transaction in transactions)
-    return [transaction for transaction, gas in zip(transactions, spent, strict=True) if gas <= MOST_GAS]
-
-
-def named_sender(transaction: PooledTransaction) -> bytes | None:
-    """Return whom a transaction is taken to be from though nobody signed it, None for any other."""
-    return transaction.sender if transaction.is_impersonated else None
+    def _build_in_turn(self, plan: Plan) -> BuiltBlock:
+        with self._turn:
+            # Many may have asked at the same time.
+            return self._current(plan.parent_hash, plan.state_root) or self._build(plan)
 
 
 def render_in_plain_form(block: VerifiedBlock, *, full: bool) -> bytes:
@@ -118,7 +164,7 @@ def render_in_plain_form(block: VerifiedBlock, *, full: bool) -> bytes:
     text = render_block(block.header, block.body, full=full)
     members = (
         (b'"hash":"0x%b"' % block.hash.hex().encode(), b'"hash":null'),
-        (b'"miner":"0x%b"' % _ZERO_ADDRESS.hex().encode(), b'"miner":null'),
+        (b'"miner":"0x%b"' % _NO_MINER, b'"miner":null'),
         (b'"nonce":"0x0000000000000000"', b'"nonce":null'),
     )
     for member, nothing in members:

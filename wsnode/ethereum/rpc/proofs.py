@@ -7,8 +7,8 @@ import msgspec
 
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.answers import header_not_found, refused_argument
-from wsnode.ethereum.rpc.lookup import state_block
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, slot_of
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.words import kind, mismatch
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
@@ -35,35 +35,45 @@ class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     block: BlockParameter = LATEST_BLOCK
 
 
-def get_proof(view: Snapshot, params: ProofParameters) -> Generator[Step, Any, dict[str, Any]]:
-    """Return an account, some of its slots, and the nodes from the state root to each."""
-    if len(params.keys) > MAX_KEYS:
-        raise invalid_params(f"too many storage keys requested (max {MAX_KEYS}, got {len(params.keys)})")
-    try:
-        slots = [slot_of(key) for key in params.keys]
-    except ValueError as error:
-        raise refused_argument(error) from None
-    block = state_block(view, params.block)
-    try:
-        account = view.state.account(params.address, block)
-        # An old block's trie has to be made up again, which takes time.
-        proof = yield InThread(lambda _token: view.state.proof(params.address, slots, block))
-    except ReorganisedError:
-        raise header_not_found() from None
-    nodes, proofs, storage_root = proof
-    nonce, balance, code_hash = account or (0, 0, _ABSENT)
-    return {
-        "address": _hex(params.address),
-        "accountProof": list(map(_hex, nodes)),
-        "balance": hex(balance),
-        "codeHash": _hex(code_hash),
-        "nonce": hex(nonce),
-        "storageHash": _hex(storage_root if account else _ABSENT),
-        "storageProof": [
-            {"key": shown(key), "value": hex(int.from_bytes(value, "big")), "proof": list(map(_hex, path))}
-            for key, (value, path) in zip(params.keys, proofs, strict=True)
-        ],
-    }
+class Proofs:
+    """The method, which knows the block to come."""
+
+    def __init__(self, pending: PendingBlock) -> None:
+        self._pending = pending
+
+    def get_proof(self, view: Snapshot, params: ProofParameters) -> Generator[Step, Any, dict[str, Any]]:
+        """Return an account, some of its slots, and the nodes from the state root to each."""
+        if len(params.keys) > MAX_KEYS:
+            raise invalid_params(f"too many storage keys requested (max {MAX_KEYS}, got {len(params.keys)})")
+        try:
+            slots = [slot_of(key) for key in params.keys]
+        except ValueError as error:
+            raise refused_argument(error) from None
+        block = yield from self._pending.block(view, params.block)
+        try:
+            account = view.state.account(params.address, block)
+            # An old block's trie has to be made up again, which takes time.
+            proof = yield InThread(lambda _token: view.state.proof(params.address, slots, block))
+        except ReorganisedError:
+            raise header_not_found() from None
+        nodes, proofs, storage_root = proof
+        nonce, balance, code_hash = account or (0, 0, _ABSENT)
+        return {
+            "address": _hex(params.address),
+            "accountProof": list(map(_hex, nodes)),
+            "balance": hex(balance),
+            "codeHash": _hex(code_hash),
+            "nonce": hex(nonce),
+            "storageHash": _hex(storage_root if account else _ABSENT),
+            "storageProof": [
+                {
+                    "key": shown(key),
+                    "value": hex(int.from_bytes(value, "big")),
+                    "proof": list(map(_hex, path)),
+                }
+                for key, (value, path) in zip(params.keys, proofs, strict=True)
+            ],
+        }
 
 
 def shown(key: str) -> str:
@@ -86,9 +96,9 @@ def _decode_keys(value: Any) -> StorageKeys:
     return StorageKeys(item or "" for item in value)
 
 
-def add_methods(registry: Registry) -> None:
+def add_methods(registry: Registry, pending: PendingBlock) -> None:
     """Register this module's method."""
-    registry.method("eth_getProof")(get_proof)
+    registry.method("eth_getProof")(Proofs(pending).get_proof)
 
 
 register_type(StorageKeys, _decode_keys)

@@ -5,13 +5,11 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.limits import CallLimits
-from wsnode.ethereum.rpc.lookup import is_pending, state_number
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
-from wsnode.ethereum.rpc.pending import continues
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.simulation import SimulatedBlock, SimulationObject
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
@@ -27,7 +25,6 @@ from wsnode.jsonrpc.errors import (
     SERVER_ERROR,
     RpcError,
     invalid_params,
-    server_error,
 )
 from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
@@ -64,14 +61,15 @@ class SimulationParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
 class Simulations:
     """The method within its limits."""
 
-    def __init__(self, limits: CallLimits) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
         self._limits = limits
+        self._pending = pending
         self.timed_out = RpcError(INTERNAL_ERROR, f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def simulate(self, view: Snapshot, params: SimulationParameters) -> Generator[Step, Any, bytes]:
         """Return the blocks with what each call came to."""
         _check_size(params.simulation.blocks)
-        header = _header(view, params.block)
+        header = yield from self._pending.header(view, params.block)
         simulation = self._prepare(view, params)
 
         def run(token: CancelToken) -> bytes:
@@ -103,7 +101,6 @@ class Simulations:
             validation=wanted.validation,
             trace_transfers=wanted.trace_transfers,
             full_transactions=wanted.full_transactions,
-            pending=is_pending(params.block.number),
         )
 
     def _refused(self, error: InvalidTransactionError) -> RpcError:
@@ -125,16 +122,6 @@ def _check_size(blocks: list[SimulatedBlock]) -> None:
         total += calls
         if total > MAXIMUM_CALLS:
             raise RpcError(CLIENT_LIMIT, f"too many calls: {total} > {MAXIMUM_CALLS}")
-
-
-def _header(view: Snapshot, block: BlockParameter) -> bytes:
-    """Return the row of the block on which the first one follows."""
-    header = view.header(state_number(view, block))
-    if header is None:
-        raise header_not_found()
-    if is_pending(block.number) and not continues(header_fields(header)):
-        raise server_error("pending state is not available")
-    return header
 
 
 def _message(call: CallObject, chain_id: int) -> Message | str:
@@ -170,9 +157,9 @@ def _contradiction(call: CallObject, chain_id: int) -> str | None:
     return None
 
 
-def add_methods(registry: Registry, limits: CallLimits) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's method."""
-    simulations = Simulations(limits)
+    simulations = Simulations(limits, pending)
     registry.method("eth_simulateV1", deadline=limits.call_seconds, timeout_error=simulations.timed_out)(
         simulations.simulate
     )

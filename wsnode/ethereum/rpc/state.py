@@ -1,20 +1,27 @@
 """Balances, nonces, code and storage slots after a block."""
 
+from typing import TypeAlias
+
 import msgspec
 
+from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.rpc.answers import (
     data,
     header_not_found,
     quantity,
     refused_argument,
 )
-from wsnode.ethereum.rpc.lookup import is_pending, state_block
-from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, StorageKey, slot_of
+from wsnode.ethereum.rpc.lookup import state_block
+from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, PENDING, BlockParameter, StorageKey, slot_of
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
+from wsnode.jsonrpc.messages import Steps
 from wsnode.jsonrpc.registry import Registry
+
+Block: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
 
 
 class AccountParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -32,35 +39,67 @@ class StorageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     block: BlockParameter = LATEST_BLOCK
 
 
-def get_balance(view: Snapshot, params: AccountParameters) -> bytes:
-    """Return the balance of an account in wei."""
+class StateMethods:
+    """The methods, which know the block to come."""
+
+    def __init__(self, pending: PendingBlock, pool: TransactionPool | None) -> None:
+        self._pending = pending
+        self._pool = pool
+
+    def get_balance(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
+        """Return the balance of an account in wei."""
+        if params.block.number == PENDING:
+            return self._pending.read(view, lambda block: _balance(view, params.address, block))
+        return _balance(view, params.address, state_block(view, params.block))
+
+    def get_transaction_count(self, view: Snapshot, params: AccountParameters) -> bytes:
+        """Return the nonce of an account, at the block to come after its executable transactions."""
+        if params.block.number != PENDING:
+            return _nonce(view, params.address, state_block(view, params.block))
+        if self._pool is None:
+            return _nonce(view, params.address, (view.head, view.head_hash))
+        try:
+            return quantity(self._pool.next_nonce(params.address, view))
+        except ReorganisedError:
+            raise header_not_found() from None
+
+    def get_code(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
+        """Return the code of an account, of a delegated one the designator."""
+        if params.block.number == PENDING:
+            return self._pending.read(view, lambda block: _code(view, params.address, block))
+        return _code(view, params.address, state_block(view, params.block))
+
+    def get_storage_at(self, view: Snapshot, params: StorageParameters) -> bytes | Steps:
+        """Return the 32 bytes in a slot."""
+        if params.block.number == PENDING:
+            return self._pending.read(view, lambda block: _storage(view, params, block))
+        return _storage(view, params, state_block(view, params.block))
+
+
+def _balance(view: Snapshot, address: bytes, block: Block) -> bytes:
     try:
-        account = view.state.account(params.address, state_block(view, params.block))
+        account = view.state.account(address, block)
     except ReorganisedError:
         raise header_not_found() from None
     return quantity(account[1]) if account else b'"0x0"'
 
 
-def get_transaction_count(view: Snapshot, params: AccountParameters) -> bytes:
-    """Return the nonce of an account."""
+def _nonce(view: Snapshot, address: bytes, block: Block) -> bytes:
     try:
-        account = view.state.account(params.address, state_block(view, params.block))
+        account = view.state.account(address, block)
     except ReorganisedError:
         raise header_not_found() from None
     return quantity(account[0]) if account else b'"0x0"'
 
 
-def get_code(view: Snapshot, params: AccountParameters) -> bytes:
-    """Return the code of an account, of a delegated one the designator."""
+def _code(view: Snapshot, address: bytes, block: Block) -> bytes:
     try:
-        return data(view.state.code(params.address, state_block(view, params.block)))
+        return data(view.state.code(address, block))
     except ReorganisedError:
         raise header_not_found() from None
 
 
-def get_storage_at(view: Snapshot, params: StorageParameters) -> bytes:
-    """Return the 32 bytes in a slot."""
-    block = state_block(view, params.block)
+def _storage(view: Snapshot, params: StorageParameters, block: Block) -> bytes:
     try:
         return data(view.state.storage(params.address, slot_of(params.position), block))
     except ValueError as error:
@@ -69,19 +108,10 @@ def get_storage_at(view: Snapshot, params: StorageParameters) -> bytes:
         raise header_not_found() from None
 
 
-def add_methods(registry: Registry, pool: TransactionPool | None = None) -> None:
+def add_methods(registry: Registry, pending: PendingBlock, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
-
-    def get_next_nonce(view: Snapshot, params: AccountParameters) -> bytes:
-        """Return the nonce of an account, at the block to come after its executable transactions."""
-        if pool is not None and is_pending(params.block.number):
-            try:
-                return quantity(pool.next_nonce(params.address, view))
-            except ReorganisedError:
-                raise header_not_found() from None
-        return get_transaction_count(view, params)
-
-    registry.method("eth_getBalance")(get_balance)
-    registry.method("eth_getTransactionCount")(get_next_nonce)
-    registry.method("eth_getCode")(get_code)
-    registry.method("eth_getStorageAt")(get_storage_at)
+    methods = StateMethods(pending, pool)
+    registry.method("eth_getBalance")(methods.get_balance)
+    registry.method("eth_getTransactionCount")(methods.get_transaction_count)
+    registry.method("eth_getCode")(methods.get_code)
+    registry.method("eth_getStorageAt")(methods.get_storage_at)

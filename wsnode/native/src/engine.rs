@@ -5,11 +5,10 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloy_eips::BlockNumHash;
 use alloy_primitives::{B256, U256};
 
-use crate::block::{UnverifiedBlock, VerifiedBlock};
-use crate::build::{build_block, open_header, pending_state, BlockAttributes, Candidate, Refused};
+use crate::block::UnverifiedBlock;
+use crate::build::{build_block, Base, BlockAttributes, BuiltBlock, Candidate, Refused};
 use crate::call::{Layer, Overrides, Place};
 use crate::chain_spec::ChainSpec;
 use crate::consensus::{Ancestor, GENERATIONS};
@@ -118,24 +117,16 @@ impl Engine {
         })
     }
 
-    /// Run `work` where messages see the block of `header_row`, or the block after it.
+    /// Run `work` where messages see the block `base`.
     pub fn at_block<T>(
         &self,
-        header_row: &[u8],
-        is_pending: bool,
+        base: Base<'_>,
         overrides: Overrides,
         work: impl FnOnce(Place<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let row = HeaderRow::new(header_row)?;
-        let header = row.header()?;
-        let view = self.reader.at(BlockNumHash::new(header.number, *row.hash()))?;
-        if !is_pending {
-            return work(Place { spec: &self.spec, layer: Layer::Plain(view), header: &header, overrides });
-        }
-        let parent = Ancestor { header, hash: *row.hash(), ommers: Vec::new() };
-        let header = open_header(&self.spec, &parent, &BlockAttributes::pending(&parent.header))?;
-        let state = pending_state(&self.spec, view, &header)?;
-        work(Place { spec: &self.spec, layer: Layer::Cached(Box::new(state)), header: &header, overrides })
+        let (header, _, state) = base.read()?;
+        let layer = Layer::Plain(self.reader.at(state)?);
+        work(Place { spec: &self.spec, layer, header: &header, overrides })
     }
 
     /// Build the block after `parent`, a committed one; the state stays as it is.
@@ -144,7 +135,7 @@ impl Engine {
         parent: &Rows<'_>,
         attributes: &BlockAttributes,
         transactions: &[Candidate<'_>],
-    ) -> Result<(VerifiedBlock, Vec<Refused>), Error> {
+    ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
         build_block(&self.spec, &self.reader, &ancestor(parent)?, attributes, transactions)
     }
 

@@ -14,7 +14,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.rpc.control import ControlError, Impersonation, Placed, Reorganisation
-from wsnode.ethereum.rpc.pending import named_sender
+from wsnode.ethereum.rpc.next_block import named_sender
 from wsnode.sync.development.builder import BlockBuilder, BuiltBlock
 from wsnode.sync.development.clock import BlockClock, TimeError
 from wsnode.sync.development.mining import MiningMode

@@ -68,7 +68,7 @@ impl UnverifiedBlock {
 }
 
 /// A block that keeps every rule.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, subclass, module = "wsnode._native")]
 pub struct VerifiedBlock(pub Arc<block::VerifiedBlock>);
 
 #[pymethods]

@@ -1,12 +1,18 @@
-//! `BlockAttributes` and hashing.
+//! `BlockAttributes`, `BuiltBlock` and hashing.
+
+use std::sync::Arc;
 
 use alloy_eips::eip4895::Withdrawal;
+use alloy_eips::BlockNumHash;
 use alloy_primitives::Bytes;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
+use super::blocks::VerifiedBlock;
 use super::numbers::{address, hash};
-use crate::build;
+use crate::build::{self, Base};
+use crate::state::StateAfter;
 
 /// What whoever proposes a block decides about it.
 #[pyclass(frozen, module = "wsnode._native")]
@@ -47,6 +53,79 @@ fn withdrawal((index, validator_index, recipient, amount): &WithdrawalTuple) -> 
     Ok(Withdrawal { index: *index, validator_index: *validator_index, address, amount: *amount })
 }
 
+/// A block that nobody has committed, and the state after it.
+#[pyclass(frozen, extends = VerifiedBlock, module = "wsnode._native")]
+pub struct BuiltBlock(Arc<build::BuiltBlock>);
+
+impl BuiltBlock {
+    pub fn new(built: build::BuiltBlock) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(VerifiedBlock(built.block.clone())).add_subclass(Self(Arc::new(built)))
+    }
+}
+
+#[pymethods]
+impl BuiltBlock {
+    /// What the block asks of the consensus layer, each request's type before its content.
+    #[getter]
+    fn requests<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        self.0.requests.iter().map(|request| PyBytes::new(py, request)).collect()
+    }
+}
+
+/// A block after which state is read: number and hash of a committed one, or a built one.
+pub enum Block {
+    Committed(BlockNumHash),
+    Built(Arc<build::BuiltBlock>),
+}
+
+impl Block {
+    pub fn state(&self) -> StateAfter<'_> {
+        match self {
+            Self::Committed(block) => (*block).into(),
+            Self::Built(built) => built.state(),
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Block {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        // Nearly always it is a tuple, and to find that something is no built block takes longer.
+        let Ok(committed) = object.cast::<PyTuple>() else {
+            return Ok(Self::Built(object.cast::<BuiltBlock>()?.get().0.clone()));
+        };
+        let (number, hash): (u64, Bound<'_, PyBytes>) = committed.extract()?;
+        Ok(Self::Committed(BlockNumHash { number, hash: self::hash("block hash", hash.as_bytes())? }))
+    }
+}
+
+/// A block in which something runs: the header row of a committed one, or a built one.
+pub enum Header {
+    Row(PyBackedBytes),
+    Built(Arc<build::BuiltBlock>),
+}
+
+impl Header {
+    pub fn base(&self) -> Base<'_> {
+        match self {
+            Self::Row(row) => Base::Row(row),
+            Self::Built(built) => Base::Built(built),
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Header {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyBytes>() {
+            return Ok(Self::Row(object.extract()?));
+        }
+        Ok(Self::Built(object.cast::<BuiltBlock>()?.get().0.clone()))
+    }
+}
+
 /// The Keccak-256 hash.
 #[pyfunction]
 fn keccak256<'py>(py: Python<'py>, content: &[u8]) -> Bound<'py, PyBytes> {
@@ -55,5 +134,6 @@ fn keccak256<'py>(py: Python<'py>, content: &[u8]) -> Bound<'py, PyBytes> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<BlockAttributes>()?;
+    module.add_class::<BuiltBlock>()?;
     module.add_function(wrap_pyfunction!(keccak256, module)?)
 }

@@ -8,6 +8,7 @@ use pyo3::types::PyBytes;
 use super::errors::guard;
 use super::messages::{outcome, Message};
 use super::state::State;
+use crate::build::Base;
 use crate::call::{self, plain, Estimate, Outcome, Overrides, Place, Watch};
 use crate::error::Error;
 use crate::json;
@@ -110,7 +111,7 @@ fn at_block<T>(
 ) -> PyResult<T> {
     guard(|| {
         let watch = Watch::new(Some(budget), None);
-        state.0.at_block(header, false, Overrides::default(), |place| work(place, &watch))
+        state.0.at_block(Base::Row(header), Overrides::default(), |place| work(place, &watch))
     })
 }
 

@@ -24,23 +24,17 @@ type BlockTuple<'py> = (Option<Vec<u8>>, Option<Vec<u8>>, Vec<MessageOrRefusal<'
 impl Simulation {
     /// Blocks are tuples of block overrides and state overrides, both JSON, and calls.
     #[new]
-    #[pyo3(signature = (blocks, *, gas_cap, validation, trace_transfers, full_transactions, pending=false))]
+    #[pyo3(signature = (blocks, *, gas_cap, validation, trace_transfers, full_transactions))]
     fn new(
         blocks: Vec<BlockTuple<'_>>,
         gas_cap: u64,
         validation: bool,
         trace_transfers: bool,
         full_transactions: bool,
-        pending: bool,
     ) -> PyResult<Self> {
         let blocks = guard(|| blocks.into_iter().map(block).collect::<Result<_, Error>>())?;
-        let options = Options {
-            is_strict: validation,
-            traces_transfers: trace_transfers,
-            full_transactions,
-            gas_cap,
-            is_pending: pending,
-        };
+        let options =
+            Options { is_strict: validation, traces_transfers: trace_transfers, full_transactions, gas_cap };
         Ok(Self(Request { blocks, options }))
     }
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use alloy_eips::BlockNumHash;
 use alloy_primitives::{Address, Bytes, U256};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,8 +10,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 
-use super::blocks::{exception, Execution, UnverifiedBlock, VerifiedBlock};
-use super::building::BlockAttributes;
+use super::blocks::{exception, Execution, UnverifiedBlock};
+use super::building::{Block, BlockAttributes, BuiltBlock, Header};
 use super::errors::guard;
 use super::messages::{outcome, CancelFlag, Message};
 use super::numbers::{address, hash, Number};
@@ -29,8 +28,6 @@ use crate::state::{Head, SlotProof};
 #[pyclass(frozen, module = "wsnode._native")]
 pub struct State(pub Arc<Engine>);
 
-/// Number and hash.
-type BlockTuple<'a> = (u64, &'a [u8]);
 type HeadTuple<'py> = (u64, Bound<'py, PyBytes>);
 type Nodes<'py> = Vec<Bound<'py, PyBytes>>;
 type ProofTuple<'py> = (Nodes<'py>, Vec<(Bound<'py, PyBytes>, Nodes<'py>)>, Bound<'py, PyBytes>);
@@ -130,24 +127,19 @@ impl State {
         &self,
         py: Python<'py>,
         address: &[u8],
-        block: BlockTuple<'_>,
+        block: Block,
     ) -> PyResult<Option<AccountTuple<'py>>> {
-        let (address, block) = (self::address("address", address)?, self::block(block)?);
-        let account = guard(|| Ok(self.0.reader.at(block)?.account(address)?))?;
+        let address = self::address("address", address)?;
+        let account = guard(|| Ok(self.0.reader.at(block.state())?.account(address)?))?;
         Ok(account
             .map(|found| (found.nonce, Number(found.balance), PyBytes::new(py, found.code_hash.as_slice()))))
     }
 
     /// The code of an account after a block; empty if it has none.
-    fn code<'py>(
-        &self,
-        py: Python<'py>,
-        address: &[u8],
-        block: BlockTuple<'_>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let (address, block) = (self::address("address", address)?, self::block(block)?);
+    fn code<'py>(&self, py: Python<'py>, address: &[u8], block: Block) -> PyResult<Bound<'py, PyBytes>> {
+        let address = self::address("address", address)?;
         let code = guard(|| {
-            let view = self.0.reader.at(block)?;
+            let view = self.0.reader.at(block.state())?;
             let account = view.account(address)?;
             Ok::<_, Error>(account.map(|found| view.code(found.code_hash)).transpose()?.unwrap_or_default())
         })?;
@@ -160,11 +152,12 @@ impl State {
         py: Python<'py>,
         address: &[u8],
         slot: &[u8],
-        block: BlockTuple<'_>,
+        block: Block,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let (address, block) = (self::address("address", address)?, self::block(block)?);
+        let address = self::address("address", address)?;
         let slot = hash("slot", slot)?;
-        let value = guard(|| Ok(self.0.reader.at(block)?.storage(address, U256::from_be_bytes(slot.0))?))?;
+        let value =
+            guard(|| Ok(self.0.reader.at(block.state())?.storage(address, U256::from_be_bytes(slot.0))?))?;
         Ok(PyBytes::new(py, &value.to_be_bytes::<32>()))
     }
 
@@ -174,31 +167,30 @@ impl State {
         py: Python<'py>,
         address: &[u8],
         slots: Vec<Vec<u8>>,
-        block: BlockTuple<'_>,
+        block: Block,
     ) -> PyResult<ProofTuple<'py>> {
-        let (address, block) = (self::address("address", address)?, self::block(block)?);
+        let address = self::address("address", address)?;
         let slots: Vec<_> = slots.iter().map(|slot| hash("slot", slot)).collect::<PyResult<_>>()?;
-        let proof = py.detach(|| guard(|| Ok(self.0.reader.proof(address, &slots, block)?)))?;
+        let proof = py.detach(|| guard(|| Ok(self.0.reader.proof(address, &slots, block.state())?)))?;
         let proved =
             |slot: &SlotProof| (PyBytes::new(py, &slot.value.to_be_bytes::<32>()), nodes(py, &slot.nodes));
         let slots = proof.slots.iter().map(proved).collect();
         Ok((nodes(py, &proof.nodes), slots, PyBytes::new(py, proof.storage_root.as_slice())))
     }
 
-    /// Run a message on the state after a block, in its surroundings; `pending` means those of the next block.
+    /// Run a message on the state after a block, in its surroundings; the block is given by its header row unless nobody has committed it.
     ///
     /// With a budget, of jumps and calls, the run holds the interpreter's lock and is interrupted beyond it.
     #[pyo3(signature = (
-        header, message, *, gas_cap, pending=false, budget=None, cancel=None, state_overrides=None, block_overrides=None
+        header, message, *, gas_cap, budget=None, cancel=None, state_overrides=None, block_overrides=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
     fn call(
         &self,
         py: Python<'_>,
-        header: PyBackedBytes,
+        header: Header,
         message: PyRef<'_, Message>,
         gas_cap: u64,
-        pending: bool,
         budget: Option<u64>,
         cancel: Option<PyRef<'_, CancelFlag>>,
         state_overrides: Option<&[u8]>,
@@ -208,23 +200,22 @@ impl State {
         let (message, cancel) = (&message.0, cancel.map(|flag| flag.0.clone()));
         let result = inline_or_detached(py, budget.is_some(), || {
             let watch = Watch::new(budget, cancel);
-            self.0.at_block(&header, pending, overrides, |place| call::call(place, message, gas_cap, &watch))
+            self.0.at_block(header.base(), overrides, |place| call::call(place, message, gas_cap, &watch))
         })?;
         outcome(py, result)
     }
 
     /// The lowest gas limit with which a message succeeds, or how it fails whatever its gas.
     #[pyo3(signature = (
-        header, message, *, gas_cap, pending=false, budget=None, cancel=None, state_overrides=None, block_overrides=None
+        header, message, *, gas_cap, budget=None, cancel=None, state_overrides=None, block_overrides=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
     fn estimate_gas(
         &self,
         py: Python<'_>,
-        header: PyBackedBytes,
+        header: Header,
         message: PyRef<'_, Message>,
         gas_cap: u64,
-        pending: bool,
         budget: Option<u64>,
         cancel: Option<PyRef<'_, CancelFlag>>,
         state_overrides: Option<&[u8]>,
@@ -234,9 +225,7 @@ impl State {
         let (message, cancel) = (&message.0, cancel.map(|flag| flag.0.clone()));
         let result = inline_or_detached(py, budget.is_some(), || {
             let watch = Watch::new(budget, cancel);
-            self.0.at_block(&header, pending, overrides, |place| {
-                call::estimate(place, message, gas_cap, &watch)
-            })
+            self.0.at_block(header.base(), overrides, |place| call::estimate(place, message, gas_cap, &watch))
         })?;
         match result {
             Estimate::Gas(gas) => gas.into_py_any(py),
@@ -249,14 +238,14 @@ impl State {
     fn simulate<'py>(
         &self,
         py: Python<'py>,
-        header: PyBackedBytes,
+        header: Header,
         simulation: PyRef<'_, Simulation>,
         cancel: Option<PyRef<'_, CancelFlag>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (request, cancel) = (simulation.0.clone(), cancel.map(|flag| flag.0.clone()));
         let text = inline_or_detached(py, false, || {
             let watch = Watch::new(None, cancel);
-            simulate(&self.0.spec, &self.0.reader, &header, request, &watch)
+            simulate(&self.0.spec, &self.0.reader, header.base(), request, &watch)
         })?;
         Ok(PyBytes::new(py, &text))
     }
@@ -272,7 +261,7 @@ impl State {
         attributes: PyRef<'_, BlockAttributes>,
         transactions: Vec<PyBackedBytes>,
         senders: Option<Vec<Option<PyBackedBytes>>>,
-    ) -> PyResult<(VerifiedBlock, Vec<Refused>)> {
+    ) -> PyResult<(Py<BuiltBlock>, Vec<Refused>)> {
         let attributes = &attributes.0;
         let senders = impersonated(senders, transactions.len())?;
         let (block, refused) = inline_or_detached(py, false, || {
@@ -281,7 +270,7 @@ impl State {
             let candidates: Vec<_> = encoded.zip(senders).map(candidate).collect();
             self.0.build_block(&(&parent.0, &parent.1), attributes, &candidates)
         })?;
-        Ok((VerifiedBlock(Arc::new(block)), refused))
+        Ok((Py::new(py, BuiltBlock::new(block))?, refused))
     }
 }
 
@@ -308,10 +297,6 @@ fn inline_or_detached<T: Send>(
     } else {
         py.detach(|| guard(work))
     }
-}
-
-fn block((number, hash): BlockTuple<'_>) -> PyResult<BlockNumHash> {
-    Ok(BlockNumHash { number, hash: self::hash("block hash", hash)? })
 }
 
 fn nodes<'py>(py: Python<'py>, nodes: &[Bytes]) -> Nodes<'py> {

@@ -6,6 +6,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 
+use super::building::Header;
 use super::errors::guard;
 use super::messages::{outcome, CancelFlag, Message};
 use super::state::State;
@@ -18,17 +19,16 @@ use crate::trace::{self, CallPlace, Limits, Options, Stopped, Traced};
 /// The access list of a message as JSON, the gas that it uses with it, and why it fails if it does.
 #[pyfunction]
 #[pyo3(signature = (
-    state, header, message, *, gas_cap, nonce=None, pending=false, cancel=None, state_overrides=None
+    state, header, message, *, gas_cap, nonce=None, cancel=None, state_overrides=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
 fn create_access_list(
     py: Python<'_>,
     state: &State,
-    header: PyBackedBytes,
+    header: Header,
     message: PyRef<'_, Message>,
     gas_cap: u64,
     nonce: Option<u64>,
-    pending: bool,
     cancel: Option<PyRef<'_, CancelFlag>>,
     state_overrides: Option<&[u8]>,
 ) -> PyResult<Py<PyAny>> {
@@ -37,7 +37,7 @@ fn create_access_list(
     let listed = py.detach(|| {
         guard(|| {
             let watch = Watch::new(None, cancel);
-            engine.at_block(&header, pending, overrides, |place| {
+            engine.at_block(header.base(), overrides, |place| {
                 access_list::create_access_list(place, message, nonce, gas_cap, &watch)
             })
         })

@@ -1,19 +1,19 @@
 //! New blocks on top of the head, for development chains and for the block to come.
 
+mod base;
 mod header;
 mod pending;
 mod transactions;
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::BlockNumHash;
 use alloy_primitives::{Address, Bytes, B256};
-use revm::database::State;
+use revm::database::{BundleState, State};
 
-pub use header::open_header;
+pub use base::Base;
+use header::open_header;
 pub use pending::pending_state;
 pub use transactions::{Candidate, Refused};
 
@@ -23,7 +23,7 @@ use crate::consensus::{blob_base_fee, Ancestor};
 use crate::error::Error;
 use crate::execute::seal_receipts;
 use crate::rows::{encode_body, encode_header, encode_receipts};
-use crate::state::StateReader;
+use crate::state::{StateAfter, StateReader};
 
 /// What whoever proposes a block decides about it.
 #[derive(Debug, Clone)]
@@ -37,19 +37,22 @@ pub struct BlockAttributes {
     pub withdrawals: Vec<Withdrawal>,
 }
 
-impl BlockAttributes {
-    /// Those of a block after `parent` of which nothing is known but that it comes now.
-    pub fn pending(parent: &Header) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
-        Self {
-            timestamp: now.max(parent.timestamp.saturating_add(1)),
-            fee_recipient: Address::ZERO,
-            prev_randao: B256::ZERO,
-            gas_limit: parent.gas_limit,
-            parent_beacon_block_root: B256::ZERO,
-            extra_data: Bytes::new(),
-            withdrawals: Vec::new(),
-        }
+/// A block that nobody has committed.
+#[derive(Debug)]
+pub struct BuiltBlock {
+    pub block: Arc<VerifiedBlock>,
+    /// What it asks of the consensus layer, each request's type before its content.
+    pub requests: Vec<Bytes>,
+    /// What it changes in its parent's state.
+    pub changes: BundleState,
+}
+
+impl BuiltBlock {
+    /// The state after it, as long as its parent is committed.
+    pub fn state(&self) -> StateAfter<'_> {
+        let header = &self.block.header;
+        let committed = BlockNumHash::new(header.number - 1, header.parent_hash);
+        StateAfter { committed, changes: Some(&self.changes) }
     }
 }
 
@@ -62,7 +65,7 @@ pub fn build_block(
     parent: &Ancestor,
     attributes: &BlockAttributes,
     transactions: &[Candidate<'_>],
-) -> Result<(VerifiedBlock, Vec<Refused>), Error> {
+) -> Result<(BuiltBlock, Vec<Refused>), Error> {
     let mut header = open_header(spec, parent, attributes)?;
     let tries = reader.trial(BlockNumHash::new(parent.header.number, parent.hash))?;
     let view = tries.view();
@@ -90,5 +93,6 @@ pub fn build_block(
         receipts_row: encode_receipts(&built.receipts),
         header,
     };
-    Ok((block, built.refused))
+    let requests = built.requests.take();
+    Ok((BuiltBlock { block: Arc::new(block), requests, changes: built.changes }, built.refused))
 }

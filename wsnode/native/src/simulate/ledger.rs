@@ -1,6 +1,5 @@
 //! The state that simulated blocks change: values in memory over a block's, and what of them changed.
 
-use alloy_eips::BlockNumHash;
 use alloy_primitives::map::{AddressMap, HashSet};
 use alloy_primitives::{Address, B256, U256};
 use revm::database::{AccountState, CacheDB};
@@ -10,7 +9,7 @@ use revm::{Database, DatabaseCommit};
 use crate::call::database::CallState;
 use crate::call::{Layer, Watch};
 use crate::error::Error;
-use crate::state::{Account, ChangedAccount, HistoryView, StateReader, TrialTries};
+use crate::state::{Account, ChangedAccount, HistoryView, StateAfter, StateReader, TrialTries};
 
 /// The state after some simulated calls.
 #[derive(Debug)]
@@ -31,8 +30,8 @@ struct Changed {
 
 impl<'a> Ledger<'a> {
     /// The state after a block.
-    pub fn open(reader: &'a StateReader, block: BlockNumHash, watch: &'a Watch) -> Result<Self, Error> {
-        let tries = reader.trial(block)?;
+    pub fn open(reader: &'a StateReader, state: StateAfter<'a>, watch: &'a Watch) -> Result<Self, Error> {
+        let tries = reader.trial(state)?;
         let layer = Layer::Cached(Box::new(CacheDB::new(tries.view())));
         let (changed, written) = <_>::default();
         Ok(Self { state: CallState { layer, watch }, tries, changed, written })

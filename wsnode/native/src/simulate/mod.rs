@@ -14,40 +14,35 @@ mod system;
 mod tracer;
 mod transaction;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use alloy_eips::BlockNumHash;
-
 pub use request::{Block, BlockOverrides, Call, Options, Request};
 
+use crate::build::Base;
 use crate::call::refusal::refuse;
 use crate::call::Watch;
 use crate::chain_spec::ChainSpec;
 use crate::error::Error;
 use crate::json::Writer;
-use crate::rows::HeaderRow;
 use crate::state::StateReader;
 use header::Parent;
 use ledger::Ledger;
-use plan::Planned;
 
-/// Run the blocks on top of the one whose header row is given, and return them as a JSON array.
+/// Run the blocks on top of `base`, and return them as a JSON array.
 ///
 /// A refusal's kind is what is wrong; `interrupted` means that nobody waits any more.
 pub fn simulate(
     spec: &ChainSpec,
     reader: &StateReader,
-    header_row: &[u8],
+    base: Base<'_>,
     request: Request,
     watch: &Watch,
 ) -> Result<Vec<u8>, Error> {
-    let row = HeaderRow::new(header_row)?;
-    let mut parent = Parent { header: row.header()?, hash: *row.hash() };
-    let mut ledger = Ledger::open(reader, BlockNumHash::new(parent.header.number, parent.hash), watch)?;
-    let Request { blocks, options } = request;
-    if options.is_pending {
-        parent = pending(spec, &mut ledger, &parent, &options)?;
+    let (header, hash, state) = base.read()?;
+    let mut parent = Parent { header, hash };
+    let mut ledger = Ledger::open(reader, state, watch)?;
+    if state.changes.is_some() {
+        ledger.name_block(parent.header.number, parent.hash)?;
     }
+    let Request { blocks, options } = request;
     let mut budget = options.gas_cap;
     let mut text = Writer::default();
     text.list(plan::plan(blocks, &parent.header)?.into_iter().map(Ok), |text, planned| {
@@ -57,23 +52,6 @@ pub fn simulate(
         Ok::<_, Error>(())
     })?;
     Ok(text.into_text())
-}
-
-/// The block to come, which is empty; the simulated ones follow on it.
-fn pending(
-    spec: &ChainSpec,
-    ledger: &mut Ledger<'_>,
-    head: &Parent,
-    options: &Options,
-) -> Result<Parent, Error> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
-    let mut block = Block::default();
-    block.overrides.fee_recipient = Some(<_>::default());
-    let number = head.header.number + 1;
-    let timestamp = now.max(head.header.timestamp + 1);
-    let options = Options { is_strict: true, ..*options };
-    let block = block::run(spec, ledger, head, Planned { number, timestamp, block }, &options, &mut 0)?;
-    Ok(Parent { hash: block.hash, header: block.header })
 }
 
 /// Stop if the run was stopped, or nobody waits for it.

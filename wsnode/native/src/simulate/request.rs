@@ -28,8 +28,6 @@ pub struct Options {
     pub full_transactions: bool,
     /// The most gas that all calls together may use.
     pub gas_cap: u64,
-    /// The blocks follow on the block to come.
-    pub is_pending: bool,
 }
 
 /// A block's content, and what is to be different in it.

@@ -40,4 +40,4 @@ pub use reader::StateReader;
 pub use store::StateStore;
 pub use tables::Head;
 pub use trial::{ChangedAccount, TrialTries};
-pub use view::{HistoryView, LatestView};
+pub use view::{HistoryView, LatestView, StateAfter};

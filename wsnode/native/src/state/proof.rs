@@ -4,6 +4,8 @@ use super::environment::Snapshot;
 use super::hashes::Hashes;
 use super::reader::StateReader;
 use super::store::root_of;
+use super::trial::TrialTries;
+use super::view::StateAfter;
 use super::StateError;
 use crate::trie::StateTries;
 use alloy_eips::BlockNumHash;
@@ -46,22 +48,26 @@ pub(super) fn tries_at(snapshot: &Snapshot<'_>, block: BlockNumHash) -> Result<S
 }
 
 impl StateReader {
-    /// Prove an account and some of its slots after a committed block. The older the block, the longer:
-    /// all that changed since is taken back in memory.
-    pub fn proof(
-        &self,
+    /// Prove an account and some of its slots after a block.
+    pub fn proof<'a>(
+        &'a self,
         address: Address,
         slots: &[B256],
-        block: BlockNumHash,
+        block: impl Into<StateAfter<'a>>,
     ) -> Result<AccountProof, StateError> {
-        let snapshot = self.environment.read()?;
-        let mut tries = tries_at(&snapshot, block)?;
+        self.trial(block)?.proof(address, slots)
+    }
+}
+
+impl TrialTries<'_> {
+    fn proof(mut self, address: Address, slots: &[B256]) -> Result<AccountProof, StateError> {
+        let (view, snapshot, tries) = (self.view(), &*self.snapshot, &mut self.tries);
         let hashed_address = keccak256(address);
-        let account = tries.account(&snapshot, &hashed_address)?;
-        let nodes = tries.account_proof(&snapshot, &hashed_address)?;
+        let account = tries.account(snapshot, &hashed_address)?;
+        let nodes = tries.account_proof(snapshot, &hashed_address)?;
         let proved = slots.iter().map(|slot| {
-            let value = snapshot.storage_at(&address, &(*slot).into(), block.number)?;
-            let nodes = tries.slot_proof(&snapshot, &hashed_address, &keccak256(slot))?;
+            let value = view.storage(address, (*slot).into())?;
+            let nodes = tries.slot_proof(snapshot, &hashed_address, &keccak256(slot))?;
             Ok(SlotProof { slot: *slot, value, nodes })
         });
         let slots = proved.collect::<Result<_, StateError>>()?;

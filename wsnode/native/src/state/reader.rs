@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use alloy_eips::BlockNumHash;
-
 use super::code::CodeCache;
 use super::environment::Environment;
 use super::tables::Head;
-use super::view::HistoryView;
+use super::view::{HistoryView, StateAfter};
 use super::StateError;
 
 /// The committed blocks of a store, for any thread.
@@ -18,9 +16,9 @@ pub struct StateReader {
 }
 
 impl StateReader {
-    /// The state after a committed block, as long as it is one.
-    pub fn at(&self, block: BlockNumHash) -> Result<HistoryView<'_>, StateError> {
-        HistoryView::new(&self.environment, &self.codes, block)
+    /// The state after a committed block, as long as it is one, or after one that was built on it.
+    pub fn at<'a>(&'a self, block: impl Into<StateAfter<'a>>) -> Result<HistoryView<'a>, StateError> {
+        HistoryView::new(&self.environment, &self.codes, block.into())
     }
 
     /// The head as of now in LMDB, whichever process wrote it.

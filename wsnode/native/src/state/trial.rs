@@ -7,10 +7,9 @@ use super::environment::Snapshot;
 use super::hashes::Hashes;
 use super::proof::tries_at;
 use super::reader::StateReader;
-use super::view::HistoryView;
+use super::view::{HistoryView, LiveSlots, StateAfter};
 use super::StateError;
 use crate::trie::StateTries;
-use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, B256, U256};
 use revm::database::BundleState;
@@ -27,27 +26,36 @@ pub struct ChangedAccount {
 
 /// Tries that are never written.
 pub struct TrialTries<'s> {
-    snapshot: Rc<Snapshot<'s>>,
+    pub(super) snapshot: Rc<Snapshot<'s>>,
     codes: &'s CodeCache,
     number: u64,
-    tries: StateTries,
+    changes: Option<&'s BundleState>,
+    pub(super) tries: StateTries,
     hashes: Hashes,
 }
 
 impl StateReader {
-    /// The tries after a committed block; as for proofs, the older the block, the longer it takes.
-    pub fn trial(&self, block: BlockNumHash) -> Result<TrialTries<'_>, StateError> {
+    /// The tries after a block; the older the committed one, the longer: all that changed since is taken back in
+    /// memory.
+    pub fn trial<'a>(&'a self, block: impl Into<StateAfter<'a>>) -> Result<TrialTries<'a>, StateError> {
+        let StateAfter { committed, changes } = block.into();
         let snapshot = Rc::new(self.environment.read()?);
-        let tries = tries_at(&snapshot, block)?;
+        let tries = tries_at(&snapshot, committed)?;
         let (codes, hashes) = (&*self.codes, Hashes::default());
-        Ok(TrialTries { snapshot, codes, number: block.number, tries, hashes })
+        let number = committed.number;
+        let mut trial = TrialTries { snapshot, codes, number, changes: None, tries, hashes };
+        if let Some(changes) = changes {
+            trial.update(&Delta::of(changes, &trial.view())?)?;
+            trial.changes = Some(changes);
+        }
+        Ok(trial)
     }
 }
 
 impl<'s> TrialTries<'s> {
     /// The state after the block, as of the same commit.
     pub fn view(&self) -> HistoryView<'s> {
-        HistoryView::of(self.snapshot.clone(), self.codes, self.number)
+        HistoryView::of(self.snapshot.clone(), self.codes, self.number, self.changes)
     }
 
     /// The state root with `changes` on top of all earlier ones. All slots of an account that is gone must be zero.
@@ -68,7 +76,7 @@ impl<'s> TrialTries<'s> {
 
     /// Every slot of `address` that was not zero after the block.
     pub fn live_slots(&self, address: Address) -> Result<HashSet<U256>, StateError> {
-        Ok(self.snapshot.live_slots_at(&address, self.number)?.into_keys().collect())
+        Ok(self.view().live_slots(address)?.into_keys().collect())
     }
 
     fn update(&mut self, delta: &Delta) -> Result<B256, StateError> {

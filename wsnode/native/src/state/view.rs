@@ -11,6 +11,8 @@ use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, Bytes, B256, U256};
 use revm::bytecode::Bytecode;
+use revm::database::states::BundleAccount;
+use revm::database::BundleState;
 use revm::state::AccountInfo;
 use revm::DatabaseRef;
 use std::cell::OnceCell;
@@ -71,31 +73,50 @@ impl<'s> LatestView<'s> {
     }
 }
 
-/// The state after one committed block.
+/// A committed block, and what a block that was built on it, but not committed, changes.
+#[derive(Debug, Clone, Copy)]
+pub struct StateAfter<'a> {
+    pub committed: BlockNumHash,
+    pub changes: Option<&'a BundleState>,
+}
+
+impl From<BlockNumHash> for StateAfter<'_> {
+    fn from(committed: BlockNumHash) -> Self {
+        Self { committed, changes: None }
+    }
+}
+
+/// The state after one committed block, or one that was built on it.
 pub struct HistoryView<'s> {
     codes: &'s CodeCache,
     /// Shared with whatever must see the same commit.
     snapshot: Rc<Snapshot<'s>>,
     number: u64,
+    changes: Option<&'s BundleState>,
 }
 
 impl<'s> HistoryView<'s> {
     pub(super) fn new(
         environment: &'s Environment,
         codes: &'s CodeCache,
-        block: BlockNumHash,
+        StateAfter { committed, changes }: StateAfter<'s>,
     ) -> Result<Self, StateError> {
         let snapshot = environment.read()?;
-        snapshot.require(block)?;
-        Ok(Self::of(snapshot.into(), codes, block.number))
+        snapshot.require(committed)?;
+        Ok(Self::of(snapshot.into(), codes, committed.number, changes))
     }
 
-    /// The state after block `number` of a snapshot.
-    pub(super) fn of(snapshot: Rc<Snapshot<'s>>, codes: &'s CodeCache, number: u64) -> Self {
-        Self { codes, snapshot, number }
+    /// The state after block `number` of a snapshot, with `changes` on top.
+    pub(super) fn of(
+        snapshot: Rc<Snapshot<'s>>,
+        codes: &'s CodeCache,
+        number: u64,
+        changes: Option<&'s BundleState>,
+    ) -> Self {
+        Self { codes, snapshot, number, changes }
     }
 
-    /// The block after which this is the state.
+    /// The committed block after which this is the state, but for changes on top.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -107,17 +128,34 @@ impl<'s> HistoryView<'s> {
 
     /// The account, if it existed.
     pub fn account(&self, address: Address) -> Result<Option<Account>, StateError> {
-        self.snapshot.account_at(&address, self.number)
+        match self.changed(&address) {
+            Some(changed) => Ok(changed.info.as_ref().map(Account::from)),
+            None => self.snapshot.account_at(&address, self.number),
+        }
     }
 
     /// The slot's value.
     pub fn storage(&self, address: Address, slot: U256) -> Result<U256, StateError> {
-        self.snapshot.storage_at(&address, &slot, self.number)
+        match self.changed(&address).and_then(|changed| changed.storage_slot(slot)) {
+            Some(value) => Ok(value),
+            None => self.snapshot.storage_at(&address, &slot, self.number),
+        }
     }
 
     /// The bytes of the code with this hash.
     pub fn code(&self, hash: B256) -> Result<Bytes, StateError> {
-        self.snapshot.code(&hash)
+        match self.new_code(&hash) {
+            Some(code) => Ok(code.original_bytes()),
+            None => self.snapshot.code(&hash),
+        }
+    }
+
+    fn changed(&self, address: &Address) -> Option<&BundleAccount> {
+        self.changes?.state.get(address)
+    }
+
+    fn new_code(&self, hash: &B256) -> Option<&Bytecode> {
+        self.changes?.contracts.get(hash)
     }
 
     /// The hash of a block up to the committed head; zero for one beyond.
@@ -143,7 +181,16 @@ impl LiveSlots for LatestView<'_> {
 
 impl LiveSlots for HistoryView<'_> {
     fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
-        self.snapshot.live_slots_at(&address, self.number)
+        let Some(changed) = self.changed(&address) else {
+            return self.snapshot.live_slots_at(&address, self.number);
+        };
+        let mut live = match changed.status.is_storage_known() {
+            true => HashMap::default(),
+            false => self.snapshot.live_slots_at(&address, self.number)?,
+        };
+        live.extend(changed.storage.iter().map(|(slot, value)| (*slot, value.present_value)));
+        live.retain(|_, value| !value.is_zero());
+        Ok(live)
     }
 }
 
@@ -179,7 +226,10 @@ impl DatabaseRef for HistoryView<'_> {
     }
 
     fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
-        self.codes.get(hash, || self.code(hash))
+        match self.new_code(&hash) {
+            Some(code) => Ok(code.clone()),
+            None => self.codes.get(hash, || self.snapshot.code(&hash)),
+        }
     }
 
     fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, StateError> {

@@ -173,7 +173,7 @@ fn name_of(head: Head) -> BlockNumHash {
 }
 
 fn at(store: &StateStore, number: u64) -> HistoryView<'_> {
-    HistoryView::new(&store.environment, &store.codes, named(store, number)).unwrap()
+    HistoryView::new(&store.environment, &store.codes, named(store, number).into()).unwrap()
 }
 
 fn address(n: u64) -> Address {
