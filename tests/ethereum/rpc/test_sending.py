@@ -10,12 +10,15 @@ from tests.ethereum.pool.playground import ALICE, BALANCE, BOB, DAVE, MINER, SOM
 from tests.ethereum.pool.steps import with_blobs
 from tests.memory_transport import Ask, asking
 from wsnode.ethereum.codec.addresses import checksummed
-from wsnode.ethereum.rpc.pending import PendingBlock, within
+from wsnode.ethereum.rpc.next_block import within
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
 ADDRESS = f"0x{ALICE.address.hex()}"
 ZERO_HASH = "0x" + "00" * 32
+# The contract that collects requests for withdrawals.
+WITHDRAWALS = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")
 
 
 def asking_with(playground: Playground, **options: Any) -> Ask:
@@ -180,6 +183,16 @@ def test_a_block_can_be_built_of_any_transactions_or_of_the_pools(playground: Pl
     empty = ask("testing_buildBlockV1", head, attributes(playground), [])["result"]
     assert (empty["executionPayload"]["transactions"], empty["blockValue"]) == ([], "0x0")
     assert hexed(playground.chain.head.hash) == head
+
+
+def test_a_built_block_tells_its_requests_to_the_consensus_layer(playground: Playground, ask: Ask) -> None:
+    key, amount = bytes(range(48)), 7
+    withdrawing = playground.sign(ALICE, 0, to=WITHDRAWALS, call=key + amount.to_bytes(8, "big"), gas=300_000)
+    head = hexed(playground.chain.head.hash)
+    built = ask("testing_buildBlockV1", head, attributes(playground), [hexed(withdrawing)])["result"]
+    assert built["executionRequests"] == [hexed(b"\x01" + ALICE.address + key + amount.to_bytes(8, "little"))]
+    empty = ask("testing_buildBlockV1", head, attributes(playground), [])["result"]
+    assert empty["executionRequests"] == []
 
 
 def test_a_built_block_follows_its_attributes(playground: Playground, ask: Ask) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sync.development.playground import STRANGER, Playground, RefusedError
+from tests.sync.development.playground import RECIPIENT, STRANGER, Playground, RefusedError
 
 
 def test_an_impersonated_account_needs_no_signature(chain: Playground) -> None:
@@ -43,10 +43,27 @@ def test_impersonated_transactions_wait_and_are_seen_like_others(chain: Playgrou
     sent = [chain.send(STRANGER), chain.send(STRANGER), chain.send()]
     assert chain.pool == (3, 0)
     assert set(chain.block("pending")["transactions"]) == set(sent)
+    assert chain.balance(RECIPIENT, "pending") == chain.balance(RECIPIENT) + 3
     chain("evm_mine")
     assert set(chain.block()["transactions"]) == set(sent)
     chain("wsnode_reorg", {"depth": 1})
     assert chain.pool == (3, 0)
+
+
+def test_a_block_for_tests_holds_impersonated_transactions(chain: Playground) -> None:
+    chain("anvil_setBalance", STRANGER, hex(10**18))
+    chain("anvil_impersonateAccount", STRANGER)
+    chain("evm_setAutomine", False)
+    chain.send(STRANGER)
+    attributes = {
+        "timestamp": hex(chain.time() + 12),
+        "prevRandao": "0x" + "00" * 32,
+        "suggestedFeeRecipient": RECIPIENT,
+        "withdrawals": [],
+        "parentBeaconBlockRoot": "0x" + "00" * 32,
+    }
+    built = chain("testing_buildBlockV1", chain.block()["hash"], attributes, None)
+    assert len(built["executionPayload"]["transactions"]) == 1
 
 
 def test_hardhat_says_whether_an_account_was_impersonated(chain: Playground) -> None:

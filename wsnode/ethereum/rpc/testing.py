@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.codec.blocks import VerifiedBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock, VerifiedBlock
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rlp import block_transactions
 from wsnode.ethereum.codec.rows import header_fields
@@ -15,9 +15,9 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.lookup import rows
+from wsnode.ethereum.rpc.next_block import continues, named_sender
 from wsnode.ethereum.rpc.parameters import Payload
 from wsnode.ethereum.rpc.payload_attributes import EncodedTransactions, PayloadAttributes
-from wsnode.ethereum.rpc.pending import continues
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidTransactionError, ReorganisedError
 from wsnode.jsonrpc.errors import server_error
@@ -26,8 +26,6 @@ from wsnode.jsonrpc.registry import Registry
 
 GAS_LIMIT_QUOTIENT: Final = 1024
 LOWEST_GAS_LIMIT: Final = 5000
-NO_REQUESTS: Final = "0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-"""The hash of an empty list of execution requests."""
 
 _SAME: Final = (
     *("parentHash", "stateRoot", "receiptsRoot", "logsBloom", "gasLimit", "gasUsed", "timestamp"),
@@ -62,11 +60,11 @@ class Testing:
         if params.attributes.timestamp <= header.timestamp:
             given = params.attributes.timestamp
             raise server_error(f"invalid timestamp, parent {header.timestamp} given {given}")
-        transactions = self._transactions(view.spec, params.transactions)
+        transactions, senders = self._transactions(view.spec, params.transactions)
         attributes = _attributes(params, header.gas_limit)
         try:
             built, refused = yield InThread(
-                lambda _cancel: view.state.build_block(parent, attributes, transactions)
+                lambda _cancel: view.state.build_block(parent, attributes, transactions, senders=senders)
             )
         except ReorganisedError:
             raise header_not_found() from None
@@ -74,12 +72,17 @@ class Testing:
             raise server_error(refused[0][1])
         return _envelope(built)
 
-    def _transactions(self, spec: ChainSpec, given: Sequence[bytes] | None) -> list[bytes]:
+    def _transactions(
+        self, spec: ChainSpec, given: Sequence[bytes] | None
+    ) -> tuple[list[bytes], list[bytes | None]]:
+        """Return them, and for each whom it is taken to be from though nobody signed it."""
         if given is not None:
-            return [_decoded(spec, index, encoded).encoded for index, encoded in enumerate(given)]
+            encoded = [_decoded(spec, index, encoded).encoded for index, encoded in enumerate(given)]
+            return encoded, [None] * len(encoded)
         executable = [] if self._pool is None else self._pool.executable()
         # The reply would have to hold their blobs, which nobody keeps.
-        return [transaction.encoded for transaction in executable if transaction.type != BLOB_TYPE]
+        chosen = [transaction for transaction in executable if transaction.type != BLOB_TYPE]
+        return [transaction.encoded for transaction in chosen], list(map(named_sender, chosen))
 
 
 def _decoded(spec: ChainSpec, index: int, encoded: bytes) -> PooledTransaction:
@@ -110,10 +113,8 @@ def _towards(gas_limit: int, target: int | None) -> int:
     return min(max(target, LOWEST_GAS_LIMIT, gas_limit - step), gas_limit + step)
 
 
-def _envelope(built: VerifiedBlock) -> dict[str, Any]:
+def _envelope(built: BuiltBlock) -> dict[str, Any]:
     block: dict[str, Any] = msgspec.json.decode(render_block(built.header, built.body, full=False))
-    if block.get("requestsHash", NO_REQUESTS) != NO_REQUESTS:
-        raise server_error("the block has execution requests, which this node does not tell")
     payload: dict[str, Any] = {name: block[name] for name in _SAME if name in block}
     payload |= {
         "feeRecipient": block["miner"],
@@ -126,7 +127,7 @@ def _envelope(built: VerifiedBlock) -> dict[str, Any]:
         "executionPayload": payload,
         "blockValue": hex(_value(built, int(block.get("baseFeePerGas", "0x0"), 16))),
         "blobsBundle": {"commitments": [], "proofs": [], "blobs": []},
-        "executionRequests": [],
+        "executionRequests": list(map(hexadecimal, built.requests)),
         "shouldOverrideBuilder": False,
     }
 
