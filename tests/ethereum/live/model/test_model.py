@@ -27,6 +27,7 @@ from tests.ethereum.live.model.wishes import (
     Wish,
     branches,
     criteria,
+    everything,
     histories,
     which,
     wishes,
