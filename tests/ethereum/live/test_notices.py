@@ -11,7 +11,7 @@ from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, open_node
 from tests.ethereum.live.test_replay_model import expected
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.live import groups, pending
+from wsnode.ethereum.live import groups, pages, pending
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.log_index import LogCriteria
 from wsnode.server.limits import Limits
@@ -277,3 +277,28 @@ async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_to
         # Nothing is lost for good: the last cursor before the notice leads through what was not told.
         again = await client.subscribe("logs", {"cursor": told[1]["cursor"]})
         assert [each["result"]["blockNumber"] for each in client.told[again]] == ["0x2", "0x2", "0x3"]
+
+
+async def test_blocks_that_are_dropped_while_others_are_taken_back_have_a_notice_of_their_own(
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES", 1)
+    growing.reorganise(0, [LOGS] * 3)
+    async with open_node(growing, limits=Limits(outbox_bytes=100)) as node:
+        cursor = str(Position.after(growing.blocks[-1].head))
+        growing.reorganise(1, [LOGS])
+        client = await node.connect(pauses=True)
+        client.pause()
+        await client.ask("eth_subscribe", "logs", {"cursor": cursor, "reorgs": True})
+        await wait_all_tasks_blocked()
+        growing.reorganise(3, [LOGS])
+        client.go_on()
+        await wait_all_tasks_blocked()
+        (told,) = client.told.values()
+        named: set[str] = set()
+        for params in told:
+            if "reorg" in params:
+                named |= {block["hash"] for block in params["reorg"]["dropped"]}
+            else:
+                assert not params["result"]["removed"] or params["result"]["blockHash"] in named
+        assert len(named) == 3

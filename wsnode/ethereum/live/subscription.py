@@ -2,6 +2,7 @@
 
 import trio
 
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError, dropped_from, is_canonical
 from wsnode.ethereum.live.hub import Hub, reorganisation
 from wsnode.ethereum.live.messages import (
@@ -54,8 +55,8 @@ class StoreSubscription(_Waiting):
         self._hub = hub
         self._subject = subject
         self._position = position
-        self._is_noticed = False
-        """Whether it was told of the reorganisation that dropped its position."""
+        self._noticed: frozenset[Head] = frozenset()
+        """The dropped blocks that notices have named, until it is back on the chain."""
 
     @property
     def weight(self) -> int:
@@ -143,12 +144,12 @@ class StoreSubscription(_Waiting):
         """Tell whether the position is canonical; if it is not, the client is given notice once."""
         with self._hub.snapshot() as view:
             if is_canonical(view, position):
-                self._is_noticed = False
+                self._noticed = frozenset()
                 return True
-            if self._subject.form.reorgs and not self._is_noticed:
-                self._is_noticed = True
+            if self._subject.form.reorgs and position.head not in self._noticed:
                 cursor = self._subject.cursor(position) if self._subject.form.cursors else None
                 change = reorganisation(view, *dropped_from(view, position))
+                self._noticed |= frozenset(change.dropped)
                 self._tell(reorganisation_notice(change, cursor))
             return False
 
