@@ -213,4 +213,4 @@ def test_lives_of_a_node_and_its_clients() -> None:
 
 @pytest.mark.slow
 def test_many_long_lives_of_a_node_and_its_clients() -> None:
-    run_state_machine_as_test(Lives, settings=settings(SETTINGS, max_examples=180, stateful_step_count=80))
+    run_state_machine_as_test(Lives, settings=settings(SETTINGS, max_examples=150, stateful_step_count=80))
