@@ -84,6 +84,17 @@ def test_what_cannot_be_paid_for_any_more_goes_and_what_follows_waits(playground
     assert playground.nonces(ALICE) == ([1, 2], [3])
 
 
+def test_a_replacement_that_costs_less_leaves_funds_for_what_waits(playground: Playground) -> None:
+    playground.send(ALICE, 1, value=ETHER)
+    playground.send(ALICE, 0, value=BALANCE - ETHER)
+    assert playground.nonces(ALICE) == ([0], [1])
+    told: list[int] = []
+    playground.pool.on_added.append(lambda added: told.extend(each.nonce for each in added))
+    playground.send(ALICE, 0, fee=20 * GWEI, tip=2 * GWEI)
+    assert playground.nonces(ALICE) == ([0, 1], [])
+    assert told == [0, 1]
+
+
 def test_everything_above_the_base_fee_is_offered_best_first(playground: Playground) -> None:
     for sender, tip in ((ALICE, 1), (BOB, 3), (CAROL, 2)):
         playground.send(sender, 0, tip=tip * GWEI)

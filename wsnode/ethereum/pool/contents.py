@@ -40,7 +40,9 @@ class Contents:
         if replaced is not None:
             self._forget(replaced)
         self._count(entry)
-        promoted = [entry] if is_pending else with_sender.promote()
+        promoted = [entry] if is_pending else []
+        # One that costs less than the one before it leaves funds for those that wait.
+        promoted += with_sender.promote()
         self.pending += len(with_sender.pending) - before
         if promoted:
             with_sender.beat = entry.since
