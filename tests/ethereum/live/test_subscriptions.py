@@ -8,11 +8,13 @@ import trio
 from trio.testing import MockClock
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
-from tests.ethereum.live.sessions import open_node
+from tests.ethereum.live.sessions import LogView, open_node
+from tests.ethereum.live.test_replay_model import expected
 from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.live import hub
 from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.log_index import LogCriteria
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.limits import CallLimits
 
@@ -328,6 +330,59 @@ async def test_many_blocks_at_once_are_told_of_a_part_at_a_time(
         )
         assert first == list(range(1, 108))
         assert second == list(range(71, 108))
+
+
+@pytest.mark.parametrize("returns", [False, True], ids=["", "to the old branch"])
+async def test_many_dropped_blocks_are_taken_back_a_part_at_a_time(
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock, returns: bool
+) -> None:
+    assert mock_clock.rate == 0
+    monkeypatch.setattr(hub, "STEP_LOGS", 4)
+    growing.reorganise(0, [LOGS] * 20)
+    old = growing.blocks[-1].head
+    async with open_node(growing) as node:
+        client = await node.connect()
+        names = [await client.subscribe("logs", {"cursors": True, "reorgs": True})]
+        names.append(await client.subscribe("newHeads", {"reorgs": True}))
+        dropped = growing.shrink(19)
+        growing.grow(LOGS[:1])
+        change = node.hub.advance()
+        assert ([head.number for head in change.removed], change.added) == ([20, 19], ())
+        if returns:
+            growing.shrink(1)
+            growing.return_to(dropped)
+        # Who comes in between is told what is still to be taken back, behind a notice of its own.
+        names.append(await client.subscribe("logs", {"cursors": True, "reorgs": True}))
+        await client.settle()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.hub.watch)
+            for _ in range(1000):
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        assert node.hub.meeting_point == Position.after(growing.blocks[-1].head)
+        assert returns == (growing.blocks[-1].head == old)
+        await client.settle()
+        before = LogView()
+        before.logs = [(f"0x{head.hash.hex()}", index) for head in dropped[::-1] for index in range(2)]
+        for params in client.told[names[0]]:
+            before.apply(params)
+        assert before.logs == expected(growing, LogCriteria())[2:]
+        notices = [[params for params in client.told[name] if "reorg" in params] for name in names]
+        assert [len(some) for some in notices[:2]] == [1, 1]
+        assert [len(params["reorg"]["dropped"]) for params in notices[0]] == [19]
+
+
+async def test_a_notice_lists_only_so_many_dropped_blocks(growing: GrowingChain) -> None:
+    growing.reorganise(0, [[]] * 260)
+    async with open_node(growing) as node:
+        client = await node.connect()
+        heads = await client.subscribe("newHeads", {"reorgs": True})
+        growing.reorganise(259, [[]])
+        node.hub.advance()
+        await client.settle()
+        reorg = client.told[heads][0]["reorg"]
+        assert [int(block["number"], 16) for block in reorg["dropped"]] == list(range(260, 4, -1))
+        assert reorg["commonAncestor"]["number"] == "0x1"
 
 
 async def test_a_block_that_never_was_canonical_is_no_place_to_go_on_from(growing: GrowingChain) -> None:

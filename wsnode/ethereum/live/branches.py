@@ -67,6 +67,20 @@ def dropped_rows(view: Snapshot, position: Position) -> tuple[bytes, bytes, byte
     return header, body, receipts
 
 
+def known_rows(view: Snapshot, position: Position) -> tuple[bytes, bytes, bytes]:
+    """Return header, body and receipts row of a position's block, canonical or dropped.
+
+    Raises:
+        UnknownBlockError: It is not stored, never was canonical, or has another number.
+    """
+    if is_canonical(view, position):
+        return canonical_rows(view, position.number)
+    rows = dropped_rows(view, position)
+    if header_fields(rows[0]).number != position.number:
+        raise UnknownBlockError(position)
+    return rows
+
+
 def canonical_rows(view: Snapshot, number: int) -> tuple[bytes, bytes, bytes]:
     """Return header, body and receipts row of a canonical block."""
     header, body, receipts = view.header(number), view.body(number), view.receipts(number)

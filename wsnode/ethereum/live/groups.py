@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from wsnode.ethereum.codec.rendering import render_each_log, render_header
 from wsnode.ethereum.codec.rows import log_values
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.criteria import LogWish
+from wsnode.ethereum.live.criteria import Log, LogWish
 from wsnode.ethereum.live.filter_index import FilterIndex
 from wsnode.ethereum.live.messages import Message, notification
 from wsnode.ethereum.live.position import Position
@@ -99,21 +99,26 @@ class Groups:
             cursor = Position(head.number, head.hash, 0) if form.cursors else None
             group.publish(Event([notification(text, cursor)]), before)
 
-    def publish_logs(self, rows: Rows, head: Head, before: Position, *, removed: bool) -> None:
-        """Tell of a block's logs, from the first on or, removed, from the last one back."""
+    def publish_logs(self, rows: Rows, head: Head, before: Position, *, removed: bool) -> int:
+        """Tell of a block's logs, from the first on or, removed, from the last one back.
+
+        Returns how many logs were looked at: all of the block's, or none if nobody is live with logs.
+        """
         if not self._watches:
-            return
-        wanted = self._matched(rows[2], head.number)
+            return 0
+        logs = log_values(rows[2])
+        wanted = self._matched(logs, head.number)
         if not wanted:
-            return
+            return len(logs)
         block = _BlockMessages(rows, head, before, wanted, removed=removed)
         for watch, indices in wanted.items():
             for form, group in list(watch.groups.items()):
                 for event, position in block.parts(tuple(indices), form.cursors):
                     group.publish(event, position)
+        return len(logs)
 
-    def _matched(self, receipts: bytes, number: int) -> dict[Watch, list[int]]:
-        found = self._index.matching(log_values(receipts))
+    def _matched(self, logs: Sequence[Log], number: int) -> dict[Watch, list[int]]:
+        found = self._index.matching(logs)
         return {watch: indices for watch, indices in found.items() if watch.wish.covers(number)}
 
 

@@ -1,6 +1,7 @@
 """The head that subscribers have been told, and how it follows the store's."""
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -9,10 +10,16 @@ import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head, HeadChange
-from wsnode.ethereum.live.branches import UnknownBlockError, canonical_rows, dropped_from, dropped_rows
+from wsnode.ethereum.live.branches import (
+    UnknownBlockError,
+    canonical_rows,
+    dropped_from,
+    is_canonical,
+    known_rows,
+)
 from wsnode.ethereum.live.groups import Groups
 from wsnode.ethereum.live.messages import (
-    MOST_ADDED,
+    MOST_LISTED,
     Message,
     Reorganisation,
     reorganisation_notice,
@@ -22,7 +29,7 @@ from wsnode.ethereum.live.messages import (
 from wsnode.ethereum.live.pending import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import Replay
-from wsnode.ethereum.live.subjects import Form
+from wsnode.ethereum.live.subjects import Form, HeaderSubject, Subject
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.fan_out import FanOut
@@ -39,6 +46,16 @@ _BACKLOG_BYTES: Final = 8 * 1024 * 1024
 logger = logging.getLogger("wsnode.live")
 
 
+class Descent:
+    """A reorganisation that is being told: the blocks still to be taken back, highest first."""
+
+    __slots__ = ("ancestor", "rest")
+
+    def __init__(self, dropped: list[Head], ancestor: Head) -> None:
+        self.rest = deque(dropped)
+        self.ancestor = ancestor
+
+
 class Hub:
     """Tells the live subscriptions of one chain what happens, out of the store."""
 
@@ -50,7 +67,8 @@ class Hub:
         self.replay = Replay(chain)
         self.pending = PendingFeed(self.fan_out)
         self.head = chain.head
-        """The last head that was told."""
+        """The last head that was told, or the block below those that have been taken back so far."""
+        self._descent: Descent | None = None
         self.parameters = 0
         """Addresses and topics that all subscriptions name together."""
         self.on_change: list[Callable[[HeadChange], None]] = []
@@ -73,16 +91,11 @@ class Hub:
         if self.is_held:
             return HeadChange((), ())
         with self._chain.snapshot() as view:
-            if view.head_hash == self.head.hash:
+            if view.head_hash == self.head.hash and self._descent is None:
                 self._is_behind = False
                 return HeadChange((), ())
-            try:
-                dropped, ancestor = dropped_from(view, Position.after(self.head))
-            except UnknownBlockError as error:
-                change = self._begin_again(view, error.position)
-            else:
-                change = self._told(view, dropped, ancestor)
-            self._is_behind = self.head.hash != view.head_hash
+            change = self._step(view)
+            self._is_behind = self._descent is not None or self.head.hash != view.head_hash
         moved, self._moved = self._moved, trio.Event()
         moved.set()
         if self._is_behind:
@@ -100,29 +113,71 @@ class Hub:
         while self.head == head:
             await self._moved.wait()
 
-    def _told(self, view: Snapshot, dropped: list[Head], ancestor: Head) -> HeadChange:
-        """Tell of a change; a bug in telling of one block must neither end the node nor stay unnoticed."""
+    @property
+    def meeting_point(self) -> Position | None:
+        """Return where a subscription can go live; None while dropped blocks are taken back."""
+        return Position.after(self.head) if self._descent is None else None
+
+    def told(self, subject: Subject) -> Position:
+        """Return how far those are told who are live with `subject`."""
+        if self._descent is not None and isinstance(subject, HeaderSubject):
+            return Position.after(self._descent.ancestor)
+        return Position.after(self.head)
+
+    def _step(self, view: Snapshot) -> HeadChange:
+        descent = self._descent
         try:
-            return self._change(view, dropped, ancestor)
-        except StoreError:
+            if descent is None:
+                descent = Descent(*dropped_from(view, Position.after(self.head)))
+            return self._told(view, descent)
+        except UnknownBlockError as error:
+            return self._begin_again(view, error.position)
+
+    def _told(self, view: Snapshot, descent: Descent) -> HeadChange:
+        """Tell of a change; a bug in telling of one block must neither end the node nor stay unnoticed."""
+        dropped, ancestor = tuple(descent.rest), descent.ancestor
+        try:
+            return self._change(view, descent)
+        except (StoreError, UnknownBlockError):
             raise
         except Exception:
             logger.exception("subscribers cannot be told of what follows block %s", self.head)
         untold, before = self.head, Position.after(self.head)
-        self.head = Head(BlockNumber(view.head), view.head_hash)
+        self._move_to(view)
         notice = untold_notice(untold, Position.after(self.head))
         self.groups.announce(lambda _cursor: notice, before, to=_everybody)
         rows = (view.header(number) for number in range(ancestor.number + 1, view.head + 1))
-        return HeadChange(tuple(dropped), tuple(_head_of(row) for row in rows if row is not None))
+        return HeadChange(dropped, tuple(_head_of(row) for row in rows if row is not None))
 
-    def _change(self, view: Snapshot, dropped: list[Head], ancestor: Head) -> HeadChange:
-        if dropped:
-            self._announce_reorganisation(view, dropped, ancestor)
-        for head in dropped:
+    def _move_to(self, view: Snapshot) -> None:
+        self._descent = None
+        self.head = Head(BlockNumber(view.head), view.head_hash)
+
+    def _change(self, view: Snapshot, descent: Descent) -> HeadChange:
+        if descent.rest and self._descent is None:
+            self._announce_reorganisation(view, list(descent.rest), descent.ancestor)
+        dropped = self._drop_blocks(view, descent)
+        if descent.rest:
+            self._descent = descent
+            return HeadChange(tuple(dropped), ())
+        self._descent = None
+        self.head = descent.ancestor
+        if not is_canonical(view, Position.after(self.head)):
+            # The chain was reorganised once more since this was announced.
+            return HeadChange(tuple(dropped), ())
+        return HeadChange(tuple(dropped), tuple(self._add_blocks(view, self.head.number + 1)))
+
+    def _drop_blocks(self, view: Snapshot, descent: Descent) -> list[Head]:
+        """Take a step's blocks back, even if they are on the chain again: they were announced."""
+        dropped: list[Head] = []
+        logs = 0
+        while descent.rest and len(dropped) < STEP_BLOCKS and logs < STEP_LOGS:
+            head = descent.rest[0]
             before = Position.after(head)
-            self.groups.publish_logs(dropped_rows(view, before), head, before, removed=True)
-        self.head = ancestor
-        return HeadChange(tuple(dropped), tuple(self._add_blocks(view, ancestor.number + 1)))
+            logs += self.groups.publish_logs(known_rows(view, before), head, before, removed=True)
+            dropped.append(descent.rest.popleft())
+            self.head = descent.rest[0] if descent.rest else descent.ancestor
+        return dropped
 
     def _add_blocks(self, view: Snapshot, first: int) -> list[Head]:
         added: list[Head] = []
@@ -149,7 +204,8 @@ class Hub:
     def _begin_again(self, view: Snapshot, lost: Position) -> HeadChange:
         """Go on at the store's head, which cannot be reached from what was told last."""
         logger.error("block %s, which subscribers were told of, is not stored any more", lost.head)
-        before, self.head = Position.after(self.head), Head(BlockNumber(view.head), view.head_hash)
+        before = Position.after(self.head)
+        self._move_to(view)
         notice = unknown_block_notice(lost, Position.after(self.head))
         self.groups.announce(lambda _cursor: notice, before, to=_everybody)
         return HeadChange((), (self.head,))
@@ -174,7 +230,7 @@ class Hub:
 
 def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> Reorganisation:
     """Return what a notice says when a position's block and those under it were dropped."""
-    last = min(view.head, ancestor.number + MOST_ADDED)
+    last = min(view.head, ancestor.number + MOST_LISTED)
     rows = (view.header(number) for number in range(ancestor.number + 1, last + 1))
     return Reorganisation(ancestor, dropped, [_head_of(row) for row in rows if row is not None])
 

@@ -13,8 +13,8 @@ from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED
 FALLEN_BEHIND: Final = LIMIT_EXCEEDED
 RESTARTING: Final = -32006
 UNKNOWN_BLOCK: Final = -32001
-MOST_ADDED: Final = 256
-"""How many of the new blocks a reorganisation's notice lists."""
+MOST_LISTED: Final = 256
+"""How many of the dropped blocks, and of the new ones, a reorganisation's notice lists."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"'
 
 Message = tuple[bytes, bytes]
@@ -41,8 +41,8 @@ def reorganisation_notice(change: Reorganisation, cursor: Position | None) -> Me
     members: dict[str, Any] = {
         "reorg": {
             "commonAncestor": _place(change.ancestor),
-            "dropped": [_place(head) for head in change.dropped],
-            "added": [_place(head) for head in change.added[:MOST_ADDED]],
+            "dropped": [_place(head) for head in change.dropped[:MOST_LISTED]],
+            "added": [_place(head) for head in change.added[:MOST_LISTED]],
         }
     }
     if cursor is not None:

@@ -72,10 +72,7 @@ class StoreSubscription(_Waiting):
     def begin(self) -> None:
         """Catch up from the position, then go live."""
         self._hub.advance()
-        if self._position is None:
-            self._go_live()
-        else:
-            self._catch_up_from(self._position)
+        self._catch_up_from(self._position or Position.after(self._hub.head))
 
     def fall_behind(self, position: Position, missed: int) -> None:
         """Tell the client, and begin again at `position` once it has read."""
@@ -84,7 +81,7 @@ class StoreSubscription(_Waiting):
 
     def farewell(self) -> Event:
         """Return the notice of a restart, with the cursor to go on from."""
-        position = self._position or Position.after(self._hub.head)
+        position = self._position or self._hub.told(self._subject)
         return Event([restart_notice(self._subject.cursor(position))])
 
     def _go_live(self) -> None:
@@ -99,8 +96,7 @@ class StoreSubscription(_Waiting):
             self._task = self.channel.spawn(self._catch_up)
 
     def _is_at_head(self) -> bool:
-        position, head = self._position, self._hub.head
-        return position is not None and position == Position.after(head)
+        return self._position == self._hub.meeting_point
 
     async def _catch_up(self) -> None:
         while not self._is_at_head():

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.branches import UnknownBlockError, dropped_from, dropped_rows
+from wsnode.ethereum.live.branches import UnknownBlockError, is_canonical, known_rows
 from wsnode.ethereum.live.criteria import LogWish, canonical
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.messages import UNKNOWN_BLOCK, named
@@ -122,8 +122,9 @@ def _position(view: Snapshot, options: Options) -> Position | None:
 
 def _require_known(view: Snapshot, cursor: Position) -> None:
     try:
-        for head in dropped_from(view, cursor)[0]:
-            dropped_rows(view, Position.after(head))
+        # Those under it are looked at one by one as they are taken back.
+        if not is_canonical(view, cursor):
+            known_rows(view, cursor)
     except UnknownBlockError as error:
         raise unknown_block(error) from None
 

@@ -15,6 +15,7 @@ from tests.ethereum.live.model.loop import Loop
 from tests.server.conftest import read_all
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.server.limits import Limits
@@ -126,7 +127,7 @@ class Stage:
 
     async def catch_up(self) -> None:
         """Have the hub tell of everything that the store holds."""
-        while self.hub.head != self._chain.head:
+        while self.hub.meeting_point != Position.after(self._chain.head):
             self.hub.advance()
 
     async def announce(self, count: int) -> None:
