@@ -29,6 +29,11 @@ class Subscription(ABC):
         self.since = NEVER
         """The first event that it gets of those that are published."""
 
+    @property
+    def weight(self) -> int:
+        """Return how much it holds of what its chain bounds; always the same."""
+        return 0
+
     @abstractmethod
     def begin(self) -> None:
         """Catch up and go live; called once, after the reply that names `identity`."""

@@ -27,7 +27,7 @@ class Allowance(Protocol):
 class Subscriptions:
     """What is open on a connection. `farewell` or `end_all` is the last thing that it is told."""
 
-    __slots__ = ("_allowance", "_channel", "_held", "_leaving", "_open")
+    __slots__ = ("_allowance", "_channel", "_held", "_leaving", "_open", "weight")
 
     def __init__(self, channel: Channel, allowance: Allowance) -> None:
         self._channel = channel
@@ -35,6 +35,8 @@ class Subscriptions:
         self._open: dict[bytes, Subscription] = {}
         self._held: list[Subscription] = []
         self._leaving = False
+        self.weight = 0
+        """What all that is open weighs."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -47,12 +49,14 @@ class Subscriptions:
         """
         self._allowance.take(subscription.kind)
         self._open[subscription.identity] = subscription
+        self.weight += subscription.weight
         self._held.append(subscription)
 
     def remove(self, identity: bytes) -> bool:
         """End the subscription `identity`; False if there is none."""
         if (subscription := self._open.pop(identity, None)) is None:
             return False
+        self.weight -= subscription.weight
         self._allowance.give_back(subscription.kind)
         subscription.end()
         return True

@@ -301,6 +301,21 @@ async def test_subscriptions_name_only_so_many_addresses_together(growing: Growi
         assert node.hub.parameters == 2
 
 
+async def test_one_connection_has_only_its_share_of_the_addresses(growing: GrowingChain) -> None:
+    wanted = {"address": [f"0x{address.hex()}" for address in EMITTERS[:2]]}
+    limits = CallLimits(subscriptions_parameters=6, subscriptions_parameters_per_connection=3)
+    async with open_node(growing, calls=limits) as node:
+        first, second = await node.connect(), await node.connect()
+        name = await first.subscribe("logs", wanted)
+        refused = (await first.call("eth_subscribe", "logs", wanted))["error"]
+        assert (refused["code"], refused["data"]) == (-32005, {"parameters": 3})
+        await first.subscribe("newHeads")
+        await second.subscribe("logs", wanted)
+        assert (await first.call("eth_unsubscribe", name))["result"] is True
+        await first.subscribe("logs", wanted)
+        assert node.hub.parameters == 4
+
+
 async def test_many_blocks_at_once_are_told_of_a_part_at_a_time(
     growing: GrowingChain, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
 ) -> None:

@@ -19,6 +19,9 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions_parameters: int = 500_000
     """Addresses and topics that all subscriptions name together: about 250 bytes each."""
 
+    subscriptions_parameters_per_connection: int = 125_000
+    """The same of those of one connection, so that it takes four to use up what there is for all."""
+
     filters: int = 10_000
     """Filters that clients poll, in the whole network."""
 

@@ -46,13 +46,21 @@ class Subscriptions:
     def subscribe(self, channel: Channel, params: SubscribeParameters) -> bytes:
         """Return the id under which the client is told from now on."""
         subscription = self._makers[params.kind](channel, params.argument)
-        weight = subscription.weight if isinstance(subscription, StoreSubscription) else 0
-        if weight > (limit := self._limits.subscriptions_parameters) - self._hub.parameters:
-            raise limit_exceeded("subscriptions name too many addresses and topics", {"parameters": limit})
+        self._require_room(channel, subscription.weight)
         channel.subscriptions.add(subscription)
         # It is counted off as it ends.
-        self._hub.parameters += weight
+        self._hub.parameters += subscription.weight
         return b'"%b"' % subscription.identity
+
+    def _require_room(self, channel: Channel, weight: int) -> None:
+        limits = self._limits
+        for limit, used in (
+            (limits.subscriptions_parameters_per_connection, channel.subscriptions.weight),
+            (limits.subscriptions_parameters, self._hub.parameters),
+        ):
+            if used + weight > limit and weight:
+                message = "subscriptions name too many addresses and topics"
+                raise limit_exceeded(message, {"parameters": limit})
 
     def unsubscribe(self, channel: Channel, params: IdParameters) -> bytes:
         """Return true, once nothing more will be told under the id."""
