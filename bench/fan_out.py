@@ -1,7 +1,7 @@
 """How soon do all subscribers have what a block brings, and what does that cost the node?
 
     python -m bench.fan_out NODE [NODE …]
-    python -m bench.fan_out --dev [--geth PATH] [--anvil PATH]
+    python -m bench.fan_out --dev [--geth PATH] [--anvil PATH] [--long]
 
 A NODE is `[NAME=]URL[@PID]` that mines at once on `eth_sendTransaction` from an account of its own: `wsnode
 dev`, anvil, `geth --dev`. With --dev they are started here. Every block has one transaction with 100 logs. By
@@ -52,9 +52,9 @@ class Ready(NamedTuple):
     sender: str
 
 
-def scenes(most_heads: int) -> list[Scene]:
-    """Return what is measured."""
-    return [
+def scenes(most_heads: int, *, long: bool) -> list[Scene]:
+    """Return what is measured, with or without what takes a slow node minutes."""
+    measured = [
         Scene("logs to 1", "logs", 1, 40),
         Scene("logs to 100", "logs", 100, 40),
         Scene("logs to 1,000", "logs", 1000, 20),
@@ -63,6 +63,12 @@ def scenes(most_heads: int) -> list[Scene]:
         # As much as fills every buffer between the node and who does not read: 30 MB.
         Scene("logs to 100 beside one that stalls for long", "logs", 100, 400, stalled=1),
     ]
+    if long:
+        measured += [
+            Scene("logs to 1,000 for long", "logs", 1000, 400),
+            Scene("logs to 1,000 for long beside one that stalls", "logs", 1000, 400, stalled=1),
+        ]
+    return measured
 
 
 def main() -> int:
@@ -72,6 +78,9 @@ def main() -> int:
     parser.add_argument("--geth", type=Path, metavar="PATH", help="of its program, to start it as well")
     parser.add_argument("--anvil", type=Path, metavar="PATH", help="of its program, to start it as well")
     parser.add_argument("--only", default="", metavar="TEXT,…", help="scenes whose names hold one of these")
+    parser.add_argument(
+        "--long", action="store_true", help="fill the buffers of who stalls among 1,000 as well"
+    )
     parser.add_argument("--heads", type=int, default=10_000, help="subscribers of newHeads")
     options = parser.parse_args()
     if bool(options.nodes) == options.dev:
@@ -87,7 +96,8 @@ def main() -> int:
 def chosen(options: argparse.Namespace) -> list[Scene]:
     """Return the scenes that were asked for."""
     texts = options.only.split(",")
-    return [scene for scene in scenes(options.heads) if any(text in scene.name for text in texts)]
+    wanted = scenes(options.heads, long=options.long)
+    return [scene for scene in wanted if any(text in scene.name for text in texts)]
 
 
 def compare_started(geth: Path | None, anvil: Path | None, wanted: Sequence[Scene]) -> None:
