@@ -182,7 +182,7 @@ def difficult(nodes: Sequence[Node]) -> None:
 def more(options: argparse.Namespace) -> None:
     """Run the other scripts that were asked for."""
     if options.fan_out:
-        fan_out.compare_started(options.geth, options.anvil, fan_out.scenes(HEADS))
+        fan_out.compare_started(options.geth, options.anvil, fan_out.scenes(HEADS, long=False))
     if options.imports:
         import_chain.compare(options.standard, options.geth, 1)
 
