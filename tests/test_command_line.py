@@ -149,9 +149,10 @@ def test_a_folder_without_a_chain_is_not_served(tmp_path: Path) -> None:
 
 def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        ended = run("demo", "--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--data", str(tmp_path))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = run("demo", "--listen", address, "--data", str(tmp_path))
     assert ended.returncode == 1
-    assert "in use" in only_line(ended.stderr)
+    assert only_line(ended.stderr) == f"error: cannot listen on {address}: Address already in use"
 
 
 def test_a_wrong_configuration_names_the_setting(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Listening, being full and stopping, on a Unix socket."""
 
+import re
 import shutil
 import socket
 import ssl
@@ -134,7 +135,7 @@ def test_a_socket_that_nobody_listens_on_is_replaced_and_one_in_use_is_not(tmp_p
     path = tmp_path / "node.sock"
     open_unix(path).close()
     second = open_unix(path)
-    with pytest.raises(OSError, match="in use"):
+    with pytest.raises(OSError, match=re.escape(f"cannot listen on {path}: Address already in use")):
         open_unix(path)
     second.close()
     (tmp_path / "file").write_text("precious")
@@ -147,6 +148,9 @@ def test_every_address_of_a_host_is_listened_on() -> None:
     listeners = open_tcp("127.0.0.1", 0)
     assert [listener.family for listener in listeners] == [socket.AF_INET]
     assert listeners[0].getsockname()[1] > 0
-    with pytest.raises(OSError, match="in use"):
-        open_tcp("127.0.0.1", listeners[0].getsockname()[1])
+    port = listeners[0].getsockname()[1]
+    with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
+        open_tcp("127.0.0.1", port)
+    with pytest.raises(OSError, match=r"cannot listen on \[2001:db8::1\]:1: "):
+        open_tcp("2001:db8::1", 1)
     listeners[0].close()

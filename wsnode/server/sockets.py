@@ -13,7 +13,7 @@ def open_tcp(host: str, port: int) -> list[socket.socket]:
     """Return listening sockets for every address of `host`; port 0 takes a free one.
 
     Raises:
-        OSError: An address cannot be listened on.
+        OSError: An address cannot be listened on; the message says which.
     """
     listeners: list[socket.socket] = []
     try:
@@ -25,10 +25,10 @@ def open_tcp(host: str, port: int) -> list[socket.socket]:
             if family == socket.AF_INET6:
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             listeners.append(_listen(listener, address))
-    except OSError:
+    except OSError as error:
         for listener in listeners:
             listener.close()
-        raise
+        raise _failure(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", error) from error
     return listeners
 
 
@@ -36,13 +36,16 @@ def open_unix(path: Path) -> socket.socket:
     """Return a listening Unix socket at `path`, in the place of one that nobody listens on.
 
     Raises:
-        OSError: The path is in use, or is no socket.
+        OSError: The path is in use, or is no socket; the message says which path.
     """
     if path.exists() and stat.S_ISSOCK(os.stat(path).st_mode):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             if probe.connect_ex(str(path)) != 0:
                 path.unlink()
-    return _listen(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), str(path))
+    try:
+        return _listen(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), str(path))
+    except OSError as error:
+        raise _failure(str(path), error) from error
 
 
 def _listen(listener: socket.socket, address: Any) -> socket.socket:
@@ -54,3 +57,7 @@ def _listen(listener: socket.socket, address: Any) -> socket.socket:
         raise
     listener.setblocking(False)
     return listener
+
+
+def _failure(address: str, error: OSError) -> OSError:
+    return OSError(f"cannot listen on {address}: {error.strerror or error}")
