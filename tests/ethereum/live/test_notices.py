@@ -1,5 +1,6 @@
 """Nothing is lost in silence: who reads slowly, whose node restarts, whose block is gone, is told."""
 
+from contextlib import AsyncExitStack
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from tests.ethereum.live.test_replay_model import expected
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.live import groups, pages, pending
 from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.live.replay import SNAPSHOTS
 from wsnode.ethereum.log_index import LogCriteria
 from wsnode.server.limits import Limits
 from wsnode.server.listener import RESTARTING
@@ -302,3 +304,24 @@ async def test_blocks_that_are_dropped_while_others_are_taken_back_have_a_notice
             else:
                 assert not params["result"]["removed"] or params["result"]["blockHash"] in named
         assert len(named) == 3
+
+
+async def test_a_block_that_is_dropped_before_the_page_is_made_has_its_notice(growing: GrowingChain) -> None:
+    growing.reorganise(0, [LOGS] * 3)
+    async with open_node(growing) as node:
+        first = growing.shrink(1)
+        cursor = str(Position.after(growing.grow(LOGS)))
+        # The chain will be back where the hub stands before it looks again.
+        node.hub.is_held = True
+        client = await node.connect()
+        async with AsyncExitStack() as others:
+            for _ in range(SNAPSHOTS):
+                await others.enter_async_context(node.hub.replay.snapshots)
+            await client.ask("eth_subscribe", "logs", {"cursor": cursor, "reorgs": True})
+            await wait_all_tasks_blocked()
+            growing.shrink(1)
+            growing.return_to(first)
+        await wait_all_tasks_blocked()
+        ((notice, *rest),) = client.told.values()
+        assert notice["reorg"]["dropped"][0]["number"] == "0x3"
+        assert [params["result"]["removed"] for params in rest] == [True, True, False, False]

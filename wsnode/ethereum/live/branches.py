@@ -2,6 +2,7 @@
 
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.messages import MOST_LISTED, Reorganisation
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
@@ -88,3 +89,16 @@ def canonical_rows(view: Snapshot, number: int) -> tuple[bytes, bytes, bytes]:
     assert body is not None
     assert receipts is not None
     return header, body, receipts
+
+
+def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> Reorganisation:
+    """Return what a notice says when a position's block and those under it were dropped."""
+    last = min(view.head, ancestor.number + MOST_LISTED)
+    rows = (view.header(number) for number in range(ancestor.number + 1, last + 1))
+    return Reorganisation(ancestor, dropped, [head_of(row) for row in rows if row is not None])
+
+
+def head_of(header: bytes) -> Head:
+    """Return the block that a header row is of."""
+    fields = header_fields(header)
+    return Head(BlockNumber(fields.number), Hash32(fields.hash))

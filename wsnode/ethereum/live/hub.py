@@ -8,20 +8,19 @@ from typing import Final
 import trio
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.live.branches import (
     UnknownBlockError,
     canonical_rows,
     dropped_from,
+    head_of,
     is_canonical,
     known_rows,
+    reorganisation,
 )
 from wsnode.ethereum.live.groups import Groups
 from wsnode.ethereum.live.messages import (
-    MOST_LISTED,
     Message,
-    Reorganisation,
     reorganisation_notice,
     unknown_block_notice,
     untold_notice,
@@ -30,7 +29,7 @@ from wsnode.ethereum.live.pending import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import Replay
 from wsnode.ethereum.live.subjects import Form, HeaderSubject, Subject
-from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.store.errors import StoreError
@@ -147,7 +146,7 @@ class Hub:
         notice = untold_notice(untold, Position.after(self.head))
         self.groups.announce(lambda _cursor: notice, before, to=_everybody)
         rows = (view.header(number) for number in range(ancestor.number + 1, view.head + 1))
-        return HeadChange(dropped, tuple(_head_of(row) for row in rows if row is not None))
+        return HeadChange(dropped, tuple(head_of(row) for row in rows if row is not None))
 
     def _move_to(self, view: Snapshot) -> None:
         self._descent = None
@@ -186,7 +185,7 @@ class Hub:
             if added and view.log_count_before(number + 1) > logs:
                 break
             rows = canonical_rows(view, number)
-            before, head = Position.after(self.head), _head_of(rows[0])
+            before, head = Position.after(self.head), head_of(rows[0])
             self.groups.publish_header(rows[0], head, before)
             self.groups.publish_logs(rows, head, before, removed=False)
             self.head = head
@@ -226,18 +225,6 @@ class Hub:
         if not self._is_behind:
             return WATCH_SECONDS
         return _BACKLOG_SECONDS if self.fan_out.queued_bytes > _BACKLOG_BYTES else 0
-
-
-def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> Reorganisation:
-    """Return what a notice says when a position's block and those under it were dropped."""
-    last = min(view.head, ancestor.number + MOST_LISTED)
-    rows = (view.header(number) for number in range(ancestor.number + 1, last + 1))
-    return Reorganisation(ancestor, dropped, [_head_of(row) for row in rows if row is not None])
-
-
-def _head_of(header: bytes) -> Head:
-    fields = header_fields(header)
-    return Head(BlockNumber(fields.number), Hash32(fields.hash))
 
 
 def _everybody(_form: Form) -> bool:

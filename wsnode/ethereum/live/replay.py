@@ -7,6 +7,8 @@ import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.branches import dropped_from, is_canonical, reorganisation
+from wsnode.ethereum.live.messages import Reorganisation
 from wsnode.ethereum.live.pages import Page
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subjects import Form, Subject, page_messages
@@ -17,22 +19,40 @@ SNAPSHOTS: Final = 16
 KEPT_BYTES: Final = 4 * 1024 * 1024
 """Pages that are kept for others who stand at the same position."""
 
-Place = tuple[Subject, Position, Head]
+_BLOCK_BYTES: Final = 160
+"""What a block that is named takes in memory."""
+
+Place = tuple[Subject, Position, Head, bool]
 
 
 class SentPage:
     """A page as an event, None when there is nothing to tell, and the position behind it."""
 
-    __slots__ = ("event", "position")
+    __slots__ = ("change", "event", "is_ahead", "is_canonical", "position")
 
-    def __init__(self, form: Form, page: Page) -> None:
+    def __init__(
+        self,
+        form: Form,
+        page: Page,
+        *,
+        is_canonical: bool = False,
+        is_ahead: bool = False,
+        change: Reorganisation | None = None,
+    ) -> None:
         self.event = Event(page_messages(form, page)) if page.items else None
         self.position = page.position
+        self.is_canonical = is_canonical
+        """Whether the position that was asked for is on the chain, out of which the page is."""
+        self.is_ahead = is_ahead
+        """Whether it is, and further on than the block that the page was to lead to."""
+        self.change = change
+        """What dropped the position's block, if a notice was asked for."""
 
     @property
     def size(self) -> int:
         """Return the bytes that it keeps."""
-        return 0 if self.event is None else self.event.size
+        blocks = 0 if self.change is None else len(self.change.dropped) + len(self.change.added)
+        return (0 if self.event is None else self.event.size) + blocks * _BLOCK_BYTES
 
 
 class Replay:
@@ -42,22 +62,27 @@ class Replay:
         self._chain = chain
         self.made = 0
         """How many pages were made; more were told, where many stood at the same position."""
-        self._snapshots = trio.Semaphore(SNAPSHOTS)
+        self.snapshots = trio.Semaphore(SNAPSHOTS)
+        """Whoever holds one has a page in the making."""
         # In the order of asking, so that a long search is only one among many.
         self._turn = trio.StrictFIFOLock()
         self._making: dict[Place, trio.Event] = {}
         self._kept: OrderedDict[Place, SentPage] = OrderedDict()
         self._kept_bytes = 0
 
-    async def page(self, subject: Subject, position: Position, target: Head) -> SentPage:
+    async def page(
+        self, subject: Subject, position: Position, target: Head, *, notice: bool = False
+    ) -> SentPage:
         """Return what `subject` is told behind `position`, on the way to the block `target`.
+
+        With `notice` the page says what dropped the position's block, if anything has.
 
         Once that is not canonical any more the page is empty and leads nowhere: ask with the new head.
 
         Raises:
             UnknownBlockError: The position's block is not stored.
         """
-        place = subject, position, target
+        place = subject, position, target, notice
         while (made := self._making.get(place)) is not None:
             await made.wait()
         if (kept := self._kept.get(place)) is not None:
@@ -66,7 +91,7 @@ class Replay:
             return kept
         self._making[place] = trio.Event()
         try:
-            page = SentPage(subject.form, await self._make(subject, position, target))
+            page = await self._make(*place)
             self.made += 1
             if page.position != position:
                 self._keep(place, page)
@@ -74,20 +99,24 @@ class Replay:
             self._making.pop(place).set()
         return page
 
-    async def _make(self, subject: Subject, position: Position, target: Head) -> Page:
-        async with self._snapshots:
+    async def _make(self, subject: Subject, position: Position, target: Head, notice: bool) -> SentPage:
+        async with self.snapshots:
             with self._chain.snapshot() as view:
-                if view.hash_of(target.number) != target.hash:
+                on_chain, form = is_canonical(view, position), subject.form
+                is_ahead = on_chain and position.number > target.number
+                if is_ahead or view.hash_of(target.number) != target.hash:
                     await trio.lowlevel.checkpoint()
-                    return Page((), position)
+                    return SentPage(form, Page((), position), is_canonical=on_chain, is_ahead=is_ahead)
+                change = None
+                if notice and not on_chain:
+                    change = reorganisation(view, *dropped_from(view, position))
                 slices = subject.page(view, position, target)
                 while True:
                     async with self._turn:
                         try:
                             next(slices)
                         except StopIteration as stop:
-                            page: Page = stop.value
-                            return page
+                            return SentPage(form, stop.value, is_canonical=on_chain, change=change)
 
     def _keep(self, place: Place, page: SentPage) -> None:
         self._kept[place] = page

@@ -3,10 +3,11 @@
 import trio
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.branches import UnknownBlockError, dropped_from, is_canonical
-from wsnode.ethereum.live.hub import Hub, reorganisation
+from wsnode.ethereum.live.branches import UnknownBlockError
+from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.messages import (
     Message,
+    Reorganisation,
     fallen_behind_notice,
     missed_notice,
     reorganisation_notice,
@@ -125,9 +126,14 @@ class StoreSubscription(_Waiting):
         """
         position, head = self._position, self._hub.head
         assert position is not None
-        if self._is_on_the_chain(position) and position.number > head.number:
+        notice = self._subject.form.reorgs and position.head not in self._noticed
+        page = await self._hub.replay.page(self._subject, position, head, notice=notice)
+        if page.is_canonical:
+            self._noticed = frozenset()
+        if page.is_ahead:
             return True
-        page = await self._hub.replay.page(self._subject, position, head)
+        if page.change is not None:
+            self._tell_reorganisation(page.change, position)
         if page.event is not None:
             self.deliver(page.event)
         self._position = page.position
@@ -136,18 +142,11 @@ class StoreSubscription(_Waiting):
             self._hub.advance()
         return False
 
-    def _is_on_the_chain(self, position: Position) -> bool:
-        """Tell whether the position is canonical; if it is not, the client is given notice once."""
-        with self._hub.snapshot() as view:
-            if is_canonical(view, position):
-                self._noticed = frozenset()
-                return True
-            if self._subject.form.reorgs and position.head not in self._noticed:
-                cursor = self._subject.cursor(position) if self._subject.form.cursors else None
-                change = reorganisation(view, *dropped_from(view, position))
-                self._noticed |= frozenset(change.dropped)
-                self._tell(reorganisation_notice(change, cursor))
-            return False
+    def _tell_reorganisation(self, change: Reorganisation, position: Position) -> None:
+        """Give notice, once of each dropped block."""
+        cursor = self._subject.cursor(position) if self._subject.form.cursors else None
+        self._noticed |= frozenset(change.dropped)
+        self._tell(reorganisation_notice(change, cursor))
 
     def _lose(self, position: Position) -> None:
         self._position = Position.after(self._hub.head)
