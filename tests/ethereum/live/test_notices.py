@@ -12,7 +12,7 @@ from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, open_node
 from tests.ethereum.live.test_replay_model import expected
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.live import groups, pages, pending
+from wsnode.ethereum.live import groups, hub, pages, pending
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import SNAPSHOTS
 from wsnode.ethereum.log_index import LogCriteria
@@ -228,6 +228,31 @@ async def test_a_restart_is_announced_with_where_to_go_on(growing: GrowingChain)
             view.apply(params)
         assert view.logs == expected(growing, LogCriteria())
         assert [told["result"]["number"] for told in client.told[heads]] == ["0x2", "0x3"]
+
+
+async def test_a_restart_while_blocks_are_taken_back_says_how_far_each_has_come(
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "STEP_BLOCKS", 2)
+    growing.reorganise(0, [LOGS] * 7)
+    async with open_node(growing) as node:
+        client = await node.connect()
+        names = [await client.subscribe(kind, {"reorgs": True}) for kind in ("logs", "newHeads")]
+        growing.reorganise(6, [LOGS])
+        node.hub.advance()
+        node.server.farewell = RESTARTING
+        with trio.move_on_after(1):
+            await node.server.drain()
+        await wait_all_tasks_blocked()
+        cursors = [client.told[name][-1]["error"]["data"]["cursor"] for name in names]
+        # The logs of two blocks have been taken back; whoever follows heads has been told of all six.
+        assert [Position.parse(cursor).number for cursor in cursors] == [5, 1]
+        taken_back = [params["result"]["blockNumber"] for params in client.told[names[0]][1:-1]]
+        assert taken_back == ["0x7", "0x7", "0x6", "0x6"]
+    async with open_node(growing) as node:
+        client = await node.connect()
+        again = await client.subscribe("newHeads", {"cursor": cursors[1], "reorgs": True})
+        assert [params["result"]["number"] for params in client.told[again]] == ["0x2"]
 
 
 async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingChain) -> None:
