@@ -1,18 +1,17 @@
 """How far a subscriber has been told, and the text that a client hands back to go on from there."""
 
-import base64
-import binascii
 from typing import Any, Final, Self
 
 import msgspec
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
 
 ALL: Final = (1 << 32) - 1
 """Every log of a block, however many it has."""
 _VERSION: Final = b"\x01"
-_SIZE: Final = 1 + 8 + 32 + 4
+_SIZE: Final = 8 + 32 + 4
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -34,7 +33,7 @@ class Position(msgspec.Struct, frozen=True):
             self.hash,
             self.logs.to_bytes(4, "big"),
         )
-        return base64.urlsafe_b64encode(content).decode()
+        return encode_cursor(content)
 
     @classmethod
     def parse(cls, text: Any) -> Self:
@@ -43,16 +42,11 @@ class Position(msgspec.Struct, frozen=True):
         Raises:
             ValueError: It writes none.
         """
-        try:
-            content = base64.b64decode(text, b"-_", validate=True)
-        except (TypeError, ValueError, binascii.Error):
-            content = b""
-        if len(content) != _SIZE or not content.startswith(_VERSION):
-            raise ValueError("invalid cursor")
-        number = int.from_bytes(content[1:9], "big", signed=True)
+        content = decode_cursor(text, _VERSION, _SIZE)
+        number = int.from_bytes(content[:8], "big", signed=True)
         if number < -1:
             raise ValueError("invalid cursor")
-        return cls(number, Hash32(content[9:41]), int.from_bytes(content[41:], "big"))
+        return cls(number, Hash32(content[8:40]), int.from_bytes(content[40:], "big"))
 
     @classmethod
     def after(cls, head: Head) -> Self:

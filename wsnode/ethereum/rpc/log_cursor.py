@@ -1,7 +1,5 @@
 """Where a page of logs ended: text that the client hands back, with all that a node needs to go on."""
 
-import base64
-import binascii
 import hashlib
 from typing import Any, Self
 
@@ -10,12 +8,13 @@ import msgspec
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.parameters import NumberOrTag
+from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
 
 _VERSION = b"\x01"
 _HASH = 32
 _NUMBER = 8
 _DIGEST = 8
-_SIZE = len(_VERSION) + _HASH + _NUMBER + _DIGEST
+_SIZE = _HASH + _NUMBER + _DIGEST
 
 
 class LogCursor(msgspec.Struct, frozen=True):
@@ -30,7 +29,7 @@ class LogCursor(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         content = _VERSION + self.last + self.next_log.to_bytes(_NUMBER, "big") + self.digest
-        return base64.urlsafe_b64encode(content).decode()
+        return encode_cursor(content)
 
     @classmethod
     def parse(cls, text: Any) -> Self:
@@ -39,13 +38,8 @@ class LogCursor(msgspec.Struct, frozen=True):
         Raises:
             ValueError: It writes none.
         """
-        try:
-            content = base64.b64decode(text, b"-_", validate=True)
-        except (TypeError, ValueError, binascii.Error):
-            content = b""
-        if len(content) != _SIZE or not content.startswith(_VERSION):
-            raise ValueError("invalid cursor")
-        block_hash, number, digest = content[1:-16], content[-16:-8], content[-8:]
+        content = decode_cursor(text, _VERSION, _SIZE)
+        block_hash, number, digest = content[:-16], content[-16:-8], content[-8:]
         return cls(Hash32(block_hash), int.from_bytes(number, "big"), digest)
 
 

@@ -1,15 +1,14 @@
 """How far a subscriber has been told, and the text that a client hands back to go on from there."""
 
-import base64
-import binascii
 from typing import Final, Self
 
 import msgspec
 
+from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
 from wsnode.starknet.felt import FELT_BYTES, ZERO, felt_text
 
 _VERSION: Final = b"\x01S"
-_SIZE: Final = len(_VERSION) + 8 + FELT_BYTES
+_SIZE: Final = 8 + FELT_BYTES
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -21,7 +20,7 @@ class Position(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         content = b"%b%b%b" % (_VERSION, self.number.to_bytes(8, "big", signed=True), self.hash)
-        return base64.urlsafe_b64encode(content).decode()
+        return encode_cursor(content)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -30,14 +29,11 @@ class Position(msgspec.Struct, frozen=True):
         Raises:
             ValueError: It writes none.
         """
-        try:
-            content = base64.b64decode(text, b"-_", validate=True)
-        except (ValueError, binascii.Error):
-            content = b""
-        number = int.from_bytes(content[len(_VERSION) : -FELT_BYTES], "big", signed=True)
-        if len(content) != _SIZE or not content.startswith(_VERSION) or number < -1:
+        content = decode_cursor(text, _VERSION, _SIZE)
+        number = int.from_bytes(content[:8], "big", signed=True)
+        if number < -1:
             raise ValueError("invalid cursor")
-        return cls(number, content[-FELT_BYTES:])
+        return cls(number, content[8:])
 
     @property
     def named(self) -> dict[str, int | str]:
