@@ -23,3 +23,4 @@ SOCKET_ADDRESSES: Final[dict[str, AddressOf]] = {
     "websocket": lambda node: keyed(node.socket_url),
     "bare websocket": lambda node: node.bare(node.socket_url),
 }
+ADDRESSES: Final = HTTP_ADDRESSES | SOCKET_ADDRESSES

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clients.conftest import RunScript
-from tests.clients.nodes import HTTP_ADDRESSES, SOCKET_ADDRESSES
+from tests.clients.nodes import ADDRESSES
 from tests.clients.web3_session import connected
 from tests.node_process import Node, started
 
-EVERY = HTTP_ADDRESSES | SOCKET_ADDRESSES
 STRANGER = "0x0000000000000000000000000000000000001111"
 
 
@@ -25,9 +24,9 @@ def test_scripts_control_the_chain(
     script: str, address: str, run_script: RunScript, development: Node
 ) -> None:
     snapshot = "evm_snapshot"
-    with connected(pytest.importorskip("web3"), "HTTPProvider", EVERY["http"](development)) as session:
+    with connected(pytest.importorskip("web3"), "HTTPProvider", ADDRESSES["http"](development)) as session:
         taken = session.w3.provider.make_request(snapshot, [])["result"]
-        run_script(script, EVERY[address](development))
+        run_script(script, ADDRESSES[address](development))
         assert session.w3.provider.make_request("evm_revert", [taken])["result"] is True
 
 
@@ -36,7 +35,7 @@ def test_scripts_control_the_chain(
     [("HTTPProvider", "bare http"), ("AsyncHTTPProvider", "http"), ("WebSocketProvider", "websocket")],
 )
 def test_web3_sends_waits_and_signs(kind: str, address: str, development: Node) -> None:
-    with connected(pytest.importorskip("web3"), kind, EVERY[address](development)) as session:
+    with connected(pytest.importorskip("web3"), kind, ADDRESSES[address](development)) as session:
         eth = session.eth
         sender, recipient = session.wait(eth.accounts)[:2]
         before = session.wait(eth.get_balance(recipient))
@@ -47,7 +46,9 @@ def test_web3_sends_waits_and_signs(kind: str, address: str, development: Node) 
 
 
 def test_web3_travels_and_changes_accounts(development: Node) -> None:
-    with connected(pytest.importorskip("web3"), "HTTPProvider", EVERY["bare http"](development)) as session:
+    with connected(
+        pytest.importorskip("web3"), "HTTPProvider", ADDRESSES["bare http"](development)
+    ) as session:
 
         def ask(method: str, *params: object) -> object:
             return session.w3.provider.make_request(method, list(params))["result"]

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from tests.clients.conftest import RunScript
-from tests.clients.nodes import HTTP_ADDRESSES, SOCKET_ADDRESSES
+from tests.clients.nodes import ADDRESSES
 from tests.clients.web3_session import DEMO, Session, connected
 from tests.node_process import Node, started
 
-EVERY = HTTP_ADDRESSES | SOCKET_ADDRESSES
 SENDER_KEY = "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
 
 
@@ -25,7 +24,7 @@ def busy() -> Iterator[Node]:
 def test_scripts_watch_the_chain_through_a_reorganisation(
     script: str, address: str, run_script: RunScript, busy: Node
 ) -> None:
-    run_script(script, EVERY[address](busy))
+    run_script(script, ADDRESSES[address](busy))
 
 
 class Watcher:
@@ -82,5 +81,5 @@ async def watch(session: Session) -> None:
 
 
 def test_web3_watches_the_chain_through_a_reorganisation(busy: Node) -> None:
-    with connected(pytest.importorskip("web3"), "WebSocketProvider", EVERY["websocket"](busy)) as session:
+    with connected(pytest.importorskip("web3"), "WebSocketProvider", ADDRESSES["websocket"](busy)) as session:
         session.wait(watch(session))

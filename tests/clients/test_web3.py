@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.clients.nodes import HTTP_ADDRESSES, SOCKET_ADDRESSES
+from tests.clients.nodes import ADDRESSES, HTTP_ADDRESSES
 from tests.clients.web3_session import DEMO, Session, connected
 from tests.node_process import Node
 
@@ -30,7 +30,7 @@ PROVIDERS = [
 @pytest.fixture(scope="module", params=PROVIDERS, ids=", ".join)
 def session(request: pytest.FixtureRequest, demo: Node) -> Iterator[Session]:
     kind, address = request.param
-    with connected(web3, kind, (HTTP_ADDRESSES | SOCKET_ADDRESSES)[address](demo)) as session:
+    with connected(web3, kind, ADDRESSES[address](demo)) as session:
         yield session
 
 
