@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
+from tests.slices import result_of
 from wsnode.ethereum.log_index import LogCriteria, LogMatches, search_logs
 from wsnode.ethereum.storage import log_entries
 from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, TABLES, TOTALS, number_key
@@ -74,13 +75,7 @@ def brute_force(chain: Sequence[Block], wanted: LogCriteria, first: int, last: i
 
 
 def run(reader: Reader, wanted: LogCriteria, first: int, last: int, limit: int | None = None) -> LogMatches:
-    search = search_logs(reader, wanted, first, last, limit=limit)
-    while True:
-        try:
-            next(search)
-        except StopIteration as end:
-            result: LogMatches = end.value
-            return result
+    return result_of(search_logs(reader, wanted, first, last, limit=limit))
 
 
 def flat(found: LogMatches, chain: Sequence[Block]) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.slices import result_of
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
@@ -71,13 +72,7 @@ def killed_after(seconds: float, data: Path, bench: Path) -> bool:
 
 
 def search(snapshot: Snapshot, topic: bytes, last: int) -> LogMatches:
-    found = search_logs(snapshot.reader, LogCriteria(topics=[[topic]]), 0, last)
-    while True:
-        try:
-            next(found)
-        except StopIteration as end:
-            result: LogMatches = end.value
-            return result
+    return result_of(search_logs(snapshot.reader, LogCriteria(topics=[[topic]]), 0, last))
 
 
 def check(killed: Snapshot, whole: Snapshot, meta: dict[str, Any], chance: random.Random) -> None:

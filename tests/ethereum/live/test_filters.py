@@ -13,6 +13,7 @@ from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView
 from tests.ethereum.live.test_replay_model import branches, criteria, expected, request_of
 from tests.memory_transport import Ask, Client, asking
+from tests.slices import result_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.position import Position
@@ -143,10 +144,10 @@ def test_a_filter_lives_five_minutes_behind_its_last_poll(growing: GrowingChain)
         params = IdParameters(SubscriptionId(identity))
         for _ in range(3):
             clock.now += 299
-            assert finish(filters.changes(view, params)) == b"[]"
+            assert result_of(filters.changes(view, params)) == b"[]"
         clock.now += 301
         with pytest.raises(RpcError, match="filter not found"):
-            finish(filters.changes(view, params))
+            result_of(filters.changes(view, params))
 
 
 def test_there_are_only_so_many_filters(growing: GrowingChain) -> None:
@@ -176,8 +177,8 @@ def test_two_polls_at_once_tell_everything_once(growing: GrowingChain) -> None:
         first, second = polled.changes(view, 10_000), polled.changes(view, 10_000)
         next(first)
         next(second)
-        assert len(json.loads(finish(second))) == 100
-        assert json.loads(finish(first)) == []
+        assert len(json.loads(result_of(second))) == 100
+        assert json.loads(result_of(first)) == []
 
 
 def test_a_poll_that_is_overtaken_by_one_of_a_later_view_tells_nothing_again(growing: GrowingChain) -> None:
@@ -194,19 +195,10 @@ def test_a_poll_that_is_overtaken_by_one_of_a_later_view_tells_nothing_again(gro
         next(overtaken)
         growing.grow()
         with growing.chain.snapshot() as later:
-            assert len(json.loads(finish(poll(later)))) == 101
-        assert [json.loads(finish(each)) for each in (overtaken, late)] == [[], []]
+            assert len(json.loads(result_of(poll(later)))) == 101
+        assert [json.loads(result_of(each)) for each in (overtaken, late)] == [[], []]
     with growing.chain.snapshot() as view:
-        assert json.loads(finish(poll(view))) == []
-
-
-def finish(slices: Any) -> bytes:
-    while True:
-        try:
-            next(slices)
-        except StopIteration as stop:
-            result: bytes = stop.value
-            return result
+        assert json.loads(result_of(poll(view))) == []
 
 
 def test_pending_transactions_are_told_once_and_their_loss_is_told(growing: GrowingChain) -> None:

@@ -8,29 +8,21 @@ from hypothesis import strategies as st
 
 from tests.ethereum.live.growing import GrowingChain
 from tests.ethereum.live.test_replay_model import branches, criteria
+from tests.slices import result_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live import pages
 from wsnode.ethereum.live.criteria import Log, LogWish, canonical, meets
-from wsnode.ethereum.live.pages import Page, Pages, log_page
+from wsnode.ethereum.live.pages import log_page
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.log_index import LogCriteria
 from wsnode.ethereum.snapshot import Snapshot
-
-
-def whole(slices: Pages) -> Page:
-    while True:
-        try:
-            next(slices)
-        except StopIteration as stop:
-            page: Page = stop.value
-            return page
 
 
 def all_positions(view: Snapshot, wish: LogWish, position: Position, target: Head) -> list[Position]:
     """Return the positions behind each log, page by page until the target."""
     found: list[Position] = []
     while position != Position.after(target):
-        page = whole(log_page(view, wish, position, target))
+        page = result_of(log_page(view, wish, position, target))
         assert page.position != position, "a page leads on"
         found += [item.behind for item in page.items]
         position = page.position

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.ethereum.pool.playground import ALICE, BOB, Playground
-from tests.ethereum.pool.slices import result_of
+from tests.slices import result_of
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.pool import SLICE, Pool, SenderParameters, Slices

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.ethereum.pool import invariants
 from tests.ethereum.pool.playground import Playground
-from tests.ethereum.pool.slices import result_of
 from tests.ethereum.pool.steps import steps
+from tests.slices import result_of
 from wsnode.ethereum.rpc.pool import Pool
 from wsnode.jsonrpc.errors import RpcError
 

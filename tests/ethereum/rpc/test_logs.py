@@ -1,12 +1,12 @@
 import itertools
-from collections.abc import Generator
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.memory_transport import asking
+from tests.slices import result_of
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.log_index import LogCriteria, search_logs
 from wsnode.ethereum.rpc.limits import CallLimits
@@ -15,19 +15,9 @@ from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.rpc.side_logs import matches
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
-Result = TypeVar("Result")
 Logs = list[dict[str, Any]]
 HEAD = 54
 shared_chain = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-
-
-def finish(steps: Generator[None, Any, Result]) -> Result:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result: Result = stop.value
-            return result
 
 
 @pytest.fixture(scope="session")
@@ -94,11 +84,11 @@ def test_the_range_that_is_proposed_fits_and_no_longer_one_does(
     with execution_apis_chain.snapshot() as view:
 
         def count(end: int) -> int:
-            return finish(search_logs(view.reader, criteria, first, end)).count if end >= first else 0
+            return result_of(search_logs(view.reader, criteria, first, end)).count if end >= first else 0
 
         if count(last) <= limit:
             return
-        fitting = finish(longest_fitting(view, criteria, first, last, limit))
+        fitting = result_of(longest_fitting(view, criteria, first, last, limit))
         assert count(fitting if fitting is not None else first - 1) <= limit
         assert count((first - 1 if fitting is None else fitting) + 1) > limit
 
