@@ -306,12 +306,25 @@ async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_to
         assert [each["result"]["blockNumber"] for each in client.told[again]] == ["0x2", "0x2", "0x3"]
 
 
+def named_once(told: list[dict[str, Any]]) -> list[str]:
+    """Return the blocks that notices name; each is named before its logs are taken back."""
+    named: list[str] = []
+    for params in told:
+        if "reorg" in params:
+            named += [block["hash"] for block in params["reorg"]["dropped"]]
+        elif "result" in params and params["result"]["removed"]:
+            assert params["result"]["blockHash"] in named
+    return named
+
+
+@pytest.mark.parametrize("page_bytes", [600, 64 * 1024], ids=["a block a page", "all in one page"])
 async def test_blocks_that_are_dropped_while_others_are_taken_back_have_a_notice_of_their_own(
-    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch, page_bytes: int
 ) -> None:
-    monkeypatch.setattr(pages, "PAGE_BYTES", 1)
+    monkeypatch.setattr(pages, "PAGE_BYTES", 600)
     growing.reorganise(0, [LOGS] * 3)
-    async with open_node(growing, limits=Limits(outbox_bytes=100)) as node:
+    # There is room for the reply and a page, but for no second one.
+    async with open_node(growing, limits=Limits(outbox_bytes=200)) as node:
         cursor = str(Position.after(growing.blocks[-1].head))
         growing.reorganise(1, [LOGS])
         client = await node.connect(pauses=True)
@@ -319,16 +332,42 @@ async def test_blocks_that_are_dropped_while_others_are_taken_back_have_a_notice
         await client.ask("eth_subscribe", "logs", {"cursor": cursor, "reorgs": True})
         await wait_all_tasks_blocked()
         growing.reorganise(3, [LOGS])
+        monkeypatch.setattr(pages, "PAGE_BYTES", page_bytes)
         client.go_on()
         await wait_all_tasks_blocked()
         (told,) = client.told.values()
-        named: set[str] = set()
-        for params in told:
-            if "reorg" in params:
-                named |= {block["hash"] for block in params["reorg"]["dropped"]}
-            else:
-                assert not params["result"]["removed"] or params["result"]["blockHash"] in named
-        assert len(named) == 3
+        notices = [params["reorg"] for params in told if "reorg" in params]
+        assert [[block["number"] for block in notice["dropped"]] for notice in notices] == [
+            ["0x3"],
+            ["0x2", "0x1"],
+        ]
+        assert len(named_once(told)) == 3
+
+
+async def test_a_block_that_comes_back_and_is_dropped_again_is_named_again(growing: GrowingChain) -> None:
+    growing.reorganise(0, [LOGS, LOGS, LOGS * 5])
+    async with open_node(growing, limits=SMALL) as node:
+        cursor = str(Position.after(growing.blocks[-1].head))
+        dropped = growing.shrink(1)
+        client = await node.connect(pauses=True)
+        logs = await client.subscribe("logs", {"cursor": cursor, "reorgs": True})
+        await client.subscribe("newHeads")
+        assert named_once(client.told[logs]) == [f"0x{dropped[0].hash.hex()}"]
+        client.pause()
+        growing.return_to(dropped)
+        node.hub.advance()
+        await wait_all_tasks_blocked()
+        growing.grow(LOGS * 5)
+        node.hub.advance()
+        await wait_all_tasks_blocked()
+        # Nothing of the last block had room, and there is none yet for going on.
+        growing.shrink(2)
+        client.go_on()
+        await wait_all_tasks_blocked()
+        (error,) = errors(client.told[logs])
+        assert Position.parse(error["data"]["cursor"]) == Position.after(dropped[0])
+        assert named_once(client.told[logs]) == [f"0x{dropped[0].hash.hex()}"] * 2
+        assert rebuilt(client.told[logs][11:]) == []
 
 
 async def test_a_block_that_is_dropped_before_the_page_is_made_has_its_notice(growing: GrowingChain) -> None:

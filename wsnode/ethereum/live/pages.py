@@ -54,15 +54,19 @@ class Page(msgspec.Struct, frozen=True):
 Pages: TypeAlias = Generator[None, None, Page]
 
 
-def log_page(view: Snapshot, wish: LogWish, position: Position, target: Head) -> Pages:
+def log_page(
+    view: Snapshot, wish: LogWish, position: Position, target: Head, floor: Head | None = None
+) -> Pages:
     """Return the logs that are to be removed, or those that follow, up to the canonical block `target`.
+
+    None of `floor` or of what is under it is removed, even if it is dropped as well.
 
     Raises:
         UnknownBlockError: The position's block is not stored.
     """
     if is_canonical(view, position):
         return (yield from _following_logs(view, wish, position, target))
-    return (yield from _removed_logs(view, wish, position))
+    return (yield from _removed_logs(view, wish, position, floor))
 
 
 def header_page(view: Snapshot, position: Position, target: Head, *, hashes: bool = False) -> Pages:
@@ -134,10 +138,10 @@ def _behind_log(view: Snapshot, count: int) -> Position:
     return Position(number, block_hash, count - number_from(value[8:]))
 
 
-def _removed_logs(view: Snapshot, wish: LogWish, position: Position) -> Pages:
+def _removed_logs(view: Snapshot, wish: LogWish, position: Position, floor: Head | None) -> Pages:
     items: list[Item] = []
     size = 0
-    while not is_canonical(view, position):
+    while position.head != floor and not is_canonical(view, position):
         rows = dropped_rows(view, position)
         for some in _pieces(_wanted(wish, position, rows[2])):
             for index, text in zip(some, render_each_log(*rows, some, removed=True), strict=True):

@@ -22,31 +22,31 @@ KEPT_BYTES: Final = 4 * 1024 * 1024
 _BLOCK_BYTES: Final = 160
 """What a block that is named takes in memory."""
 
-Place = tuple[Subject, Position, Head, bool]
+Place = tuple[Subject, Position, Head, Head | None]
 
 
 class SentPage:
     """A page as an event, None when there is nothing to tell, and the position behind it."""
 
-    __slots__ = ("change", "event", "is_ahead", "is_canonical", "position")
+    __slots__ = ("change", "event", "floor", "is_ahead", "position")
 
     def __init__(
         self,
         form: Form,
         page: Page,
         *,
-        is_canonical: bool = False,
         is_ahead: bool = False,
+        floor: Head | None = None,
         change: Reorganisation | None = None,
     ) -> None:
         self.event = Event(page_messages(form, page)) if page.items else None
         self.position = page.position
-        self.is_canonical = is_canonical
-        """Whether the position that was asked for is on the chain, out of which the page is."""
         self.is_ahead = is_ahead
-        """Whether it is, and further on than the block that the page was to lead to."""
+        """Whether the position that was asked for is on the chain, behind the block to be led to."""
+        self.floor = floor
+        """What to ask for the next page with."""
         self.change = change
-        """What dropped the position's block, if a notice was asked for."""
+        """What dropped the position's block, if that is to be told."""
 
     @property
     def size(self) -> int:
@@ -71,18 +71,19 @@ class Replay:
         self._kept_bytes = 0
 
     async def page(
-        self, subject: Subject, position: Position, target: Head, *, notice: bool = False
+        self, subject: Subject, position: Position, target: Head, floor: Head | None = None
     ) -> SentPage:
         """Return what `subject` is told behind `position`, on the way to the block `target`.
 
-        With `notice` the page says what dropped the position's block, if anything has.
+        `floor` is the block above which a notice has named every dropped one: the page takes no others
+        back. Without it the page has what a notice says, for a subject of that form.
 
         Once that is not canonical any more the page is empty and leads nowhere: ask with the new head.
 
         Raises:
             UnknownBlockError: The position's block is not stored.
         """
-        place = subject, position, target, notice
+        place = subject, position, target, floor
         while (made := self._making.get(place)) is not None:
             await made.wait()
         if (kept := self._kept.get(place)) is not None:
@@ -99,24 +100,29 @@ class Replay:
             self._making.pop(place).set()
         return page
 
-    async def _make(self, subject: Subject, position: Position, target: Head, notice: bool) -> SentPage:
+    async def _make(self, subject: Subject, position: Position, target: Head, floor: Head | None) -> SentPage:
         async with self.snapshots:
             with self._chain.snapshot() as view:
                 on_chain, form = is_canonical(view, position), subject.form
                 is_ahead = on_chain and position.number > target.number
                 if is_ahead or view.hash_of(target.number) != target.hash:
                     await trio.lowlevel.checkpoint()
-                    return SentPage(form, Page((), position), is_canonical=on_chain, is_ahead=is_ahead)
+                    return SentPage(form, Page((), position), is_ahead=is_ahead, floor=floor)
                 change = None
-                if notice and not on_chain:
+                if form.reorgs and floor is None and not on_chain:
                     change = reorganisation(view, *dropped_from(view, position))
-                slices = subject.page(view, position, target)
+                    floor = change.ancestor
+                slices = subject.page(view, position, target, floor)
                 while True:
                     async with self._turn:
                         try:
                             next(slices)
                         except StopIteration as stop:
-                            return SentPage(form, stop.value, is_canonical=on_chain, change=change)
+                            page: Page = stop.value
+                            break
+                if page.position.head == floor or is_canonical(view, page.position):
+                    floor = None
+                return SentPage(form, page, floor=floor, change=change)
 
     def _keep(self, place: Place, page: SentPage) -> None:
         self._kept[place] = page

@@ -35,7 +35,7 @@ class Subject(Protocol):
         """Return how many addresses and topics it names."""
         ...
 
-    def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
+    def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
         """Return what comes behind `position`, as the generators of `pages` do."""
         ...
 
@@ -55,9 +55,9 @@ class LogSubject(msgspec.Struct, frozen=True):
         """Return how many addresses and topics it names."""
         return self.wish.parameter_count
 
-    def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
-        """Return logs: those that are to be removed, or those that follow."""
-        return log_page(view, self.wish, position, target)
+    def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
+        """Return logs: those that are to be removed, down to `floor`, or those that follow."""
+        return log_page(view, self.wish, position, target, floor)
 
     def cursor(self, position: Position) -> Position:
         """Return `position`."""
@@ -74,7 +74,7 @@ class HeaderSubject(msgspec.Struct, frozen=True):
         """Return 0."""
         return 0
 
-    def page(self, view: Snapshot, position: Position, target: Head) -> Pages:
+    def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
         """Return the headers that follow."""
         return header_page(view, position, target)
 

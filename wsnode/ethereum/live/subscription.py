@@ -56,8 +56,8 @@ class StoreSubscription(_Waiting):
         self._hub = hub
         self._subject = subject
         self._position = position
-        self._noticed: frozenset[Head] = frozenset()
-        """The dropped blocks that notices have named, until it is back on the chain."""
+        self._floor: Head | None = None
+        """While dropped blocks are taken back: the block under those that the notice has named."""
 
     @property
     def weight(self) -> int:
@@ -86,7 +86,7 @@ class StoreSubscription(_Waiting):
         return Event([restart_notice(self._subject.cursor(position))])
 
     def _go_live(self) -> None:
-        self._position = None
+        self._position = self._floor = None
         self._hub.groups.of(self._subject).join(self)
 
     def _catch_up_from(self, position: Position) -> None:
@@ -126,17 +126,14 @@ class StoreSubscription(_Waiting):
         """
         position, head = self._position, self._hub.head
         assert position is not None
-        notice = self._subject.form.reorgs and position.head not in self._noticed
-        page = await self._hub.replay.page(self._subject, position, head, notice=notice)
-        if page.is_canonical:
-            self._noticed = frozenset()
+        page = await self._hub.replay.page(self._subject, position, head, self._floor)
         if page.is_ahead:
             return True
         if page.change is not None:
             self._tell_reorganisation(page.change, position)
         if page.event is not None:
             self.deliver(page.event)
-        self._position = page.position
+        self._position, self._floor = page.position, page.floor
         if page.position == position:
             # The store has another branch than the one that the hub told of last.
             self._hub.advance()
@@ -145,11 +142,10 @@ class StoreSubscription(_Waiting):
     def _tell_reorganisation(self, change: Reorganisation, position: Position) -> None:
         """Give notice, once of each dropped block."""
         cursor = self._subject.cursor(position) if self._subject.form.cursors else None
-        self._noticed |= frozenset(change.dropped)
         self._tell(reorganisation_notice(change, cursor))
 
     def _lose(self, position: Position) -> None:
-        self._position = Position.after(self._hub.head)
+        self._position, self._floor = Position.after(self._hub.head), None
         self._tell(unknown_block_notice(position, self._subject.cursor(self._position)))
 
 
