@@ -1,5 +1,6 @@
 """Clients' sides of subscriptions: what they believe in, and that every single message keeps its promise."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
@@ -155,7 +156,7 @@ class HeaderFollower(Follower[Head]):
 
     def __init__(self, ledger: Ledger, options: dict[str, Any], form: Form, view: Sequence[Head]) -> None:
         super().__init__(ledger, options, form, view)
-        self._departures: dict[Head, int] = {}
+        self._begin()
 
     def behind(self, result: dict[str, Any]) -> Position:
         """Return the position behind a header, before the block's logs."""
@@ -173,12 +174,22 @@ class HeaderFollower(Follower[Head]):
         """Tell whether one header, or one notice, was missed."""
         return cursor.logs == 0 and missed in self.ledger.missed(cursor, None, reorgs=self.form.reorgs)
 
+    def resume(self, forgotten: int) -> list[Any] | None:
+        """Return the parameters that go on from a cursor, not necessarily the last; None without one."""
+        request = super().resume(forgotten)
+        self._begin()
+        return request
+
+    def _begin(self) -> None:
+        """Take note of what is known and of what has left the chain, before anything is told."""
+        self._told = Counter(set(self.view).intersection(self.ledger.chain))
+        self._departures = self.ledger.departures.copy()
+
     def _take_result(self, header: dict[str, Any]) -> None:
         head, parent = named(header), header["parentHash"]
-        left = self.ledger.departures[name(head)]
-        if head in self.view:
-            assert self._departures.get(head, 0) < left, "a header is told twice"
-        self._departures[head] = left
+        self._told[head] += 1
+        departures = self.ledger.departures[name(head)] - self._departures[name(head)]
+        assert self._told[head] <= 1 + departures, "a header is told twice"
         while self.view and name(self.view[-1]) != parent:
             assert not self.form.reorgs, "the notice comes before the new branch"
             self.view.pop()
