@@ -32,15 +32,12 @@ from wsnode.ethereum.live.subjects import Form, HeaderSubject, Subject
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.fan_out import FanOut
+from wsnode.pubsub.store_watch import StoreWatch
 from wsnode.store.errors import StoreError
 
-WATCH_SECONDS: Final = 0.2
-"""How often the store is looked at in case another process writes it."""
 STEP_BLOCKS: Final = 64
 STEP_LOGS: Final = 2000
 """How many blocks, and logs in them, are told of before others have a turn: about 20 milliseconds."""
-_BACKLOG_SECONDS: Final = 0.005
-_BACKLOG_BYTES: Final = 8 * 1024 * 1024
 
 logger = logging.getLogger("wsnode.live")
 
@@ -75,8 +72,7 @@ class Hub:
         self.is_held = False
         """Whether a change of several steps is under way, which is to be told as one."""
         self._moved = trio.Event()
-        self._called = trio.Event()
-        self._is_behind = False
+        self._watch = StoreWatch(self.fan_out)
 
     def snapshot(self) -> Snapshot:
         """Return the store as it is now."""
@@ -91,14 +87,13 @@ class Hub:
             return HeadChange((), ())
         with self._chain.snapshot() as view:
             if view.head_hash == self.head.hash and self._descent is None:
-                self._is_behind = False
+                self._watch.take_note(is_behind=False)
                 return HeadChange((), ())
             change = self._step(view)
-            self._is_behind = self._descent is not None or self.head.hash != view.head_hash
+            is_behind = self._descent is not None or self.head.hash != view.head_hash
         moved, self._moved = self._moved, trio.Event()
         moved.set()
-        if self._is_behind:
-            self._called.set()
+        self._watch.take_note(is_behind=is_behind)
         for listener in self.on_change:
             try:
                 listener(change)
@@ -211,20 +206,7 @@ class Hub:
 
     async def watch(self) -> None:
         """Tell of what another process writes, and of the rest of many blocks, for ever."""
-        while True:
-            try:
-                self.advance()
-            except Exception:
-                # Calls are answered whatever becomes of subscriptions.
-                logger.exception("the store cannot be read for subscribers")
-            self._called = trio.Event()
-            with trio.move_on_after(self._pause()):
-                await self._called.wait()
-
-    def _pause(self) -> float:
-        if not self._is_behind:
-            return WATCH_SECONDS
-        return _BACKLOG_SECONDS if self.fan_out.queued_bytes > _BACKLOG_BYTES else 0
+        await self._watch.run(self.advance)
 
 
 def _everybody(_form: Form) -> bool:

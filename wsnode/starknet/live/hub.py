@@ -2,13 +2,11 @@
 
 import logging
 from collections.abc import Callable
-from typing import Final
-
-import trio
 
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
+from wsnode.pubsub.store_watch import StoreWatch
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.live.branches import UnknownBlockError, dropped_from, head_position
 from wsnode.starknet.live.messages import (
@@ -21,12 +19,6 @@ from wsnode.starknet.live.messages import (
 from wsnode.starknet.live.pages import headers_behind
 from wsnode.starknet.live.position import Position
 from wsnode.starknet.snapshot import Snapshot
-from wsnode.store.errors import StoreError
-
-WATCH_SECONDS: Final = 0.2
-"""How often the store is looked at in case another process writes it."""
-_BACKLOG_SECONDS: Final = 0.005
-_BACKLOG_BYTES: Final = 8 * 1024 * 1024
 
 logger = logging.getLogger("wsnode.live")
 
@@ -43,8 +35,7 @@ class Hub:
         with chain.snapshot() as view:
             self.head = head_position(view)
         """The last head that was told."""
-        self._called = trio.Event()
-        self._is_behind = False
+        self._watch = StoreWatch(self.fan_out)
 
     def snapshot(self) -> Snapshot:
         """Return the store as it is now."""
@@ -67,9 +58,7 @@ class Hub:
         with self._chain.snapshot() as view:
             if (head := head_position(view)) != self.head:
                 self._follow(view, head)
-        self._is_behind = self.head != head
-        if self._is_behind:
-            self._called.set()
+        self._watch.take_note(is_behind=self.head != head)
 
     def _follow(self, view: Snapshot, head: Position) -> None:
         before = self.head
@@ -96,16 +85,4 @@ class Hub:
 
     async def watch(self) -> None:
         """Tell of what another process writes, and of the rest of many blocks, for ever."""
-        while True:
-            try:
-                self.advance()
-            except StoreError:
-                logger.exception("the store cannot be read for subscribers")
-            self._called = trio.Event()
-            with trio.move_on_after(self._pause()):
-                await self._called.wait()
-
-    def _pause(self) -> float:
-        if not self._is_behind:
-            return WATCH_SECONDS
-        return _BACKLOG_SECONDS if self.fan_out.queued_bytes > _BACKLOG_BYTES else 0
+        await self._watch.run(self.advance)

@@ -1,0 +1,51 @@
+"""Following a store that others write, so that subscribers are told although nobody calls."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from wsnode.pubsub.fan_out import FanOut
+
+WATCH_SECONDS: Final = 0.2
+"""How often the store is looked at in case another process writes it."""
+_BACKLOG_SECONDS: Final = 0.005
+_BACKLOG_BYTES: Final = 8 * 1024 * 1024
+
+logger = logging.getLogger("wsnode.pubsub")
+
+
+class StoreWatch:
+    """Has somebody look at the store, soon again while there is more to tell than one look told."""
+
+    __slots__ = ("_called", "_fan_out", "_is_behind")
+
+    def __init__(self, fan_out: FanOut) -> None:
+        """`fan_out` is where the looks' events go: there is a pause while too many of them wait."""
+        self._fan_out = fan_out
+        self._called = trio.Event()
+        self._is_behind = False
+
+    def take_note(self, *, is_behind: bool) -> None:
+        """Be told whether there is more to tell than has been told."""
+        self._is_behind = is_behind
+        if is_behind:
+            self._called.set()
+
+    async def run(self, look: Callable[[], object]) -> None:
+        """Call `look`, which calls `take_note`, for ever."""
+        while True:
+            try:
+                look()
+            except Exception:
+                # Calls are answered whatever becomes of subscriptions.
+                logger.exception("the store cannot be read for subscribers")
+            self._called = trio.Event()
+            with trio.move_on_after(self._pause()):
+                await self._called.wait()
+
+    def _pause(self) -> float:
+        if not self._is_behind:
+            return WATCH_SECONDS
+        return _BACKLOG_SECONDS if self._fan_out.queued_bytes > _BACKLOG_BYTES else 0
