@@ -21,11 +21,13 @@ from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.ethereum.state import ChainSpec
-from wsnode.jsonrpc.discovery import Descriptions, add_discovery
+from wsnode.jsonrpc.discovery import add_discovery
+from wsnode.server import limit_report
 from wsnode.server.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.server.network import KeyRing, Network
 from wsnode.starknet.chain import Chain as StarknetChain
 from wsnode.starknet.live.hub import Hub as StarknetHub
+from wsnode.starknet.rpc import descriptions as starknet_descriptions
 from wsnode.starknet.rpc.methods import add_methods, build_registry
 from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
 from wsnode.sync.partner import Partner
@@ -34,6 +36,7 @@ ETHEREUM_FOLDER = "eth"
 STARKNET_FOLDER = "alt"
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""
+DESCRIBED_BESIDES = starknet_descriptions.DESCRIPTIONS | limit_report.DESCRIPTIONS
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -105,6 +108,7 @@ def network_of(
         pool=pool,
         development=None if growth is None else growth.development,
         with_test_methods=with_test_methods,
+        described_besides=DESCRIBED_BESIDES,
     )
     if starknet is not None:
         add_methods(registry, lambda view: view.starknet, starknet_hub)
@@ -125,7 +129,7 @@ def alt_network(name: str, hosts: tuple[str, ...], chain: StarknetChain, keys: K
     """Return a network with an alt chain and nothing else."""
     hub = StarknetHub(chain)
     registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}}, hub=hub)
-    add_discovery(registry, Descriptions(), title="wsnode", version=release())
+    add_discovery(registry, DESCRIBED_BESIDES, title="wsnode", version=release())
     return Network(
         name,
         registry,

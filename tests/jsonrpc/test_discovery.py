@@ -3,8 +3,9 @@ from typing import Any
 import msgspec
 
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.discovery import Descriptions, Document, add_discovery, reference
+from wsnode.jsonrpc.discovery import Descriptions, Document, add_discovery
 from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.json_schema import reference
 from wsnode.jsonrpc.registry import Registry
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.reply_schemas import ReplySchemas, document_of
 from tests.starknet.conftest import Call, caller_of
 from tests.vector_files import require_vectors
 from wsnode.starknet.chain import Chain
+from wsnode.starknet.rpc.descriptions import DESCRIPTIONS
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 
@@ -43,7 +45,16 @@ REQUESTS: dict[str, list[list[Any]]] = {
 }
 
 
+DOCUMENT = ReplySchemas(document_of(build_registry(), DESCRIPTIONS))
+
+
 def validate(method: str, result: Any) -> None:
+    """Check a result against starknet-specs and against the node's own document."""
+    validate_as_specified(method, result)
+    DOCUMENT.validate(method, result)
+
+
+def validate_as_specified(method: str, result: Any) -> None:
     schema = {"$defs": SCHEMAS["$defs"], "allOf": [SCHEMAS["results"][method]]}
     jsonschema.Draft202012Validator(schema).validate(result)
 
@@ -67,7 +78,17 @@ def test_every_method_has_a_schema_and_a_request() -> None:
 
 @pytest.mark.parametrize(("method", "params"), list(cases()), ids=lambda value: str(value)[:60])
 def test_a_reply_has_the_specified_shape(call: Call, classes: Path, method: str, params: list[Any]) -> None:
-    validate(method, call(method, params))
+    result = call(method, params)
+    validate(method, result)
+    if method != "starknet_getStateUpdate":
+        DOCUMENT.validate(method.replace("starknet", "alt"), result)
+
+
+@pytest.mark.parametrize(
+    "block", [*({"block_number": number} for number in range(10)), "latest", "pending"], ids=str
+)
+def test_a_flat_state_update_has_the_documented_shape(call: Call, block: Any) -> None:
+    DOCUMENT.validate("alt_getStateUpdate", call("alt_getStateUpdate", {"block_id": block}))
 
 
 @pytest.mark.parametrize(
@@ -105,5 +126,6 @@ async def test_later_blocks_have_the_specified_shape(fresh: Chain, source: str, 
 def test_the_schema_refuses_what_clients_stumbled_over(call: Call, spoil: Callable[[Any], object]) -> None:
     reply = call("starknet_getStateUpdate", [{"block_number": 0}])
     spoil(reply)
-    with pytest.raises(jsonschema.ValidationError):
-        validate("starknet_getStateUpdate", reply)
+    for check in (validate_as_specified, DOCUMENT.validate):
+        with pytest.raises(jsonschema.ValidationError):
+            check("starknet_getStateUpdate", reply)

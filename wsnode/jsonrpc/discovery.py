@@ -2,17 +2,16 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import msgspec
 
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS
+from wsnode.jsonrpc.json_schema import REFERENCE, Schema, reference
 from wsnode.jsonrpc.registry import Method, Registry
 
-Schema: TypeAlias = dict[str, Any]
 OPENRPC_VERSION: Final = "1.3.2"
 META_SCHEMA: Final = "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json"
-_REFERENCE: Final = "#/components/schemas/{name}"
 
 
 class Descriptions(msgspec.Struct, frozen=True):
@@ -23,10 +22,10 @@ class Descriptions(msgspec.Struct, frozen=True):
     results: Mapping[str, Schema] = {}
     errors: Mapping[str, Sequence[Schema]] = {}
 
-
-def reference(name: str) -> Schema:
-    """Return the schema that stands for the component `name`."""
-    return {"$ref": _REFERENCE.format(name=name)}
+    def __or__(self, other: "Descriptions") -> "Descriptions":
+        """Return what both tell, of methods that only one of them knows."""
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return Descriptions(*({**mine, **others} for mine, others in pairs))
 
 
 def described_error(code: int, message: str) -> Schema:
@@ -69,7 +68,7 @@ class Document:
     def _parameters(self, struct: type[msgspec.Struct]) -> list[Schema]:
         fields = msgspec.structs.fields(struct)
         (*schemas,), components = msgspec.json.schema_components(
-            [field.type for field in fields], schema_hook=self._schema, ref_template=_REFERENCE
+            [field.type for field in fields], schema_hook=self._schema, ref_template=REFERENCE
         )
         self._schemas |= components
         return [
@@ -84,7 +83,8 @@ class Document:
         return reference(cls.__name__)
 
     def _result(self, name: str, text: str) -> Schema:
-        described = _first_line(text).removeprefix("Return ").capitalize()
+        described = _first_line(text).removeprefix("Return ")
+        described = described[:1].upper() + described[1:]
         return {"name": "result", "description": described, "schema": self._told.results.get(name, {})}
 
     def _errors(self, method: Method) -> list[Schema]:
@@ -95,6 +95,9 @@ class Document:
         if method.takes_parameters:
             found.append(described_error(INVALID_PARAMS, "invalid argument, or one missing or too many"))
         return [*found, described_error(INTERNAL_ERROR, "internal error")]
+
+
+_OF_ITSELF: Final = Descriptions(results={"rpc.discover": {"$ref": META_SCHEMA}})
 
 
 def add_discovery(registry: Registry, told: Descriptions, *, title: str, version: str) -> None:
@@ -109,7 +112,7 @@ def add_discovery(registry: Registry, told: Descriptions, *, title: str, version
         count = len(registry.methods)
         if count not in written:
             written.clear()
-            written[count] = msgspec.json.encode(Document(registry, told).write(title, version))
+            written[count] = msgspec.json.encode(Document(registry, told | _OF_ITSELF).write(title, version))
         return written[count]
 
 

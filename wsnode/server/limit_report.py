@@ -1,12 +1,42 @@
 """`rpc_limits`: every limit in force for the caller, and what was used of it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from wsnode.jsonrpc.discovery import Descriptions
+from wsnode.jsonrpc.json_schema import BOOLEAN, COUNT, STRING, Schema, either, list_of, mapping_of, record
 from wsnode.server.limits import Limits
 from wsnode.server.network import Caller, Network
+
+_NUMBER: Final[Schema] = {"type": "number"}
+_NAMES: Final = list_of(STRING)
+_KEY: Final = record(
+    {"name": STRING},
+    {
+        **dict.fromkeys(("requests_per_second", "burst"), _NUMBER),
+        "credits": mapping_of(_NUMBER),
+        **dict.fromkeys(("connections", "subscriptions"), COUNT),
+        **dict.fromkeys(("methods", "contracts", "origins"), _NAMES),
+        "forwarding": BOOLEAN,
+    },
+)
+DESCRIPTIONS: Final = Descriptions(
+    results={
+        "rpc_limits": record(
+            {
+                "server": mapping_of(either({"type": ["number", "null"]}, _NAMES)),
+                "methods": mapping_of({"type": ["number", "null"]}),
+            },
+            {
+                "key": _KEY,
+                "usage": record(dict.fromkeys(("current_rps", "connections", "subscriptions"), COUNT)),
+                "connection": record({"subscriptions": COUNT}),
+            },
+        )
+    }
+)
 
 
 def register_limits(network: Network, current: Callable[[], Limits]) -> None:

@@ -1,8 +1,10 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.memory_transport import Ask, asking
+from tests.reply_schemas import ReplySchemas, validating
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.durations import seconds_of
 from wsnode.ethereum.rpc.limits import CallLimits
@@ -14,6 +16,12 @@ SENDER = "0x0c2c51a0990aee1d73c1228de158688341557508"
 TARGET = "0x" + "13" * 20
 CALLEE = "0x" + "14" * 20
 ENDLESS = "0x5b5f56"
+
+
+@pytest.fixture(scope="module")
+def ask(dispatcher: Dispatcher) -> Ask:
+    """Return what calls a method, whose result has to fit the document."""
+    return validating(asking(dispatcher))
 
 
 def traced(ask: Ask, code: str, callee: str = "0x", gas: int = 200_000, **options: Any) -> Any:
@@ -99,6 +107,24 @@ def test_several_tracers_see_one_run(ask: Ask) -> None:
     trace = traced(ask, "0x00", tracer="muxTracer", tracerConfig=config)
     assert trace.keys() == config.keys()
     assert (trace["4byteTracer"], trace["callTracer"]["type"]) == ({}, "CALL")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda trace: trace.pop("type"),
+        lambda trace: trace.update(gas=1),
+        lambda trace: trace["calls"][0].update(extra="0x1"),
+        lambda trace: trace["logs"][0].pop("position"),
+    ],
+)
+def test_the_document_refuses_traces_of_another_shape(ask: Ask, spoil: Callable[[Any], object]) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="replies are validated with jsonschema")
+    code = "0x5f5fa0" + "5f" * 5 + "73" + CALLEE[2:] + "5af100"
+    trace = traced(ask, code, tracer="callTracer", tracerConfig={"withLog": True})
+    spoil(trace)
+    with pytest.raises(jsonschema.ValidationError):
+        ReplySchemas(ask("rpc.discover")["result"]).validate("debug_traceCall", trace)
 
 
 def test_a_stored_transaction_is_traced_where_it_stands(ask: Ask) -> None:

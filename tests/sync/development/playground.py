@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.memory_transport import Ask, asking
+from tests.reply_schemas import validating
 from wsnode.config import Config, NetworkConfig
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
@@ -31,7 +32,7 @@ class RefusedError(Exception):
 
 
 class Playground:
-    """Calls methods of one chain."""
+    """Calls methods of one chain; each result has to fit the chain's own document."""
 
     def __init__(self, ask: Ask, registry: Registry) -> None:
         self._ask = ask
@@ -101,4 +102,4 @@ def playground(folder: Path) -> Iterator[Playground]:
     live = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
     with open_network("dev", told, config, grow=live, durable=False) as network:
         ask = asking(Dispatcher(network.registry, network.open_view))
-        yield Playground(ask, network.registry)
+        yield Playground(validating(ask), network.registry)

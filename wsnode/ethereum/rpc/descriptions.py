@@ -2,41 +2,59 @@
 
 from typing import Final
 
+from wsnode.ethereum.rpc import development_schemas, parameter_schemas, reply_schemas, trace_schemas
 from wsnode.ethereum.rpc.answers import PRUNED_HISTORY
 from wsnode.ethereum.rpc.log_pages import RESOURCE_NOT_FOUND
-from wsnode.ethereum.rpc.schemas import (
-    ADDRESS,
-    BYTES,
-    COMPONENTS,
-    HASH,
-    QUANTITY,
-    TYPES,
+from wsnode.ethereum.rpc.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
+from wsnode.ethereum.rpc.simulate import CODES
+from wsnode.jsonrpc.discovery import Descriptions, described_error
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND, SERVER_ERROR
+from wsnode.jsonrpc.json_schema import (
+    BOOLEAN,
+    COUNT,
+    NULL,
+    STRING,
+    Schema,
+    either,
     list_of,
     mapping_of,
     or_null,
     record,
+    reference,
     text,
 )
-from wsnode.ethereum.rpc.simulate import CODES
-from wsnode.jsonrpc.discovery import META_SCHEMA, Descriptions, Schema, described_error, reference
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND, SERVER_ERROR
 
 _BLOCK: Final = or_null(reference("Block"))
 _UNCLE: Final = or_null(reference("Uncle"))
-_TRANSACTION: Final = or_null(reference("Transaction"))
+_TRANSACTION: Final = or_null(TRANSACTION)
 _COUNT: Final = or_null(QUANTITY)
 _LOGS: Final = list_of(reference("Log"))
 _RATIOS: Final = list_of({"type": "number"})
 _SLOT: Final = record({"key": text("0x[0-9a-f]+"), "value": QUANTITY, "proof": list_of(BYTES)})
-_POOL: Final = record(dict.fromkeys(("pending", "queued"), mapping_of({})))
-
-_ONE_TRACE: Final[Schema] = {"type": ["object", "array"]}
-_TRACE: Final = record({"txHash": HASH}, {"result": {}, "error": {"type": "string"}})
+_BY_NONCE: Final = mapping_of(TRANSACTION, "[0-9]+")
+_ACCOUNT_NAME: Final = "0x[0-9a-fA-F]{40}"
+_RULES: Final = or_null(
+    record(
+        {
+            "activationTime": COUNT,
+            "blobSchedule": or_null(record(dict.fromkeys(("target", "max", "baseFeeUpdateFraction"), COUNT))),
+            "chainId": QUANTITY,
+            "forkId": text("0x[0-9a-f]{8}"),
+            **dict.fromkeys(("precompiles", "systemContracts"), mapping_of(ADDRESS)),
+        }
+    )
+)
+_STORED: Final = record({"disabled": BOOLEAN, "oldestBlock": QUANTITY, "deleteStrategy": NULL})
 
 _MAKING: Final = (
     "eth_subscribe",
     *("eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"),
 )
+
+
+def _of_pool(transactions: Schema) -> Schema:
+    return record(dict.fromkeys(("pending", "queued"), transactions))
+
 
 RESULTS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("eth_blockNumber", "eth_chainId", "eth_gasPrice", "eth_maxPriorityFeePerGas"), QUANTITY),
@@ -57,13 +75,13 @@ RESULTS: Final[dict[str, Schema]] = {
     "wsnode_getLogsPage": record(
         {
             "logs": _LOGS,
-            "cursor": {"type": ["string", "null"]},
+            "cursor": or_null(STRING),
             "block": record({"number": QUANTITY, "hash": HASH}),
         }
     ),
     **dict.fromkeys(("eth_getCode", "eth_call"), BYTES),
     "eth_createAccessList": record(
-        {"accessList": list_of(reference("Access")), "gasUsed": QUANTITY}, {"error": {"type": "string"}}
+        {"accessList": list_of(reference("Access")), "gasUsed": QUANTITY}, {"error": STRING}
     ),
     "eth_simulateV1": list_of(reference("SimulatedBlock")),
     "eth_getStorageAt": HASH,
@@ -85,40 +103,43 @@ RESULTS: Final[dict[str, Schema]] = {
             "reward": list_of(list_of(QUANTITY)),
         },
     ),
-    "eth_syncing": {"type": "boolean"},
-    "eth_config": mapping_of(or_null({"type": "object"})),
-    "eth_capabilities": mapping_of({"type": "object"}),
+    "eth_syncing": BOOLEAN,
+    "eth_config": record(dict.fromkeys(("current", "next", "last"), _RULES)),
+    "eth_capabilities": record(
+        {
+            "head": record({"number": QUANTITY, "hash": HASH}),
+            **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks", "stateproofs"), _STORED),
+        }
+    ),
     "eth_accounts": list_of(ADDRESS),
     "net_version": text("[0-9]+"),
-    "net_listening": {"type": "boolean"},
+    "net_listening": BOOLEAN,
     "net_peerCount": QUANTITY,
-    "web3_clientVersion": {"type": "string"},
+    "web3_clientVersion": STRING,
     "web3_sha3": HASH,
     **dict.fromkeys(("debug_getRawHeader", "debug_getRawBlock", "debug_getRawTransaction"), or_null(BYTES)),
     "debug_getRawReceipts": or_null(list_of(BYTES)),
-    **dict.fromkeys(("debug_traceTransaction", "debug_traceCall"), _ONE_TRACE),
-    **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash"), list_of(_TRACE)),
     "txpool_status": record({"pending": QUANTITY, "queued": QUANTITY}),
-    **dict.fromkeys(("txpool_content", "txpool_contentFrom", "txpool_inspect"), _POOL),
+    "txpool_content": _of_pool(mapping_of(_BY_NONCE, _ACCOUNT_NAME)),
+    "txpool_contentFrom": _of_pool(_BY_NONCE),
+    "txpool_inspect": _of_pool(mapping_of(mapping_of(STRING, "[0-9]+"), _ACCOUNT_NAME)),
     "eth_sendRawTransaction": HASH,
-    "eth_pendingTransactions": list_of(reference("Transaction")),
+    "eth_pendingTransactions": list_of(TRANSACTION),
     "testing_buildBlockV1": record(
         {
-            "executionPayload": {"type": "object"},
-            "blobsBundle": {"type": "object"},
+            "executionPayload": reference("ExecutionPayload"),
+            "blobsBundle": record(dict.fromkeys(("commitments", "proofs", "blobs"), list_of(BYTES))),
             "blockValue": QUANTITY,
             "executionRequests": list_of(BYTES),
-            "shouldOverrideBuilder": {"type": "boolean"},
+            "shouldOverrideBuilder": BOOLEAN,
         }
     ),
     **dict.fromkeys(_MAKING, text("0x[0-9a-f]{32}")),
-    "eth_unsubscribe": {"type": "boolean"},
-    "eth_uninstallFilter": {"type": "boolean"},
-    "eth_getFilterChanges": list_of({}),
+    "eth_unsubscribe": BOOLEAN,
+    "eth_uninstallFilter": BOOLEAN,
+    "eth_getFilterChanges": either(_LOGS, list_of(HASH), list_of(TRANSACTION)),
     "eth_getFilterLogs": _LOGS,
-    "rpc_modules": mapping_of({"type": "string"}),
-    "rpc_limits": {"type": "object"},
-    "rpc.discover": {"$ref": META_SCHEMA},
+    "rpc_modules": mapping_of(STRING),
 }
 
 _OF_STATE: Final = (
@@ -175,4 +196,9 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     "wsnode_getLogsPage": (*_OF_LOGS, described_error(RESOURCE_NOT_FOUND, "the chain was reorganised")),
 }
 
-DESCRIPTIONS: Final = Descriptions(TYPES, COMPONENTS, RESULTS, ERRORS)
+DESCRIPTIONS: Final = Descriptions(
+    parameter_schemas.TYPES,
+    {**parameter_schemas.COMPONENTS, **reply_schemas.COMPONENTS, **trace_schemas.COMPONENTS},
+    {**RESULTS, **trace_schemas.RESULTS, **development_schemas.RESULTS},
+    ERRORS,
+)

@@ -1,7 +1,7 @@
 """All methods of an Ethereum network."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
@@ -35,8 +35,10 @@ from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
 from wsnode.ethereum.rpc.pending import PendingBlock
-from wsnode.jsonrpc.discovery import add_discovery
+from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.jsonrpc.registry import Registry
+
+NOTHING_DESCRIBED: Final = Descriptions()
 
 
 def build_registry(
@@ -48,11 +50,13 @@ def build_registry(
     pool: TransactionPool | None = None,
     with_test_methods: bool = False,
     development: Development | None = None,
+    described_besides: Descriptions = NOTHING_DESCRIBED,
 ) -> Registry:
     """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry.
 
     Subscriptions and filters are there with a `hub`, the way to send transactions with a `pool`, and what
-    makes blocks and signs for accounts with a `development`.
+    makes blocks and signs for accounts with a `development`. Methods that others add to the registry are in
+    its document as `described_besides` says.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
     pending = PendingBlock(pool) if development is None else PendingBlock(pool, clock=development.control.now)
@@ -83,5 +87,5 @@ def build_registry(
     if development is not None and pool is not None:
         development_methods.add_methods(registry, chain, development, pool, calls.Calls(limits, pending))
     add_named_contracts(registry)
-    add_discovery(registry, DESCRIPTIONS, title="wsnode", version=node.release())
+    add_discovery(registry, DESCRIPTIONS | described_besides, title="wsnode", version=node.release())
     return registry

@@ -1,6 +1,6 @@
 """What eth_subscribe takes: the kind, the filter of logs, and from where on in which form."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -11,6 +11,7 @@ from wsnode.ethereum.rpc.parameters import LATEST, NumberOrTag, decode_block_num
 from wsnode.ethereum.rpc.words import ARGUMENT, field, kind, mismatch
 from wsnode.jsonrpc.codec import UNREADABLE, register_type
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params
+from wsnode.jsonrpc.json_schema import reference
 
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder().decode
@@ -28,7 +29,7 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[kind, argument]`; which argument depends on the kind."""
 
     kind: str
-    argument: Any = None
+    argument: Annotated[Any, msgspec.Meta(extra_json_schema=reference("SubscriptionArgument"))] = None
     """A `LogFilter` with `Options`, `Options`, a bool, or nothing."""
 
 

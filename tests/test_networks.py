@@ -1,0 +1,57 @@
+"""The document of a whole network: of either family alone, and of both."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.memory_transport import asking, memory_transport
+from tests.reply_schemas import ReplySchemas, validating, vague_places
+from wsnode.config import Config, NetworkConfig
+from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.live import DevelopmentSettings, Live
+from wsnode.demo.run import build_ethereum
+from wsnode.demo.starknet_chain import build_starknet
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.networks import open_network
+from wsnode.server.grants import Grant, KeyLimits
+from wsnode.server.limit_report import register_limits
+from wsnode.server.limits import Limits
+from wsnode.server.network import Caller
+
+FAMILIES: dict[str, list[Callable[[Path], Any]]] = {
+    "eth": [build_ethereum],
+    "alt": [build_starknet],
+    "both": [build_ethereum, build_starknet],
+}
+
+
+@pytest.mark.parametrize("families", FAMILIES)
+def test_the_document_says_exactly_what_every_method_takes_and_returns(tmp_path: Path, families: str) -> None:
+    for build in FAMILIES[families]:
+        build(tmp_path)
+    told = NetworkConfig(str(tmp_path))
+    grow = None if families == "alt" else Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
+    with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
+        register_limits(network, Limits)
+        ask = validating(asking(Dispatcher(network.registry, network.open_view)))
+        document = ask("rpc.discover")["result"]
+        assert [method["name"] for method in document["methods"]] == sorted(network.registry.methods)
+        assert vague_places(document) == []
+
+
+def test_the_limits_fit_their_schema(tmp_path: Path) -> None:
+    build_starknet(tmp_path)
+    told = NetworkConfig(str(tmp_path))
+    with open_network("one", told, Config(networks={"one": told}, open=True)) as network:
+        register_limits(network, Limits)
+        dispatcher = Dispatcher(network.registry, network.open_view)
+        schemas = ReplySchemas(asking(dispatcher)("rpc.discover")["result"])
+        rates = KeyLimits(requests_per_second=5, credits={"eth_call": 2}, origins=("https://one.example",))
+        for grant in (None, Grant("somebody", rates)):
+            send = memory_transport(dispatcher, Caller(network="one", grant=grant))
+            reply = send('{"jsonrpc":"2.0","id":1,"method":"rpc_limits"}')
+            assert reply is not None
+            schemas.validate("rpc_limits", json.loads(reply)["result"])
