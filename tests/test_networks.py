@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.memory_transport import asking, memory_transport
-from tests.reply_schemas import ReplySchemas, validating, vague_places
+from tests.reply_schemas import ReplySchemas, vague_places, validating
 from wsnode.config import Config, NetworkConfig
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.live import DevelopmentSettings, Live
