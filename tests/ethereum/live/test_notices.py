@@ -389,3 +389,28 @@ async def test_a_block_that_is_dropped_before_the_page_is_made_has_its_notice(gr
         ((notice, *rest),) = client.told.values()
         assert notice["reorg"]["dropped"][0]["number"] == "0x3"
         assert [params["result"]["removed"] for params in rest] == [True, True, False, False]
+
+
+async def test_who_is_ahead_of_the_hub_goes_on_when_the_hub_comes_there(growing: GrowingChain) -> None:
+    growing.reorganise(0, [LOGS] * 2)
+    # There is no room for anything beside a reply.
+    async with open_node(growing, limits=Limits(outbox_bytes=100)) as node:
+        last = growing.blocks[-1].head
+        client = await node.connect(pauses=True)
+        client.pause()
+        await client.ask("eth_chainId")
+        cursor = str(Position(last.number, last.hash, 1))
+        await client.ask("eth_subscribe", "logs", {"cursor": cursor})
+        await wait_all_tasks_blocked()
+        dropped = growing.shrink(1)
+        node.hub.advance()
+        growing.return_to(dropped)
+        async with AsyncExitStack() as others:
+            for _ in range(SNAPSHOTS):
+                await others.enter_async_context(node.hub.replay.snapshots)
+            client.go_on()
+            await wait_all_tasks_blocked()
+            node.hub.advance()
+        await wait_all_tasks_blocked()
+        ((told,),) = client.told.values()
+        assert told["result"]["logIndex"] == "0x1"

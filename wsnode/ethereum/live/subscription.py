@@ -101,24 +101,23 @@ class StoreSubscription(_Waiting):
 
     async def _catch_up(self) -> None:
         while not self._is_at_head():
-            head = self._hub.head
             async with self.channel.room():
-                is_ahead = await self._take_step()
-            if is_ahead:
-                await self._hub.wait_move(head)
+                left_behind = await self._take_step()
+            if left_behind is not None:
+                await self._hub.wait_move(left_behind)
         self._task = None
         if not self.ended:
             self._go_live()
 
-    async def _take_step(self) -> bool:
-        """Tell what comes next; True if the hub must first come to where the position is."""
+    async def _take_step(self) -> Head | None:
+        """Tell what comes next, or return the hub's head, which must first come to where the position is."""
         try:
             return await self._take_page()
         except UnknownBlockError as error:
             self._lose(error.position)
-            return False
+            return None
 
-    async def _take_page(self) -> bool:
+    async def _take_page(self) -> Head | None:
         """Do the same.
 
         Raises:
@@ -128,7 +127,7 @@ class StoreSubscription(_Waiting):
         assert position is not None
         page = await self._hub.replay.page(self._subject, position, head, self._floor)
         if page.is_ahead:
-            return True
+            return head
         if page.change is not None:
             self._tell_reorganisation(page.change, position)
         if page.event is not None:
@@ -137,7 +136,7 @@ class StoreSubscription(_Waiting):
         if page.position == position:
             # The store has another branch than the one that the hub told of last.
             self._hub.advance()
-        return False
+        return None
 
     def _tell_reorganisation(self, change: Reorganisation, position: Position) -> None:
         """Give notice, once of each dropped block."""
