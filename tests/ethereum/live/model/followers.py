@@ -174,6 +174,10 @@ class HeaderFollower(Follower[Head]):
         """Tell whether one header, or one notice, was missed."""
         return cursor.logs == 0 and missed in self.ledger.missed(cursor, None, reorgs=self.form.reorgs)
 
+    def view_at(self, position: Position, view: list[Head]) -> list[Head]:
+        """Return the view; what is above the position was dropped, and may be told again."""
+        return view[: position.number + 1]
+
     def resume(self, forgotten: int) -> list[Any] | None:
         """Return the parameters that go on from a cursor, not necessarily the last; None without one."""
         request = super().resume(forgotten)
