@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
-from tests.ethereum.live.sessions import Client, LogView, Node, open_node
+from tests.ethereum.live.sessions import LogView, Node, open_node
+from tests.live_client import Client
+from tests.live_steps import Breathe, Notice, Return, common_steps, take_common_step
 from wsnode.ethereum.live import pages
 from wsnode.ethereum.live.criteria import Log, meets
 from wsnode.ethereum.log_index import LogCriteria
@@ -34,54 +36,16 @@ class Reorganise(msgspec.Struct, frozen=True):
     blocks: Sequence[Sequence[Log]]
 
 
-class Return(msgspec.Struct, frozen=True):
-    """Take blocks off and put them back."""
-
-    depth: int
-    noticed: bool
-
-
 class Subscribe(msgspec.Struct, frozen=True):
     criteria: LogCriteria
     reorgs: bool
 
 
-class Leave(msgspec.Struct, frozen=True):
-    """Break off; what the client has got last it has not taken note of."""
-
-    who: int
-    unread: int
-
-
-class Resume(msgspec.Struct, frozen=True):
-    who: int
-
-
-class Notice(msgspec.Struct, frozen=True):
-    """The hub looks at the store."""
-
-
-class Breathe(msgspec.Struct, frozen=True):
-    """The node's tasks run for a few turns: replays are cut through in their middle."""
-
-    turns: int
-
-
-class Settle(msgspec.Struct, frozen=True):
-    """Everything that was sent arrives."""
-
-
-who = st.integers(0, 3)
 steps = st.one_of(
     st.builds(Grow, branches),
     st.builds(Reorganise, st.integers(1, 5), branches),
-    st.builds(Return, st.integers(1, 3), st.booleans()),
     st.builds(Subscribe, criteria, st.booleans()),
-    st.builds(Leave, who, st.integers(0, 6)),
-    st.builds(Resume, who),
-    st.builds(Notice),
-    st.builds(Breathe, st.integers(1, 20)),
-    st.builds(Settle),
+    common_steps,
 )
 
 
@@ -163,25 +127,11 @@ async def take_step(node: Node, watchers: list[Watcher], step: Any) -> None:
             growing.reorganise(0, blocks)
         case Reorganise(depth, blocks):
             growing.reorganise(min(depth, len(growing.blocks)), blocks)
-        case Return(depth, noticed):
-            dropped = growing.shrink(min(depth, len(growing.blocks)))
-            if noticed:
-                node.hub.advance()
-            growing.return_to(dropped)
         case Subscribe(wanted, reorgs):
             watchers.append(Watcher(node, wanted, reorgs=reorgs))
             await watchers[-1].come()
-        case Leave(number, unread) if number < len(watchers):
-            await watchers[number].go(unread)
-        case Resume(number) if number < len(watchers):
-            await watchers[number].come()
-        case Notice():
-            node.hub.advance()
-        case Breathe(turns):
-            for _ in range(turns):
-                await trio.lowlevel.checkpoint()
-        case Settle():
-            await wait_all_tasks_blocked()
+        case _:
+            await take_common_step(growing, node.hub, watchers, step)
 
 
 @pytest.fixture(params=[False, True], ids=["whole pages", "a log a page, searched among four"])

@@ -261,11 +261,11 @@ async def test_bounds_count_as_blocks_come(growing: GrowingChain) -> None:
 
 async def test_http_has_filters_but_no_subscriptions(growing: GrowingChain) -> None:
     async with open_node(growing) as node:
-        assert (await node.post("eth_subscribe", "newHeads"))["error"] == {
+        assert (await node.post("eth_subscribe", ["newHeads"]))["error"] == {
             "code": -32601,
             "message": "notifications not supported",
         }
-        assert len((await node.post("eth_newBlockFilter"))["result"]) == 34
+        assert len((await node.post("eth_newBlockFilter", []))["result"]) == 34
 
 
 async def test_a_subscription_made_in_a_batch_tells_nothing_before_the_batch_is_answered(

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
-import trio.testing
 
-from tests.ethereum.live.sessions import POST, Client
-from tests.server.conftest import Peer, read_all
+from tests.live_client import Client
+from tests.live_node import LiveNode
+from tests.server.conftest import Peer
 from tests.starknet.live.growing import GrowingChain, Place
 from wsnode.server.limits import Limits
 from wsnode.server.listener import Server
@@ -17,39 +17,6 @@ from wsnode.server.network import Network
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.live.hub import Hub
 from wsnode.starknet.rpc.methods import build_registry
-
-
-class Node:
-    """A node over a chain that the test writes; it notices changes when `hub.advance` is called."""
-
-    def __init__(self, growing: GrowingChain, nursery: trio.Nursery, limits: Limits) -> None:
-        self.growing = growing
-        self.hub = Hub(growing.chain)
-        registry = build_registry(hub=self.hub)
-        network = Network("test", registry, growing.chain.snapshot, fan_out=self.hub.fan_out)
-        self.server = Server([network], limits)
-        self._nursery = nursery
-        nursery.start_soon(self.server.hand_out)
-
-    async def connect(self, *, pauses: bool = False) -> "HeadClient":
-        """Return a new client that reads what comes; if it `pauses` later, nothing is read ahead for it."""
-        mine, theirs = trio.testing.lockstep_stream_pair() if pauses else trio.testing.memory_stream_pair()
-        self._nursery.start_soon(self.server.serve_stream, theirs)
-        peer = Peer(mine)
-        await peer.open()
-        client = HeadClient(peer)
-        self._nursery.start_soon(client.read)
-        return client
-
-    async def post(self, method: str, **params: Any) -> dict[str, Any]:
-        """Return the reply over HTTP."""
-        mine, theirs = trio.testing.memory_stream_pair()
-        self._nursery.start_soon(self.server.serve_stream, theirs)
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        await mine.send_all(POST % (len(body), body))
-        await mine.send_eof()
-        reply: dict[str, Any] = json.loads((await read_all(mine)).partition(b"\r\n\r\n")[2])
-        return reply
 
 
 class HeadClient(Client):
@@ -85,6 +52,17 @@ class HeadClient(Client):
         identity: str = reply["result"]
         self.told.setdefault(identity, [])
         return identity
+
+
+class Node(LiveNode[HeadClient]):
+    """A node over a chain that the test writes; it notices changes when `hub.advance` is called."""
+
+    def __init__(self, growing: GrowingChain, nursery: trio.Nursery, limits: Limits) -> None:
+        self.growing = growing
+        self.hub = Hub(growing.chain)
+        registry = build_registry(hub=self.hub)
+        network = Network("test", registry, growing.chain.snapshot, fan_out=self.hub.fan_out)
+        super().__init__(Server([network], limits), nursery, HeadClient)
 
 
 @asynccontextmanager

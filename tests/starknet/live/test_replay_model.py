@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
+from tests.live_steps import Breathe, Notice, Return, common_steps, take_common_step
 from tests.starknet.live.growing import GrowingChain
 from tests.starknet.live.sessions import HeadClient, HeadView, Node, open_node
 from wsnode.starknet.live import pages
@@ -24,55 +25,17 @@ class Shrink(msgspec.Struct, frozen=True):
     depth: int
 
 
-class Return(msgspec.Struct, frozen=True):
-    """Take blocks off and put them back."""
-
-    depth: int
-    noticed: bool
-
-
 class Subscribe(msgspec.Struct, frozen=True):
     family: str
     first: int
 
 
-class Leave(msgspec.Struct, frozen=True):
-    """Break off; what the client has got last it has not taken note of."""
-
-    who: int
-    unread: int
-
-
-class Resume(msgspec.Struct, frozen=True):
-    who: int
-
-
-class Notice(msgspec.Struct, frozen=True):
-    """The hub looks at the store."""
-
-
-class Breathe(msgspec.Struct, frozen=True):
-    """The node's tasks run for a few turns: replays are cut through in their middle."""
-
-    turns: int
-
-
-class Settle(msgspec.Struct, frozen=True):
-    """Everything that was sent arrives."""
-
-
-who = st.integers(0, 3)
 steps = st.one_of(
     st.builds(Reorganise, st.just(0), st.integers(1, 9)),
     st.builds(Reorganise, st.integers(1, 9), st.integers(1, 9)),
     st.builds(Shrink, st.integers(1, 4)),
-    st.builds(Return, st.integers(1, 3), st.booleans()),
     st.builds(Subscribe, st.sampled_from(["alt", "starknet"]), st.integers(0, 9)),
-    st.builds(Leave, who, st.integers(0, 6)),
-    st.builds(Resume, who),
-    st.builds(Notice),
-    st.builds(Breathe, st.integers(1, 20)),
-    st.builds(Settle),
+    common_steps,
 )
 
 
@@ -149,25 +112,11 @@ async def take_step(node: Node, watchers: list[Watcher], step: Any) -> None:
             growing.reorganise(min(depth, len(growing.blocks)), count)
         case Shrink(depth):
             growing.shrink(min(depth, len(growing.blocks)))
-        case Return(depth, noticed):
-            dropped = growing.shrink(min(depth, len(growing.blocks)))
-            if noticed:
-                node.hub.advance()
-            growing.return_to(dropped)
         case Subscribe(family, first):
             watchers.append(Watcher(node, family, first))
             await watchers[-1].come()
-        case Leave(number, unread) if number < len(watchers):
-            await watchers[number].go(unread)
-        case Resume(number) if number < len(watchers):
-            await watchers[number].come()
-        case Notice():
-            node.hub.advance()
-        case Breathe(turns):
-            for _ in range(turns):
-                await trio.lowlevel.checkpoint()
-        case Settle():
-            await wait_all_tasks_blocked()
+        case _:
+            await take_common_step(growing, node.hub, watchers, step)
 
 
 @pytest.fixture(params=[64, 2], ids=["whole pages", "two blocks at a time"])

@@ -215,7 +215,7 @@ async def test_starknet_takes_parameters_by_position_and_alt_by_name_only(growin
 async def test_over_http_there_are_no_notifications(growing: GrowingChain, family: str) -> None:
     async with open_node(growing) as node:
         for name in ("subscribeNewHeads", "unsubscribe"):
-            reply = await node.post(f"{family}_{name}", subscription_id="0x1")
+            reply = await node.post(f"{family}_{name}", {"subscription_id": "0x1"})
             assert reply["error"] == {"code": -32601, "message": "notifications not supported"}
 
 

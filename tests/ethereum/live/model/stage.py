@@ -1,6 +1,5 @@
 """A node in a loop of its own, which is closed and opened again, and clients that read as they are told."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from tests.ethereum.live.growing import GrowingChain, emitting_genesis
 from tests.ethereum.live.model.connection import Connection, LockedPeer
 from tests.ethereum.live.model.ledger import Ledger, Place
 from tests.ethereum.live.model.loop import Loop
-from tests.server.conftest import read_all
+from tests.live_node import posted
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.position import Position
@@ -22,10 +21,6 @@ from wsnode.server.limits import Limits
 from wsnode.server.listener import RESTARTING, Server
 from wsnode.server.network import Network
 
-POST = (
-    b"POST /v3/key HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%b"
-)
 GRACE_SECONDS = 10.0
 LIMITS = Limits(outbox_bytes=3000, deflate_bytes=300, grace_seconds=GRACE_SECONDS)
 CALL_LIMITS = CallLimits(logs_results=5)
@@ -99,7 +94,7 @@ class Stage:
 
     async def post(self, method: str, *params: Any) -> Any:
         """Return the result of a call over HTTP."""
-        reply = await self._post(method, *params)
+        reply = await posted(self.server, self._nursery, method, params)
         assert "result" in reply, reply
         return reply["result"]
 
@@ -108,22 +103,13 @@ class Stage:
         first, places = 0, list[Place]()
         while first <= self._chain.head.number:
             wanted = {"fromBlock": hex(first), "toBlock": hex(self._chain.head.number)}
-            reply = await self._post("eth_getLogs", wanted)
+            reply = await posted(self.server, self._nursery, "eth_getLogs", [wanted])
             if "error" in reply:
                 wanted["toBlock"] = reply["error"]["data"]["to"]
-                reply = await self._post("eth_getLogs", wanted)
+                reply = await posted(self.server, self._nursery, "eth_getLogs", [wanted])
             places += [(log["blockHash"], int(log["logIndex"], 16)) for log in reply["result"]]
             first = int(wanted["toBlock"], 16) + 1
         return places
-
-    async def _post(self, method: str, *params: Any) -> dict[str, Any]:
-        mine, theirs = trio.testing.memory_stream_pair()
-        self._nursery.start_soon(self.server.serve_stream, theirs)
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        await mine.send_all(POST % (len(body), body))
-        async with mine:
-            reply: dict[str, Any] = json.loads((await read_all(mine)).partition(b"\r\n\r\n")[2])
-        return reply
 
     async def catch_up(self) -> None:
         """Have the hub tell of everything that the store holds."""
