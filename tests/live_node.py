@@ -10,7 +10,8 @@ from tests.server.conftest import Peer, read_all
 from wsnode.server.listener import Server
 
 POST = (
-    b"POST /v3/key HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+    b"POST /v3/key HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b"
 )
 
 
@@ -57,6 +58,5 @@ async def posted(server: Server, nursery: trio.Nursery, method: str, params: Any
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     async with mine:
         await mine.send_all(POST % (len(body), body))
-        await mine.send_eof()
         reply: dict[str, Any] = json.loads((await read_all(mine)).partition(b"\r\n\r\n")[2])
     return reply
