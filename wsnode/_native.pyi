@@ -181,6 +181,7 @@ class BlockAttributes:
         prev_randao: bytes,
         gas_limit: int,
         parent_beacon_block_root: bytes,
+        base_fee: int | None = None,
         extra_data: bytes | None = None,
         withdrawals: Sequence[tuple[int, int, bytes, int]] | None = None,
     ) -> BlockAttributes: ...
@@ -226,6 +227,7 @@ class State:
         ancestors: Sequence[tuple[bytes, bytes]],
         *,
         total_difficulty: int,
+        attributes: BlockAttributes | None = None,
     ) -> Execution: ...
     def verify_header(
         self,
@@ -348,6 +350,7 @@ def unsigned_transaction(
     authorizations: bytes | None = None,
 ) -> bytes: ...
 def sign_message(secret: bytes, message: bytes) -> bytes: ...
+def sign_digest(secret: bytes, digest: bytes) -> bytes: ...
 
 @final
 class PooledTransaction:

@@ -11,7 +11,7 @@ use crate::block::UnverifiedBlock;
 use crate::build::{build_block, Base, BlockAttributes, BuiltBlock, Candidate, Refused};
 use crate::call::{Layer, Overrides, Place};
 use crate::chain_spec::ChainSpec;
-use crate::consensus::{Ancestor, GENERATIONS};
+use crate::consensus::{Ancestor, Chosen, GENERATIONS};
 use crate::error::{Error, InvalidBlock};
 use crate::execute::{self, ChainHead, Execution, ReadCache};
 use crate::rows::{BodyRow, HeaderRow};
@@ -73,8 +73,9 @@ impl Engine {
         blocks: &[Arc<UnverifiedBlock>],
         ancestors: &[Rows<'_>],
         total_difficulty: U256,
+        chosen: Chosen,
     ) -> Result<Execution, Error> {
-        let head = chain_head(ancestors, total_difficulty)?;
+        let head = ChainHead { chosen, ..chain_head(ancestors, total_difficulty)? };
         self.write(|Writer { store, cache }| execute::execute(&self.spec, store, cache, blocks, head))
     }
 
@@ -167,7 +168,7 @@ pub type Rows<'a> = (&'a [u8], &'a [u8]);
 fn chain_head(ancestors: &[Rows<'_>], total_difficulty: U256) -> Result<ChainHead, Error> {
     let ancestors: VecDeque<Ancestor> =
         ancestors.iter().take(GENERATIONS).map(ancestor).collect::<Result<_, _>>()?;
-    Ok(ChainHead { ancestors, total_difficulty })
+    Ok(ChainHead { ancestors, total_difficulty, chosen: Chosen::default() })
 }
 
 fn ancestor((header, body): &Rows<'_>) -> Result<Ancestor, Error> {

@@ -7,6 +7,7 @@ use alloy_primitives::U256;
 
 use crate::block::{decode_blocks, genesis, UnverifiedBlock};
 use crate::chain_spec::ChainSpec;
+use crate::consensus::Chosen;
 use crate::engine::Engine;
 use crate::error::Rule;
 use crate::rows::{block_rlp, BodyRow, HeaderRow};
@@ -87,7 +88,8 @@ fn every_block_of_a_chain_through_all_forks_verifies_and_unwinds() {
             assert_eq!(engine.unwind(start as u64, None).unwrap(), vectors.blocks[start - 1].hash);
         }
         let (rows, total) = (vectors.ancestors(start + 1), vectors.total_difficulty(start));
-        let execution = engine.execute(&vectors.blocks[start..], &borrowed(&rows), total).unwrap();
+        let execution =
+            engine.execute(&vectors.blocks[start..], &borrowed(&rows), total, Chosen::default()).unwrap();
         assert_eq!(execution.error, None);
         engine.commit(false).unwrap();
         assert_eq!(engine.committed_head().unwrap().hash, vectors.blocks.last().unwrap().hash);
@@ -124,11 +126,16 @@ fn a_wrong_root_is_named_and_the_blocks_before_stay() {
     wrong.header.state_root = alloy_primitives::B256::repeat_byte(7);
     blocks[4] = Arc::new(wrong);
     let rows = vectors.ancestors(1);
-    let execution = engine.execute(&blocks, &borrowed(&rows), vectors.total_difficulty(0)).unwrap();
+    let execution =
+        engine.execute(&blocks, &borrowed(&rows), vectors.total_difficulty(0), Chosen::default()).unwrap();
     assert_eq!(execution.error.unwrap().broken.rule, Rule::StateRoot);
     assert_eq!(execution.verified.len(), 4);
-    let rest =
-        engine.execute(&vectors.blocks[4..], &borrowed(&vectors.ancestors(5)), vectors.total_difficulty(4));
+    let rest = engine.execute(
+        &vectors.blocks[4..],
+        &borrowed(&vectors.ancestors(5)),
+        vectors.total_difficulty(4),
+        Chosen::default(),
+    );
     assert_eq!(rest.unwrap().error, None);
 }
 

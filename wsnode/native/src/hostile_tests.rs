@@ -7,7 +7,7 @@ use crate::block::{decode_blocks, UnverifiedBlock};
 use crate::build::Base;
 use crate::call::{call, Message, Outcome, Overrides, Watch};
 use crate::chain_spec::ChainSpec;
-use crate::consensus::{self, next_difficulty, Ancestor};
+use crate::consensus::{self, next_difficulty, Ancestor, Chosen};
 use crate::engine::Engine;
 use crate::error::{Broken, Rule};
 
@@ -47,7 +47,7 @@ fn verify(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
     let header = spec.genesis().header.clone();
     let total = header.difficulty;
     let parent = Ancestor { hash: spec.genesis_hash(), header, ommers: Vec::new() };
-    consensus::verify(spec, block, &[&parent], total)
+    consensus::verify(spec, block, &[&parent], total, Chosen::default())
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn from_prague_on_a_block_needs_the_contracts_of_requests() {
     let engine = Engine::open(&folder, chain.clone(), true).unwrap();
     let start = crate::block::genesis(&chain);
     let rows: [(&[u8], &[u8]); 1] = [(&start.header_row, &start.body_row)];
-    let executed = engine.execute(&[block.into()], &rows, U256::ZERO).unwrap();
+    let executed = engine.execute(&[block.into()], &rows, U256::ZERO, Chosen::default()).unwrap();
     let _ = std::fs::remove_dir_all(&folder);
     let broken = executed.error.unwrap().broken;
     assert_eq!((broken.rule, broken.actual.as_str()), (Rule::RequestsHash, "none"));

@@ -25,14 +25,17 @@ impl BlockAttributes {
     /// Withdrawals are tuples of index, validator index, address, and amount in gwei.
     #[new]
     #[pyo3(signature = (
-        *, timestamp, fee_recipient, prev_randao, gas_limit, parent_beacon_block_root, extra_data=None, withdrawals=None
+        *, timestamp, fee_recipient, prev_randao, gas_limit, parent_beacon_block_root, base_fee=None, extra_data=None,
+        withdrawals=None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "a block has as many members")]
     fn new(
         timestamp: u64,
         fee_recipient: &[u8],
         prev_randao: &[u8],
         gas_limit: u64,
         parent_beacon_block_root: &[u8],
+        base_fee: Option<u64>,
         extra_data: Option<&[u8]>,
         withdrawals: Option<Vec<WithdrawalTuple>>,
     ) -> PyResult<Self> {
@@ -41,6 +44,7 @@ impl BlockAttributes {
             fee_recipient: address("fee_recipient", fee_recipient)?,
             prev_randao: hash("prev_randao", prev_randao)?,
             gas_limit,
+            base_fee,
             parent_beacon_block_root: hash("parent_beacon_block_root", parent_beacon_block_root)?,
             extra_data: extra_data.map(Bytes::copy_from_slice).unwrap_or_default(),
             withdrawals: withdrawals.unwrap_or_default().iter().map(withdrawal).collect::<PyResult<_>>()?,

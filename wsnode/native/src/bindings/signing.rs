@@ -106,6 +106,13 @@ fn sign_message<'py>(py: Python<'py>, secret: &[u8], message: &[u8]) -> PyResult
     guard(|| sign::sign_message(secret, message)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
+/// The signature of a hash that says by itself what is signed: r, s, and 27 or 28.
+#[pyfunction]
+fn sign_digest<'py>(py: Python<'py>, secret: &[u8], digest: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let (secret, digest) = (hash("secret", secret)?, hash("digest", digest)?);
+    guard(|| sign::sign_digest(secret, digest)).map(|bytes| PyBytes::new(py, &bytes))
+}
+
 /// The address that belongs to a secret.
 #[pyfunction]
 fn address_of<'py>(py: Python<'py>, secret: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
@@ -117,5 +124,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sign_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(unsigned_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(sign_message, module)?)?;
+    module.add_function(wrap_pyfunction!(sign_digest, module)?)?;
     module.add_function(wrap_pyfunction!(address_of, module)?)
 }

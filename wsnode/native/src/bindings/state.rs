@@ -55,16 +55,20 @@ impl State {
     }
 
     /// Verify and execute blocks on top of the head, in memory until `commit`, up to the first invalid one.
-    #[pyo3(signature = (blocks, ancestors, *, total_difficulty))]
+    ///
+    /// With `attributes`, the first one's gas limit and base fee are what its maker chose.
+    #[pyo3(signature = (blocks, ancestors, *, total_difficulty, attributes=None))]
     fn execute(
         &self,
         py: Python<'_>,
         blocks: Vec<PyRef<'_, UnverifiedBlock>>,
         ancestors: Vec<(PyBackedBytes, PyBackedBytes)>,
         total_difficulty: Number,
+        attributes: Option<&BlockAttributes>,
     ) -> PyResult<Execution> {
+        let chosen = attributes.map(|attributes| attributes.0.chosen()).unwrap_or_default();
         let blocks: Vec<_> = blocks.iter().map(|block| block.0.clone()).collect();
-        py.detach(|| guard(|| self.0.execute(&blocks, &rows(&ancestors), total_difficulty.0)))
+        py.detach(|| guard(|| self.0.execute(&blocks, &rows(&ancestors), total_difficulty.0, chosen)))
             .map(Execution::from)
     }
 

@@ -33,7 +33,7 @@ pub fn open_header(
         timestamp: attributes.timestamp,
         extra_data: attributes.extra_data.clone(),
         mix_hash: attributes.prev_randao,
-        base_fee_per_gas: next_base_fee(spec, &parent.header),
+        base_fee_per_gas: attributes.base_fee.or_else(|| next_base_fee(spec, &parent.header)),
         withdrawals_root,
         blob_gas_used: blobs.map(|_| 0),
         excess_blob_gas: blobs.map(|parameters| next_excess_blob_gas(parameters, &parent.header)),

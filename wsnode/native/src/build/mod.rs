@@ -19,7 +19,7 @@ pub use transactions::{Candidate, Refused};
 
 use crate::block::VerifiedBlock;
 use crate::chain_spec::ChainSpec;
-use crate::consensus::{blob_base_fee, Ancestor};
+use crate::consensus::{blob_base_fee, Ancestor, Chosen};
 use crate::error::Error;
 use crate::execute::seal_receipts;
 use crate::rows::{encode_body, encode_header, encode_receipts};
@@ -32,9 +32,18 @@ pub struct BlockAttributes {
     pub fee_recipient: Address,
     pub prev_randao: B256,
     pub gas_limit: u64,
+    /// Instead of the one that follows from the parent.
+    pub base_fee: Option<u64>,
     pub parent_beacon_block_root: B256,
     pub extra_data: Bytes,
     pub withdrawals: Vec<Withdrawal>,
+}
+
+impl BlockAttributes {
+    /// What in such a block need not follow from its parent.
+    pub fn chosen(&self) -> Chosen {
+        Chosen { gas_limit: Some(self.gas_limit), base_fee: self.base_fee }
+    }
 }
 
 /// A block that nobody has committed.

@@ -50,8 +50,17 @@ pub fn verify_proof_of_work(spec: &ChainSpec, header: &Header, parent: &Ancestor
     dao::verify_extra_data(spec, header)
 }
 
+/// What a block has because its maker wants it so, and not because it follows from its parent.
+///
+/// Nobody is asked on a development chain, where tests want to see what becomes of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chosen {
+    pub gas_limit: Option<u64>,
+    pub base_fee: Option<u64>,
+}
+
 /// The rules that hold before and after the merge, for blocks and for mined ommers.
-pub fn verify(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), Broken> {
+pub fn verify(spec: &ChainSpec, header: &Header, parent: &Header, chosen: Chosen) -> Result<(), Broken> {
     if header.extra_data.len() > MAXIMUM_EXTRA_DATA {
         let found = format!("{} bytes", header.extra_data.len());
         return Err(Broken::new(Rule::ExtraData, "at most 32 bytes", found));
@@ -59,8 +68,13 @@ pub fn verify(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), 
     if header.timestamp <= parent.timestamp {
         return Err(late(header, parent));
     }
-    verify_gas(spec, header, parent)?;
-    demand(Rule::BaseFee, shown(next_base_fee(spec, parent)), shown(header.base_fee_per_gas))?;
+    verify_gas(header)?;
+    match chosen.gas_limit {
+        Some(limit) => demand(Rule::GasLimit, limit, header.gas_limit)?,
+        None => verify_gas_limit(spec, header, parent)?,
+    }
+    let base_fee = chosen.base_fee.or_else(|| next_base_fee(spec, parent));
+    demand(Rule::BaseFee, shown(base_fee), shown(header.base_fee_per_gas))?;
     verify_presence(spec, header)?;
     verify_blob_gas(spec, header, parent)
 }
@@ -69,7 +83,7 @@ fn late(header: &Header, parent: &Header) -> Broken {
     Broken::new(Rule::Timestamp, format!("more than {}", parent.timestamp), header.timestamp)
 }
 
-fn verify_gas(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), Broken> {
+fn verify_gas(header: &Header) -> Result<(), Broken> {
     if header.gas_limit > MAXIMUM_GAS_LIMIT {
         return Err(Broken::new(Rule::GasLimit, format!("at most {MAXIMUM_GAS_LIMIT}"), header.gas_limit));
     }
@@ -77,6 +91,10 @@ fn verify_gas(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), 
         let bound = format!("at most {}", header.gas_limit);
         return Err(Broken::new(Rule::GasUsedAboveLimit, bound, header.gas_used));
     }
+    Ok(())
+}
+
+fn verify_gas_limit(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), Broken> {
     let becomes_london = spec.is_london(header.number) && !spec.is_london(parent.number);
     let before = if becomes_london {
         parent.gas_limit.saturating_mul(ELASTICITY_MULTIPLIER)

@@ -15,7 +15,7 @@ use alloy_primitives::{B256, U256};
 
 pub use difficulty::next_difficulty;
 pub use fees::{blob_base_fee, next_base_fee, next_excess_blob_gas};
-pub use header::MAXIMUM_DIFFICULTY_BITS;
+pub use header::{Chosen, MAXIMUM_DIFFICULTY_BITS};
 
 use crate::block::UnverifiedBlock;
 use crate::chain_spec::ChainSpec;
@@ -35,12 +35,14 @@ pub const GENERATIONS: usize = 7;
 /// Check every rule that needs no execution.
 ///
 /// `ancestors` are the blocks before it, the nearest first: its parent, and as many as exist up to [`GENERATIONS`].
-/// `parent_total_difficulty` decides whether the block must be one of proof of stake.
+/// `parent_total_difficulty` decides whether the block must be one of proof of stake. What is `chosen` does not follow
+/// from the parent.
 pub fn verify(
     spec: &ChainSpec,
     block: &UnverifiedBlock,
     ancestors: &[&Ancestor],
     parent_total_difficulty: U256,
+    chosen: Chosen,
 ) -> Result<(), Broken> {
     let Some(parent) = ancestors.first() else {
         return Err(header::orphan(&block.header));
@@ -51,7 +53,7 @@ pub fn verify(
     } else {
         header::verify_proof_of_work(spec, &block.header, parent)?;
     }
-    header::verify(spec, &block.header, &parent.header)?;
+    header::verify(spec, &block.header, &parent.header, chosen)?;
     body::verify(spec, block)?;
     ommers::verify(spec, block, ancestors)
 }

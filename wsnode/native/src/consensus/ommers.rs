@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 
-use super::{header, Ancestor};
+use super::{header, Ancestor, Chosen};
 use crate::block::UnverifiedBlock;
 use crate::chain_spec::ChainSpec;
 use crate::error::{Broken, Rule};
@@ -50,5 +50,5 @@ fn verify_ommer(spec: &ChainSpec, ommer: &Header, hash: B256, ancestors: &[&Ance
 fn verify_header(spec: &ChainSpec, ommer: &Header, parent: &Ancestor) -> Result<(), Broken> {
     header::verify_parent(ommer, parent)?;
     header::verify_proof_of_work(spec, ommer, parent)?;
-    header::verify(spec, ommer, &parent.header)
+    header::verify(spec, ommer, &parent.header, Chosen::default())
 }

@@ -9,7 +9,7 @@ use revm::database::{CacheState, State};
 use super::{outcome, transactions, Executed, Fault, ReadCache};
 use crate::block::{UnverifiedBlock, VerifiedBlock};
 use crate::chain_spec::ChainSpec;
-use crate::consensus::{self, Ancestor, GENERATIONS};
+use crate::consensus::{self, Ancestor, Chosen, GENERATIONS};
 use crate::error::{demand, Broken, Error, InvalidBlock, Rule};
 use crate::rows::encode_receipts;
 use crate::state::{Head, LatestView, StateStore};
@@ -27,16 +27,19 @@ pub struct ChainHead {
     /// It and the blocks before it, the nearest first.
     pub ancestors: VecDeque<Ancestor>,
     pub total_difficulty: U256,
+    /// What the next block's maker has chosen.
+    pub chosen: Chosen,
 }
 
 impl ChainHead {
     /// Check all rules of `block` that need no execution.
     pub fn verify(&self, spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
         let ancestors: Vec<&Ancestor> = self.ancestors.iter().collect();
-        consensus::verify(spec, block, &ancestors, self.total_difficulty)
+        consensus::verify(spec, block, &ancestors, self.total_difficulty, self.chosen)
     }
 
     fn advance(&mut self, block: &UnverifiedBlock) {
+        self.chosen = Chosen::default();
         self.total_difficulty = self.total_difficulty.saturating_add(block.header.difficulty);
         self.ancestors.truncate(GENERATIONS - 1);
         let (header, ommers) = (block.header.clone(), block.ommers.clone());
