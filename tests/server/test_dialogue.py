@@ -1,6 +1,7 @@
 import socket
 from time import perf_counter
 
+from wsnode.server.arrivals import Arrivals
 from wsnode.server.calls import SlowLane
 from wsnode.server.dialogue import (
     AWAKE_SECONDS,
@@ -26,7 +27,7 @@ class Client:
     def clock(self) -> float:
         return self.now
 
-    async def receive(self) -> bytes:
+    def receive(self) -> bytes:
         self.now += self.pace
         return b"waited"
 
@@ -43,74 +44,81 @@ def dialogue_with(client: Client) -> Dialogue:
     return Dialogue(SlowLane(Limits()), client.clock)
 
 
-async def exchanges(dialogue: Dialogue, client: Client, count: int, messages: int = 1) -> list[bytes]:
-    return [await dialogue.receive(client, client, messages) for _ in range(count)]
+def exchange(dialogue: Dialogue, client: Client, messages: int) -> bytes:
+    if (data := dialogue.receive(client, client, messages)) is None:
+        data = client.receive()
+        dialogue.heard(client)
+    return data
 
 
-async def test_a_client_that_talks_quickly_and_alone_is_awaited_awake() -> None:
+def exchanges(dialogue: Dialogue, client: Client, count: int, messages: int = 1) -> list[bytes]:
+    return [exchange(dialogue, client, messages) for _ in range(count)]
+
+
+def test_a_client_that_talks_quickly_and_alone_is_awaited_awake() -> None:
     client = Client(pace=AWAKE_SECONDS / 2)
     dialogue = dialogue_with(client)
-    assert await exchanges(dialogue, client, ENOUGH + 2) == [b"waited"] * (ENOUGH + 1) + [b"awake"]
+    assert exchanges(dialogue, client, ENOUGH + 2) == [b"waited"] * (ENOUGH + 1) + [b"awake"]
 
 
-async def test_others_have_their_turn_all_the_same() -> None:
+def test_others_have_their_turn_all_the_same() -> None:
     client = Client(pace=AWAKE_SECONDS / 2)
-    heard = await exchanges(dialogue_with(client), client, 200)
+    heard = exchanges(dialogue_with(client), client, 200)
     awake = b"".join(word[:1] for word in heard[ENOUGH + 1 :]).split(b"w")
     assert 1 < max(map(len, awake)) <= TURN_SECONDS / client.pace + 1
 
 
-async def test_a_slow_client_is_not_awaited_awake() -> None:
+def test_a_slow_client_is_not_awaited_awake() -> None:
     client = Client(pace=SLOW)
-    await exchanges(dialogue_with(client), client, 100)
+    exchanges(dialogue_with(client), client, 100)
     assert client.tried == 0
 
 
-async def test_a_client_that_sends_many_requests_at_once_is_not_awaited_awake() -> None:
+def test_a_client_that_sends_many_requests_at_once_is_not_awaited_awake() -> None:
     client = Client()
-    await exchanges(dialogue_with(client), client, 100, messages=16)
+    exchanges(dialogue_with(client), client, 100, messages=16)
     assert client.tried == 0
 
 
-async def test_a_client_that_now_and_then_sends_several_is_not_trusted_for_a_while() -> None:
+def test_a_client_that_now_and_then_sends_several_is_not_trusted_for_a_while() -> None:
     client = Client(pace=AWAKE_SECONDS / 2)
     dialogue = dialogue_with(client)
-    await exchanges(dialogue, client, 1, messages=2)
-    await exchanges(dialogue, client, 1, messages=2)
-    await exchanges(dialogue, client, DISTRUST)
+    exchanges(dialogue, client, 1, messages=2)
+    exchanges(dialogue, client, 1, messages=2)
+    exchanges(dialogue, client, DISTRUST)
     assert client.tried == 0
-    await exchanges(dialogue, client, ENOUGH + 1)
+    exchanges(dialogue, client, ENOUGH + 1)
     assert client.tried > 0
 
 
-async def test_two_clients_that_take_turns_are_not_awaited_awake() -> None:
+def test_two_clients_that_take_turns_are_not_awaited_awake() -> None:
     client, other = Client(), Client()
     dialogue = dialogue_with(client)
     for _ in range(50):
-        await exchanges(dialogue, client, 1)
-        await exchanges(dialogue, other, 1)
+        exchanges(dialogue, client, 1)
+        exchanges(dialogue, other, 1)
     assert client.tried == other.tried == 0
 
 
-async def test_nobody_is_awaited_awake_while_a_slow_call_runs() -> None:
+def test_nobody_is_awaited_awake_while_a_slow_call_runs() -> None:
     client = Client()
     lane = SlowLane(Limits())
     lane.in_flight = 1
-    await exchanges(Dialogue(lane, client.clock), client, 100)
+    exchanges(Dialogue(lane, client.clock), client, 100)
     assert client.tried == 0
 
 
-async def test_a_request_that_did_not_come_costs_trust() -> None:
+def test_a_request_that_did_not_come_costs_trust() -> None:
     # Quick enough to be expected, but never while somebody is awake.
     client = Client(pace=AWAKE_SECONDS * 1.5)
-    await exchanges(dialogue_with(client), client, 10 * (ENOUGH + DISTRUST))
+    exchanges(dialogue_with(client), client, 10 * (ENOUGH + DISTRUST))
     assert 1 <= client.tried <= 11
 
 
 def test_a_socket_is_tried_until_the_deadline() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        transport = SocketTransport(ours)
+        transport = SocketTransport(ours, Arrivals())
         assert transport.receive_by(perf_counter()) is None
         theirs.send(b"request")
         assert transport.receive_by(perf_counter()) == b"request"

@@ -17,6 +17,7 @@ from tests.server.conftest import NUMBER, Gate, View, registry
 from tests.server.feed import Feed
 from tests.server.test_frames import compressed, masked
 from tests.server.test_http import ONE, post
+from wsnode.server.arrivals import Take
 from wsnode.server.limits import Limits
 from wsnode.server.listener import Server
 from wsnode.server.network import Network
@@ -69,6 +70,12 @@ class Script:
     async def receive(self) -> bytes:
         await trio.lowlevel.checkpoint()
         return self.pieces.pop(0) if self.pieces else b""
+
+    async def feed(self, take: Take) -> bool:
+        while data := await self.receive():
+            if not take(data):
+                return True
+        return False
 
     def receive_by(self, deadline: float) -> bytes | None:
         if self.chance.random() < 0.5:

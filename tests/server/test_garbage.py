@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from tests.server.conftest import OpenSite, Site
+from wsnode.server.arrivals import Arrivals
 from wsnode.server.garbage import STEP, Shelter
 from wsnode.server.transport import SocketTransport
 
@@ -52,8 +53,12 @@ async def visit(site: Site, *sent: bytes) -> None:
                 await client.receive_some()
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(site.server.serve_transport, SocketTransport(theirs))
-        nursery.start_soon(talk)
+        arrivals = Arrivals()
+        nursery.start_soon(arrivals.run)
+        async with trio.open_nursery() as talking:
+            talking.start_soon(site.server.serve_transport, SocketTransport(theirs, arrivals))
+            talking.start_soon(talk)
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(

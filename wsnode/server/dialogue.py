@@ -21,14 +21,11 @@ ENOUGH = 4
 """Quick requests in a row, after which the next one is expected to be quick as well."""
 DISTRUST = 16
 """Quick requests that make up for one that did not come, so that a twentieth of the time is lost at most."""
+NEVER = float("-inf")
 
 
 class Source(Protocol):
     """Where a client's bytes come from."""
-
-    async def receive(self) -> bytes:
-        """Return what arrives next."""
-        ...
 
     def receive_by(self, deadline: float) -> bytes | None:
         """Return what arrives before `deadline`, by trying again and again; None if nothing does."""
@@ -38,7 +35,7 @@ class Source(Protocol):
 class Dialogue:
     """Who spoke last to this process, and how quickly."""
 
-    __slots__ = ("_clock", "_lane", "_others_ran", "_partner", "_quick")
+    __slots__ = ("_began", "_clock", "_lane", "_others_ran", "_partner", "_quick")
 
     def __init__(self, lane: SlowLane, clock: Callable[[], float] = perf_counter) -> None:
         self._lane = lane
@@ -46,13 +43,23 @@ class Dialogue:
         self._partner: object = None
         self._quick = 0
         self._others_ran = 0.0
+        self._began = 0.0
 
-    async def receive(self, partner: object, source: Source, messages: int) -> bytes:
-        """Return what arrives next from `partner`, whose last burst was of so many `messages`."""
+    def heard(self, partner: object) -> None:
+        """Take note that something has arrived from `partner`, after everybody else had a turn."""
+        if self._partner is partner:
+            self._others_ran = now = self._clock()
+            self._quick = self._quick + 1 if now - self._began < QUICK_SECONDS else min(self._quick, 0)
+
+    def receive(self, partner: object, source: Source, messages: int) -> bytes | None:
+        """Return what arrives at once from `partner`, whose last burst was of so many `messages`.
+
+        None: wait for it as for anybody's, and say when it is heard.
+        """
         if self._partner is not partner:
-            self._partner, self._quick = partner, 0
-            return await source.receive()
-        began = self._clock()
+            self._partner, self._quick, self._began = partner, 0, NEVER
+            return None
+        self._began = began = self._clock()
         if messages > 1:
             # Whoever has several requests on their way is served better in bursts.
             self._quick = -DISTRUST
@@ -60,8 +67,5 @@ class Dialogue:
             if not self._lane.in_flight and (data := source.receive_by(began + AWAKE_SECONDS)) is not None:
                 return data
             self._quick = -DISTRUST
-        data = await source.receive()
-        if self._partner is partner:
-            self._others_ran = now = self._clock()
-            self._quick = self._quick + 1 if now - began < QUICK_SECONDS else min(self._quick, 0)
-        return data
+            self._began = self._clock()
+        return None

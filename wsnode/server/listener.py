@@ -13,6 +13,7 @@ import trio
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
 from wsnode.server.allowance import Allowance
+from wsnode.server.arrivals import Arrivals
 from wsnode.server.garbage import Shelter
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
@@ -233,17 +234,17 @@ async def serve(
 
     With `tls`, TCP connections are encrypted; those to a Unix socket never are.
     """
-    stopping = trio.Event()
+    stopping, arrivals = trio.Event(), Arrivals()
     server.shelter.begin()
     async with trio.open_nursery() as outer:
-        connections = await outer.start(_hold_connections, server, stopping)
+        connections = await outer.start(_hold_connections, server, arrivals, stopping)
         server.waits.append(connections.cancel_scope)
         try:
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(server.keep_alive)
                 for listener in listeners:
                     context = tls if listener.family in (socket.AF_INET, socket.AF_INET6) else None
-                    accepting.start_soon(_accept, server, listener, connections, context)
+                    accepting.start_soon(_accept, server, arrivals, listener, connections, context)
                 task_status.started()
         finally:
             for listener in listeners:
@@ -253,10 +254,12 @@ async def serve(
                 await server.drain()
             connections.cancel_scope.deadline = trio.current_time() + server.limits.close_seconds
             stopping.set()
+    arrivals.close()
 
 
 async def _hold_connections(
     server: Server,
+    arrivals: Arrivals,
     stopping: trio.Event,
     *,
     task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED,
@@ -265,6 +268,7 @@ async def _hold_connections(
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as publishing:
             publishing.start_soon(server.hand_out)
+            publishing.start_soon(arrivals.run)
             async with trio.open_nursery() as nursery:
                 task_status.started(nursery)
                 await stopping.wait()
@@ -272,7 +276,11 @@ async def _hold_connections(
 
 
 async def _accept(
-    server: Server, listener: socket.socket, connections: trio.Nursery, tls: ssl.SSLContext | None
+    server: Server,
+    arrivals: Arrivals,
+    listener: socket.socket,
+    connections: trio.Nursery,
+    tls: ssl.SSLContext | None,
 ) -> None:
     while True:
         await trio.lowlevel.wait_readable(listener)
@@ -287,7 +295,7 @@ async def _accept(
                 logger.warning("cannot accept: %s", error)
                 await trio.sleep(0.1)
                 break
-            transport = SocketTransport(connected) if tls is None else encrypted(connected, tls)
+            transport = encrypted(connected, tls) if tls is not None else SocketTransport(connected, arrivals)
             if server.connections >= server.limits.connections:
                 connections.start_soon(_refuse, transport)
             else:

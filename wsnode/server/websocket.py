@@ -156,28 +156,46 @@ class WebSocketConnection:
             self._post_control()
             self._ended = True
 
-    async def _read(self, data: bytes) -> None:
-        framing, dialogue, counters = self._framing, self._shared.dialogue, self._shared.counters
-        messages: list[bytes] = []
-        while True:
-            if data:
-                messages = framing.receive(data)
-                counters.received_bytes += len(data)
-                counters.messages += len(messages)
-                if self._held or framing.is_midway:
-                    self._count_unfinished()
-                if framing.writes and not framing.closed:
-                    self._post_control()
-                if messages:
-                    await self._answer(messages)
-                if framing.writes:
-                    self._post_control()
+    async def _read(self, early: bytes) -> None:
+        more = True
+        if early:
+            self._take(early)
+        while more:
+            await self._catch_up()
             if self._ended:
                 return
-            data = await dialogue.receive(self, self._transport, len(messages))
-            if not data:
-                framing.receive_eof()
-                return
+            more = await self._transport.feed(self._take)
+        self._framing.receive_eof()
+
+    def _take(self, data: bytes | None) -> bool:
+        """Answer what has arrived, and what follows at once; False when there is more to do than that."""
+        dialogue = self._shared.dialogue
+        dialogue.heard(self)
+        while data:
+            messages = self._receive(data)
+            if self._backlog or self._ended:
+                return False
+            data = dialogue.receive(self, self._transport, messages)
+        return True
+
+    def _receive(self, data: bytes) -> int:
+        """Answer the messages that `data` completes for the time of one turn; return how many there are."""
+        framing, counters = self._framing, self._shared.counters
+        messages = framing.receive(data)
+        counters.received_bytes += len(data)
+        counters.messages += len(messages)
+        if self._held or framing.is_midway:
+            self._count_unfinished()
+        if framing.writes and not framing.closed:
+            self._post_control()
+        if messages:
+            if self._backlog or self._outbox.is_full:
+                self._backlog += messages
+            else:
+                self._backlog = self._take_turn(messages)
+        if framing.writes and not self._backlog:
+            self._post_control()
+        return len(messages)
 
     def _count_unfinished(self) -> None:
         received, framing = self._shared.received, self._framing
@@ -187,20 +205,19 @@ class WebSocketConnection:
         received.used += held - self._held
         self._held = held
 
-    async def _answer(self, messages: list[bytes]) -> None:
-        if self._backlog or self._outbox.is_full:
-            self._backlog += messages
-        else:
-            self._backlog = self._take_turn(messages)
+    async def _catch_up(self) -> None:
+        """Answer what one turn could not, unless its replies have to wait for the client."""
         while self._backlog:
             if not self._outbox.is_full:
                 await trio.lowlevel.checkpoint()
                 self._resume()
             elif sum(map(len, self._backlog)) <= self._shared.limits.inbox_bytes:
-                return
+                break
             else:
                 # Nothing more is read ahead; only the client can change that, by reading.
                 await self._outbox.wait_room()
+        if self._framing.writes:
+            self._post_control()
 
     def _resume(self) -> None:
         if self._backlog and not self._outbox.is_full:

@@ -1,0 +1,112 @@
+"""Hands what arrives on many sockets to those who wait for it, in one pass over all that have something.
+
+A task that waits for its own socket costs two passes through the scheduler and a system call for each burst.
+Here one task waits for all sockets together, and each connection's function is called with its bytes; the
+connection's own task runs only when there is more to do than that.
+"""
+
+import select
+import socket
+from collections.abc import Callable
+from time import perf_counter
+from typing import TypeAlias
+
+import trio
+
+RECEIVE_BYTES = 64 * 1024
+SLICE_SECONDS = 0.002
+"""How long bytes are handed out before other tasks have their turn."""
+EVENTS = 256
+"""Sockets that one look at them tells of; the kernel puts those at the end that were told of."""
+
+Take: TypeAlias = Callable[[bytes], bool]
+"""Takes what has arrived at once; False when its reader has to do something before more is taken."""
+
+
+class Arrivals:
+    """The sockets of one server, each with one reader at most."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._watched: set[int] = set()
+        """The descriptors that the kernel tells of."""
+        self._readers: dict[int, _Reader] = {}
+
+    async def run(self) -> None:
+        """Hand out what arrives, for ever."""
+        while True:
+            await trio.lowlevel.wait_readable(self._epoll.fileno())
+            arrived = self._epoll.poll(0, EVENTS)
+            deadline = perf_counter() + SLICE_SECONDS
+            for descriptor, _ in arrived:
+                if perf_counter() > deadline:
+                    await trio.lowlevel.checkpoint()
+                    deadline = perf_counter() + SLICE_SECONDS
+                self._read(descriptor)
+
+    async def feed(self, connected: socket.socket, take: Take) -> bool:
+        """Have `take` called with what arrives until it returns False; False if nothing more will."""
+        if (descriptor := connected.fileno()) < 0:
+            return False
+        if descriptor not in self._watched:
+            self._epoll.register(descriptor, select.EPOLLIN)
+            self._watched.add(descriptor)
+        reader = self._readers[descriptor] = _Reader(connected, take)
+
+        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            del self._readers[descriptor]
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+        if reader.failure is not None:
+            raise reader.failure
+        return not reader.ended
+
+    def forget(self, descriptor: int) -> None:
+        """Watch a socket no more, until it is fed from again; to be called before it is closed."""
+        if descriptor in self._watched:
+            self._watched.remove(descriptor)
+            self._epoll.unregister(descriptor)
+
+    def _read(self, descriptor: int) -> None:
+        if (reader := self._readers.get(descriptor)) is None:
+            # It is told of until somebody reads, and nobody does now.
+            self.forget(descriptor)
+        elif not reader.read():
+            del self._readers[descriptor]
+            trio.lowlevel.reschedule(reader.task)
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._epoll.close()
+
+
+class _Reader:
+    """A task that waits for what its function does not take."""
+
+    __slots__ = ("_receive", "_take", "ended", "failure", "task")
+
+    def __init__(self, connected: socket.socket, take: Take) -> None:
+        self._receive = connected.recv
+        self._take = take
+        self.task = trio.lowlevel.current_task()
+        self.ended = False
+        self.failure: Exception | None = None
+        """What `take` raised, for its own task to deal with."""
+
+    def read(self) -> bool:
+        """Have what has arrived taken; False when the task has to go on."""
+        try:
+            data = self._receive(RECEIVE_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError:
+            data = b""
+        if not data:
+            self.ended = True
+            return False
+        try:
+            return self._take(data)
+        except Exception as error:
+            self.failure = error
+            return False
