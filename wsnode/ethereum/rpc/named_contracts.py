@@ -1,6 +1,6 @@
 """Which contracts the parameters of a method name, for keys that may name some only."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from wsnode.ethereum.rpc.execution import CallParameters
 from wsnode.ethereum.rpc.log_pages import PageParameters
 from wsnode.ethereum.rpc.logs import LogParameters
 from wsnode.ethereum.rpc.overrides import StateOverrides
+from wsnode.ethereum.rpc.plain import TextParameters
 from wsnode.ethereum.rpc.proofs import ProofParameters
 from wsnode.ethereum.rpc.simulate import SimulationParameters
 from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
@@ -18,6 +19,7 @@ from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
 from wsnode.ethereum.rpc.subscription_options import SubscribeParameters
 from wsnode.ethereum.rpc.traces import CallTraceParameters
 from wsnode.ethereum.state import PlainCall
+from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
 
 OF_ANY_ACCOUNT = ("eth_getBalance", "eth_getTransactionCount", "txpool_contentFrom")
@@ -28,7 +30,15 @@ def add_named_contracts(registry: Registry) -> None:
     """Tell `registry` of each method that names contracts."""
     for method in registry.methods.values():
         if method.parameters.struct in _FINDERS and method.name not in OF_ANY_ACCOUNT:
-            method.contracts = _FINDERS[method.parameters.struct]
+            method.contracts = _finder(method.parameters)
+
+
+def _finder(parameters: ParameterDecoder) -> Callable[[Any], Iterable[int] | None]:
+    find = _FINDERS[parameters.struct]
+    if isinstance(parameters, TextParameters):
+        read = parameters.read
+        return lambda text: find(read(text))
+    return find
 
 
 def _of_account(params: Any) -> Sequence[int]:
@@ -84,7 +94,7 @@ def _numbers(addresses: Iterable[bytes]) -> list[int]:
     return [int.from_bytes(address) for address in addresses]
 
 
-_FINDERS: dict[type[msgspec.Struct] | None, Any] = {
+_FINDERS: dict[type[msgspec.Struct] | None, Callable[[Any], Iterable[int] | None]] = {
     AccountParameters: _of_account,
     StorageParameters: _of_account,
     ProofParameters: _of_account,

@@ -1,6 +1,6 @@
 """Balances, nonces, code and storage slots after a block."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -16,8 +16,15 @@ from wsnode.ethereum.rpc.answers import (
 from wsnode.ethereum.rpc.lookup import state_block
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, PENDING, BlockParameter, StorageKey, slot_of
 from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.ethereum.rpc.plain import PlainRead, TextParameters, reading_plainly
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ReorganisedError
+from wsnode.ethereum.state import (
+    ReorganisedError,
+    read_balance,
+    read_code,
+    read_storage,
+    read_transaction_count,
+)
 from wsnode.jsonrpc.messages import Steps
 from wsnode.jsonrpc.registry import Registry
 
@@ -111,7 +118,12 @@ def _storage(view: Snapshot, params: StorageParameters, block: Block) -> bytes:
 def add_methods(registry: Registry, pending: PendingBlock, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
     methods = StateMethods(pending, pool)
-    registry.method("eth_getBalance")(methods.get_balance)
-    registry.method("eth_getTransactionCount")(methods.get_transaction_count)
-    registry.method("eth_getCode")(methods.get_code)
-    registry.method("eth_getStorageAt")(methods.get_storage_at)
+    readers: tuple[tuple[str, PlainRead, Any, type[msgspec.Struct]], ...] = (
+        ("eth_getBalance", read_balance, methods.get_balance, AccountParameters),
+        ("eth_getTransactionCount", read_transaction_count, methods.get_transaction_count, AccountParameters),
+        ("eth_getCode", read_code, methods.get_code, AccountParameters),
+        ("eth_getStorageAt", read_storage, methods.get_storage_at, StorageParameters),
+    )
+    for name, read, handler, struct in readers:
+        parameters = TextParameters(struct)
+        registry.method(name, decoder=parameters)(reading_plainly(read, handler, parameters))

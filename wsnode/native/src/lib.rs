@@ -13,6 +13,7 @@ pub mod engine;
 pub mod error;
 pub mod execute;
 pub mod json;
+pub mod plain;
 pub mod pool;
 pub mod rows;
 pub mod sign;

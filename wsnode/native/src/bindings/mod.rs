@@ -6,6 +6,7 @@ mod errors;
 mod messages;
 mod numbers;
 mod plain_call;
+mod plain_reads;
 mod pool;
 mod render;
 mod signing;
@@ -27,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tracing::register(module)?;
     messages::register(module)?;
     plain_call::register(module)?;
+    plain_reads::register(module)?;
     building::register(module)?;
     pool::register(module)?;
     signing::register(module)?;

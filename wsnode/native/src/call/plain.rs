@@ -1,8 +1,9 @@
 //! The form in which nearly all calls come, read straight from the text of their parameters.
 
-use alloy_primitives::{hex, Address, Bytes, TxKind, U256};
+use alloy_primitives::{hex, Bytes, TxKind};
 
 use super::Message;
+use crate::plain::{address, block, digits, quantity, Text};
 
 /// `[call, block]`, each member in its usual form.
 #[derive(Debug)]
@@ -33,8 +34,8 @@ pub fn read(params: &[u8]) -> Option<PlainCall> {
         None => None,
     };
     text.take(b']')?;
-    text.skip_space();
-    text.0.is_empty().then_some(PlainCall { message, block })
+    text.end()?;
+    Some(PlainCall { message, block })
 }
 
 fn call_object(text: &mut Text<'_>) -> Option<Message> {
@@ -90,66 +91,10 @@ fn set(message: &mut Message, name: &[u8], value: &[u8]) -> Option<Member> {
     })
 }
 
-fn block(text: &[u8]) -> Option<Option<u64>> {
-    if text == b"latest" {
-        return Some(None);
-    }
-    let number = u64::try_from(quantity(text)?).ok()?;
-    (number < 1 << 63).then_some(Some(number))
-}
-
-fn digits(text: &[u8]) -> Option<&[u8]> {
-    // What reads the digits would pass over a second prefix.
-    text.strip_prefix(b"0x").filter(|digits| !digits.starts_with(b"0x"))
-}
-
-fn address(text: &[u8]) -> Option<Address> {
-    let mut address = Address::ZERO;
-    hex::decode_to_slice(digits(text)?, address.as_mut_slice()).ok()?;
-    Some(address)
-}
-
-/// Without leading zeros, of 256 bits at most.
-fn quantity(text: &[u8]) -> Option<U256> {
-    let digits = digits(text)?;
-    if digits.is_empty() || digits.len() > 64 || (digits[0] == b'0' && digits.len() > 1) {
-        return None;
-    }
-    let mut padded = [b'0'; 64];
-    padded[64 - digits.len()..].copy_from_slice(digits);
-    let mut bytes = [0; 32];
-    hex::decode_to_slice(padded, &mut bytes).ok()?;
-    Some(U256::from_be_bytes(bytes))
-}
-
-/// The rest of a JSON text.
-struct Text<'a>(&'a [u8]);
-
-impl<'a> Text<'a> {
-    fn skip_space(&mut self) {
-        let space = self.0.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
-        self.0 = &self.0[space.count()..];
-    }
-
-    /// Pass over a mark, if it comes next.
-    fn take(&mut self, mark: u8) -> Option<()> {
-        self.skip_space();
-        self.0 = self.0.strip_prefix(&[mark])?;
-        Some(())
-    }
-
-    /// The string that comes next; an escape ends it early, so that nothing usual is left of it.
-    fn string(&mut self) -> Option<&'a [u8]> {
-        self.take(b'"')?;
-        let end = self.0.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-        let (string, rest) = self.0.split_at(end);
-        self.0 = rest.strip_prefix(b"\"")?;
-        Some(string)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use alloy_primitives::{Address, U256};
+
     use super::*;
 
     #[test]

@@ -1,0 +1,140 @@
+//! State at a block, from the text of parameters to the text of the result, where both are usual.
+
+use alloy_eips::BlockNumHash;
+use alloy_primitives::{Address, U256};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::errors::guard;
+use super::numbers::hash;
+use super::state::State;
+use crate::error::Error;
+use crate::json::Writer;
+use crate::plain;
+use crate::state::HistoryView;
+
+/// JSON, or the number of the block after which state is asked for, if it is another one.
+#[derive(IntoPyObject)]
+enum Answer<'py> {
+    Text(Bound<'py, PyBytes>),
+    AfterBlock(u64),
+}
+
+type Answered<'py> = PyResult<Option<Answer<'py>>>;
+
+#[pyfunction]
+#[pyo3(signature = (state, number, block_hash, params, /))]
+fn read_balance<'py>(
+    py: Python<'py>,
+    state: &State,
+    number: u64,
+    block_hash: &[u8],
+    params: &[u8],
+) -> Answered<'py> {
+    answer(py, state, (number, block_hash), plain::account_parameters(params), |view, address, text| {
+        let balance = view.account(address)?.map_or(U256::ZERO, |account| account.balance);
+        quantity(text, &balance);
+        Ok(())
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (state, number, block_hash, params, /))]
+fn read_transaction_count<'py>(
+    py: Python<'py>,
+    state: &State,
+    number: u64,
+    block_hash: &[u8],
+    params: &[u8],
+) -> Answered<'py> {
+    answer(py, state, (number, block_hash), plain::account_parameters(params), |view, address, text| {
+        let nonce = view.account(address)?.map_or(0, |account| account.nonce);
+        quantity(text, &U256::from(nonce));
+        Ok(())
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (state, number, block_hash, params, /))]
+fn read_code<'py>(
+    py: Python<'py>,
+    state: &State,
+    number: u64,
+    block_hash: &[u8],
+    params: &[u8],
+) -> Answered<'py> {
+    answer(py, state, (number, block_hash), plain::account_parameters(params), |view, address, text| {
+        let code = match view.account(address)? {
+            Some(account) => view.code(account.code_hash)?,
+            None => <_>::default(),
+        };
+        content(text, &code);
+        Ok(())
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (state, number, block_hash, params, /))]
+fn read_storage<'py>(
+    py: Python<'py>,
+    state: &State,
+    number: u64,
+    block_hash: &[u8],
+    params: &[u8],
+) -> Answered<'py> {
+    let read = |view: &HistoryView<'_>, (address, slot): (Address, U256), text: &mut Writer| {
+        content(text, &view.storage(address, slot)?.to_be_bytes::<32>());
+        Ok(())
+    };
+    answer(py, state, (number, block_hash), plain::slot_parameters(params), read)
+}
+
+/// Reads after the block of this number and hash, which is the latest, or the one that is asked about.
+fn answer<'py, Place>(
+    py: Python<'py>,
+    state: &State,
+    (number, block_hash): (u64, &[u8]),
+    asked: Option<(Place, Option<u64>)>,
+    read: impl FnOnce(&HistoryView<'_>, Place, &mut Writer) -> Result<(), Error>,
+) -> Answered<'py> {
+    let Some((place, block)) = asked else {
+        return Ok(None);
+    };
+    if let Some(another) = block.filter(|block| *block != number) {
+        return Ok(Some(Answer::AfterBlock(another)));
+    }
+    let hash = hash("block hash", block_hash)?;
+    let text = guard(|| {
+        let mut text = Writer::new(Vec::with_capacity(80));
+        read(&state.0.reader.at(BlockNumHash { number, hash })?, place, &mut text)?;
+        Ok(text.into_text())
+    })?;
+    Ok(Some(Answer::Text(PyBytes::new(py, &text))))
+}
+
+fn quantity(text: &mut Writer, number: &U256) {
+    text.fixed(b"\"0x");
+    text.big_quantity(&number.to_be_bytes::<32>());
+    text.fixed(b"\"");
+}
+
+fn content(text: &mut Writer, bytes: &[u8]) {
+    text.fixed(b"\"0x");
+    text.bytes(bytes);
+    text.fixed(b"\"");
+}
+
+/// The hash that is the one parameter.
+#[pyfunction]
+#[pyo3(signature = (params, /))]
+fn read_hash<'py>(py: Python<'py>, params: &[u8]) -> Option<Bound<'py, PyBytes>> {
+    plain::hash_parameters(params).map(|hash| PyBytes::new(py, hash.as_slice()))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(read_balance, module)?)?;
+    module.add_function(wrap_pyfunction!(read_transaction_count, module)?)?;
+    module.add_function(wrap_pyfunction!(read_code, module)?)?;
+    module.add_function(wrap_pyfunction!(read_storage, module)?)?;
+    module.add_function(wrap_pyfunction!(read_hash, module)?)
+}

@@ -1,0 +1,33 @@
+//! A JSON text, read from its start.
+
+/// The rest of a JSON text.
+pub struct Text<'a>(pub &'a [u8]);
+
+impl<'a> Text<'a> {
+    fn skip_space(&mut self) {
+        let space = self.0.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+        self.0 = &self.0[space.count()..];
+    }
+
+    /// Pass over a mark, if it comes next.
+    pub fn take(&mut self, mark: u8) -> Option<()> {
+        self.skip_space();
+        self.0 = self.0.strip_prefix(&[mark])?;
+        Some(())
+    }
+
+    /// Nothing may be left but space.
+    pub fn end(&mut self) -> Option<()> {
+        self.skip_space();
+        self.0.is_empty().then_some(())
+    }
+
+    /// The string that comes next; an escape ends it early, so that nothing usual is left of it.
+    pub fn string(&mut self) -> Option<&'a [u8]> {
+        self.take(b'"')?;
+        let end = self.0.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        let (string, rest) = self.0.split_at(end);
+        self.0 = rest.strip_prefix(b"\"")?;
+        Some(string)
+    }
+}

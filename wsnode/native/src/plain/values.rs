@@ -1,0 +1,54 @@
+//! Values as nearly all clients write them.
+
+use alloy_primitives::{hex, Address, B256, U256};
+
+/// Nothing stands for the latest.
+pub fn block(text: &[u8]) -> Option<Option<u64>> {
+    if text == b"latest" {
+        return Some(None);
+    }
+    let number = u64::try_from(quantity(text)?).ok()?;
+    (number < 1 << 63).then_some(Some(number))
+}
+
+/// What follows the prefix.
+pub fn digits(text: &[u8]) -> Option<&[u8]> {
+    // What reads the digits would pass over a second prefix.
+    text.strip_prefix(b"0x").filter(|digits| !digits.starts_with(b"0x"))
+}
+
+/// The address that 40 digits write.
+pub fn address(text: &[u8]) -> Option<Address> {
+    let mut address = Address::ZERO;
+    hex::decode_to_slice(digits(text)?, address.as_mut_slice()).ok()?;
+    Some(address)
+}
+
+/// The hash that 64 digits write.
+pub fn hash(text: &[u8]) -> Option<B256> {
+    let mut hash = B256::ZERO;
+    hex::decode_to_slice(digits(text)?, hash.as_mut_slice()).ok()?;
+    Some(hash)
+}
+
+/// Without leading zeros, of 256 bits at most.
+pub fn quantity(text: &[u8]) -> Option<U256> {
+    let digits = digits(text)?;
+    (digits.len() == 1 || !digits.starts_with(b"0")).then(|| number(digits))?
+}
+
+/// The same, but zeros may lead.
+pub fn slot(text: &[u8]) -> Option<U256> {
+    number(digits(text)?)
+}
+
+fn number(digits: &[u8]) -> Option<U256> {
+    if digits.is_empty() || digits.len() > 64 {
+        return None;
+    }
+    let mut padded = [b'0'; 64];
+    padded[64 - digits.len()..].copy_from_slice(digits);
+    let mut bytes = [0; 32];
+    hex::decode_to_slice(padded, &mut bytes).ok()?;
+    Some(U256::from_be_bytes(bytes))
+}
