@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import transaction_hashes
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import (
     read_balance,
@@ -63,6 +64,22 @@ def test_state_is_the_same_in_any_form(
 ) -> None:
     params = chosen.draw(of_state(execution_apis_chain, *STATE_METHODS[method]))
     assert_same(execution_apis_chain, method, params)
+
+
+@pytest.mark.parametrize("method", ["eth_getTransactionByHash", "eth_getTransactionReceipt"])
+@given(chosen=st.data())
+def test_transactions_are_the_same_in_any_form(
+    execution_apis_chain: Chain, method: str, chosen: st.DataObject
+) -> None:
+    with execution_apis_chain.snapshot() as view:
+        row = view.body(chosen.draw(st.integers(0, view.head)))
+        hashes = transaction_hashes(row or b"")
+    names = [f"0x{hashes[start : start + 32].hex()}" for start in range(0, len(hashes), 32)]
+    # The index knows the first eight bytes only.
+    alike = [name[:18] + "0" * 48 for name in names]
+    name = st.sampled_from([*names, *alike, *map(str.upper, names), "0x" + "13" * 32])
+    for params in ([chosen.draw(name)], chosen.draw(st.lists(st.one_of(name, GARBAGE), max_size=2))):
+        assert_same(execution_apis_chain, method, params)
 
 
 @pytest.mark.parametrize("block", [(), ("latest",), ("0x1",)])

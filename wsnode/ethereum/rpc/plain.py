@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from wsnode.ethereum.rpc.blocks import HashParameters
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ReorganisedError, State
+from wsnode.ethereum.state import ReorganisedError, State, read_hash
 from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.messages import Steps
 from wsnode.jsonrpc.parameters import PositionalParameters
@@ -59,3 +60,23 @@ def reading_plainly(
         return found if type(found) is bytes else handler(view, parameters.read(params))
 
     return answer
+
+
+class _HashDecoder(PositionalParameters):
+    """Reads `[hash]`; what it returns is the hash alone."""
+
+    def decode(self, params: bytes | msgspec.Raw) -> bytes:
+        """Return the hash."""
+        found = read_hash(bytes(params))
+        return _hash(super().decode(params)) if found is None else found
+
+    def explain(self, params: bytes) -> bytes:
+        """Return the hash where `decode` was too strict."""
+        return _hash(super().explain(params))
+
+
+def _hash(parameters: HashParameters) -> bytes:
+    return parameters.hash
+
+
+HASH: Final = _HashDecoder(HashParameters)

@@ -9,13 +9,16 @@ from typing import Final
 
 from wsnode.ethereum.codec.rows import Row, holds_transaction
 from wsnode.ethereum.primitives.values import BlockNumber
-from wsnode.ethereum.storage.tables import BODIES, TRANSACTIONS, number_key
+from wsnode.ethereum.storage.tables import BODIES, TRANSACTIONS, number_from
 from wsnode.store.environment import Reader, Writer
 
 _PREFIX: Final = 8
 # A place is the block's number in five bytes and the index in three.
 _PLACE: Final = 8
+_NUMBER: Final = 5
 _INDEX_BITS: Final = 24
+# What a number lacks to be the key of a block's rows.
+_KEY_START: Final = bytes(3)
 
 
 def places(number: int, hashes: bytes) -> Iterable[tuple[bytes, bytes]]:
@@ -49,14 +52,21 @@ def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
 
 def find(reader: Reader, transaction_hash: bytes) -> tuple[BlockNumber, int, Row] | None:
     """Return a canonical transaction's block number, its index there and the body row; None when unknown."""
+    found = place(reader, transaction_hash)
+    return None if found is None else (number_from(found[0]), *found[1:])
+
+
+def place(reader: Reader, transaction_hash: bytes) -> tuple[bytes, int, Row] | None:
+    """Return the same with the key of the block's rows instead of its number."""
     listed = reader.get(TRANSACTIONS, transaction_hash[:_PREFIX])
     if listed is None:
         return None
-    for place in _split(listed):
-        number, index = divmod(int.from_bytes(place), 1 << _INDEX_BITS)
-        body = reader.view(BODIES, number_key(number))
+    for start in range(0, len(listed), _PLACE):
+        key = _KEY_START + listed[start : start + _NUMBER]
+        index = int.from_bytes(listed[start + _NUMBER : start + _PLACE])
+        body = reader.view(BODIES, key)
         if body is not None and holds_transaction(body, index, transaction_hash):
-            return BlockNumber(number), index, body
+            return key, index, body
     return None
 
 
