@@ -48,6 +48,17 @@ test("messages are signed by the node's accounts", async () => {
   assert.ok(await client.verifyMessage({ address: creator, message: "hello", signature }));
 });
 
+test("typed data is signed by the node's accounts", async () => {
+  const types = {
+    Order: [{ name: "amount", type: "uint256" }, { name: "legs", type: "Leg[]" }],
+    Leg: [{ name: "token", type: "address" }, { name: "note", type: "bytes" }],
+  };
+  const message = { amount: 2n ** 200n, legs: [{ token: recipient, note: "0x1234" }] };
+  const told = { domain: { name: "Test", chainId: 31337 }, types, primaryType: "Order", message };
+  const signature = await client.signTypedData({ account: creator, ...told });
+  assert.ok(await client.verifyTypedData({ address: creator, signature, ...told }));
+});
+
 test("blocks are mined on demand, at the times that are wanted", async () => {
   const { number, timestamp } = await client.getBlock();
   await client.mine({ blocks: 3 });

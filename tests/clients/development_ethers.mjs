@@ -1,7 +1,7 @@
 /** ethers' signers against a development chain: `node development_ethers.mjs URL`. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { JsonRpcProvider, Wallet, WebSocketProvider, parseEther, toQuantity, verifyMessage } from "ethers";
+import { JsonRpcProvider, Wallet, WebSocketProvider, parseEther, toQuantity, verifyMessage, verifyTypedData } from "ethers";
 import { url } from "./demo.mjs";
 
 // Otherwise it takes an answer for the next one to the same question for a quarter of a second.
@@ -22,6 +22,8 @@ test("the node's accounts send and sign", async () => {
   assert.equal(receipt.status, 1);
   assert.equal((await provider.getBalance(recipient)) - before, 5n);
   assert.equal(verifyMessage("hello", await signer.signMessage("hello")), signer.address);
+  const told = [{ chainId: 31337n }, { Order: [{ name: "amount", type: "int256[]" }] }, { amount: [-1n, 2n ** 90n] }];
+  assert.equal(verifyTypedData(...told, await signer.signTypedData(...told)), signer.address);
 });
 
 test("a wallet's transactions are mined one by one", async () => {

@@ -1,9 +1,11 @@
 """Signing for the accounts of a development chain, with geth's words where something is wrong."""
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.ethereum.codec.test_typed_data import MAIL
 from tests.sync.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, RefusedError
 from wsnode.demo.accounts import ADDRESSES
 
@@ -91,6 +93,30 @@ def test_what_cannot_be_sent_is_refused_in_geths_words(
         chain("eth_sendTransaction", transaction)
     assert (error.value.code, str(error.value)) == (-32000, words)
     assert (chain.head, chain.pool) == (0, (0, 0))
+
+
+@pytest.mark.parametrize("method", ["eth_signTypedData", "eth_signTypedData_v4"])
+def test_typed_data_is_signed_as_an_object_or_as_text(chain: Playground, method: str) -> None:
+    # What the clients' own libraries sign with that account's key.
+    signature = (
+        "0x6ea8bb309a3401225701f3565e32519f94a0ea91a5910ce9229fe488e773584c"
+        "0390416a2190d9560219dab757ecca2029e63fa9d1c2aebf676cc25b9f03126a1b"
+    )
+    assert chain(method, CREATOR, MAIL) == signature
+    assert chain(method, CREATOR, json.dumps(MAIL)) == signature
+    for account, told, message in (
+        (STRANGER, MAIL, "unknown account"),
+        (CREATOR, "{", "invalid argument 1: invalid typed data: Input data was truncated"),
+        (CREATOR, {}, "invalid argument 1: invalid typed data: Object missing required field `types`"),
+        (
+            CREATOR,
+            MAIL | {"message": {}},
+            "invalid argument 1: provided data 'null' doesn't match type 'Person'",
+        ),
+    ):
+        with pytest.raises(RefusedError) as refused:
+            chain(method, account, told)
+        assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("method", ["eth_sign", "personal_sign"])

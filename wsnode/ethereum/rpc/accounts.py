@@ -1,6 +1,6 @@
-"""eth_accounts, eth_sendTransaction, eth_sign …: the node signs for a development chain's accounts."""
+"""eth_accounts, eth_sendTransaction …: transactions completed and sent for a development chain's accounts."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +9,6 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.transactions import (
     PooledTransaction,
-    sign_message,
     sign_transaction,
     unsigned_transaction,
 )
@@ -23,10 +22,8 @@ from wsnode.ethereum.rpc.execution import CallParameters
 from wsnode.ethereum.rpc.fees import PriceOracle
 from wsnode.ethereum.rpc.filling import Fees, Unsigned, filled_fees, unsigned
 from wsnode.ethereum.rpc.messages import message_of
-from wsnode.ethereum.rpc.parameters import Payload
+from wsnode.ethereum.rpc.signing import Wallet, unknown_account
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import address_of
-from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.messages import AsyncCall, Step
 from wsnode.jsonrpc.registry import Registry
 
@@ -40,52 +37,6 @@ class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
     """`[transaction]`."""
 
     transaction: CallObject
-
-
-class SignParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[address, message]`."""
-
-    address: Address
-    message: Payload
-
-
-class PersonalSignParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[message, address, password]`; the accounts have no passwords."""
-
-    message: Payload
-    address: Address
-    password: str = ""
-
-
-class Wallet:
-    """Private keys by address."""
-
-    def __init__(self, secrets: Sequence[bytes]) -> None:
-        self._secrets = {Address(address_of(secret)): secret for secret in secrets}
-
-    @property
-    def addresses(self) -> list[Address]:
-        """Return whose keys there are."""
-        return list(self._secrets)
-
-    def secret(self, address: Address) -> bytes:
-        """Return the key of an account.
-
-        Raises:
-            RpcError: There is none.
-        """
-        try:
-            return self._secrets[address]
-        except KeyError:
-            raise unknown_account() from None
-
-    def __contains__(self, address: object) -> bool:
-        return address in self._secrets
-
-
-def unknown_account() -> RpcError:
-    """Return the error for a sender whose key is not here."""
-    return server_error("unknown account")
 
 
 class Accounts:
@@ -128,14 +79,6 @@ class Accounts:
         sender = self.sender_of(params.transaction)
         secret = self._wallet.secret(sender)
         return data(signed(secret, (yield from self._completed(sender, params.transaction))))
-
-    def sign(self, params: SignParameters) -> bytes:
-        """Return the signature of a message with the prefix that keeps it from being a transaction."""
-        return data(sign_message(self._wallet.secret(params.address), params.message))
-
-    def personal_sign(self, params: PersonalSignParameters) -> bytes:
-        """Return the same as `eth_sign`, its arguments the other way round."""
-        return data(sign_message(self._wallet.secret(params.address), params.message))
 
     def sender_of(self, call: CallObject) -> Address:
         """Return the account that a transaction is from: the first one if it does not say.
@@ -212,5 +155,3 @@ def add_methods(registry: Registry, accounts: Accounts) -> None:
     registry.method("eth_coinbase", view=False)(accounts.fee_recipient)
     registry.method("eth_sendTransaction", view=False)(accounts.send)
     registry.method("eth_signTransaction", view=False)(accounts.sign_transaction)
-    registry.method("eth_sign", view=False)(accounts.sign)
-    registry.method("personal_sign", view=False)(accounts.personal_sign)

@@ -6,10 +6,11 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc import accounts, development, patching, reorganising
-from wsnode.ethereum.rpc.accounts import Accounts, Wallet
+from wsnode.ethereum.rpc import accounts, development, patching, reorganising, signing
+from wsnode.ethereum.rpc.accounts import Accounts
 from wsnode.ethereum.rpc.calls import Calls
 from wsnode.ethereum.rpc.control import DevelopmentControl
+from wsnode.ethereum.rpc.signing import Wallet
 from wsnode.ethereum.state import address_of
 from wsnode.jsonrpc.registry import Registry
 
@@ -30,8 +31,10 @@ def add_methods(
     registry: Registry, chain: Chain, told: Development, pool: TransactionPool, calls: Calls
 ) -> None:
     """Register them."""
-    signing = Accounts(chain, Wallet(told.secrets), pool, told.control, calls)
-    accounts.add_methods(registry, signing)
+    wallet = Wallet(told.secrets)
+    own = Accounts(chain, wallet, pool, told.control, calls)
+    accounts.add_methods(registry, own)
+    signing.add_methods(registry, wallet)
     development.add_methods(registry, told.control)
     patching.add_methods(registry, told.control)
-    reorganising.add_methods(registry, chain, signing, told.control)
+    reorganising.add_methods(registry, chain, own, told.control)

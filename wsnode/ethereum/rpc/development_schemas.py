@@ -49,6 +49,7 @@ RESULTS: Final[dict[str, Schema]] = {
     "eth_sendTransaction": HASH,
     "eth_signTransaction": BYTES,
     **dict.fromkeys(("eth_sign", "personal_sign"), _SIGNATURE),
+    **dict.fromkeys(("eth_signTypedData", "eth_signTypedData_v4"), _SIGNATURE),
     **{f"{prefix}_{name}": schema for name, schema in _BY_ALL_NAMES.items() for prefix in ("evm", "anvil")},
     **{f"anvil_{name}": NULL for name in _DONE},
     **{f"hardhat_{name}": _TRUE for name in _DONE},

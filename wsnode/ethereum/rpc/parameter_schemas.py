@@ -27,6 +27,7 @@ from wsnode.ethereum.rpc.parameters import (
 )
 from wsnode.ethereum.rpc.payload_attributes import EncodedTransactions, PayloadAttributes
 from wsnode.ethereum.rpc.proofs import StorageKeys
+from wsnode.ethereum.rpc.signing import TypedDataDigest
 from wsnode.ethereum.rpc.simulation import SimulationObject
 from wsnode.ethereum.rpc.storage_values import SlotsByAccount
 from wsnode.ethereum.rpc.subscription_options import SubscriptionId
@@ -139,6 +140,16 @@ _TRACE: Final[dict[str, Schema]] = {
 _TO_PLACE: Final = either(BYTES, members(_CALL))
 _PLACED: Final = either(_TO_PLACE, tuple_of([_TO_PLACE, LENIENT_NUMBER]))
 
+_TYPED_DATA: Final = members(
+    {
+        "types": mapping_of(list_of(members(dict.fromkeys(("name", "type"), STRING), "name", "type"))),
+        "primaryType": STRING,
+        # Their members are what the types say.
+        **dict.fromkeys(("domain", "message"), members({})),
+    },
+    *("types", "primaryType", "domain", "message"),
+)
+
 TYPES: Final[dict[type, Schema]] = {
     Address: ADDRESS,
     Hash32: HASH,
@@ -187,6 +198,7 @@ TYPES: Final[dict[type, Schema]] = {
     ),
     PlacedTransaction: _PLACED,
     ReorganisationObject: members({"depth": LENIENT_NUMBER, "transactions": list_of(_PLACED)}, "depth"),
+    TypedDataDigest: either(STRING, _TYPED_DATA),
     EncodedTransactions: list_of(BYTES),
     PayloadAttributes: members(
         {

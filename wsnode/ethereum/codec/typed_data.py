@@ -1,0 +1,189 @@
+"""What is signed of typed structured data (EIP-712), and what is wrong with it, in geth's words."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import keccak256
+
+DOMAIN: Final = "EIP712Domain"
+PREFIX: Final = b"\x19\x01"
+WORD: Final = 32
+MOST_LEVELS: Final = 64
+"""As deep may values lie in one another."""
+_DOMAIN_MEMBERS: Final = {
+    "name": "string",
+    "version": "string",
+    "chainId": "uint256",
+    "verifyingContract": "address",
+    "salt": "bytes32",
+}
+_WIDTHS: Final = "|".join(str(bits) for bits in range(8, 257, 8))
+_PRIMITIVE: Final = re.compile(
+    rf"address|bool|string|bytes|bytes([1-9]|[12][0-9]|3[0-2])|u?int({_WIDTHS})?", re.ASCII
+)
+_STRUCT: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
+_ARRAY: Final = re.compile(r"(.+)\[([0-9]*)\]", re.ASCII | re.DOTALL)
+_HEX: Final = re.compile(r"0[xX]([0-9a-fA-F]{2})*")
+_ADDRESS: Final = re.compile(r"(0[xX])?[0-9a-fA-F]{40}")
+_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}|-?[0-9]{1,78}", re.ASCII)
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A member of a struct: `name` and the name of its `type`."""
+
+    name: str
+    type: str
+
+
+class TypedData(msgspec.Struct, frozen=True, rename="camel"):
+    """A message with the types that it is made of, and the domain that it is for."""
+
+    types: dict[str, list[Member]]
+    primary_type: str
+    domain: dict[str, Any]
+    message: dict[str, Any]
+
+
+def digest_of(told: TypedData) -> bytes:
+    """Return the hash that is signed.
+
+    Raises:
+        ValueError: The types are unsound, or a value does not fit its type.
+    """
+    types = {DOMAIN: _domain_type(told.domain), **told.types}
+    _check_types(types)
+    if told.primary_type not in types:
+        raise ValueError(f'reference type "{told.primary_type}" is undefined')
+    encoder = _Encoder(types)
+    signed = PREFIX + encoder.struct(DOMAIN, told.domain, 1)
+    if told.primary_type != DOMAIN:
+        signed += encoder.struct(told.primary_type, told.message, 1)
+    return keccak256(signed)
+
+
+def _domain_type(domain: Mapping[str, Any]) -> list[Member]:
+    """Return the type of a domain that names none: the members that it has, in the standard's order."""
+    return [Member(name, kind) for name, kind in _DOMAIN_MEMBERS.items() if name in domain]
+
+
+def _check_types(types: Mapping[str, Sequence[Member]]) -> None:
+    for name, members in types.items():
+        if not _STRUCT.fullmatch(name):
+            raise ValueError(f'unknown reference type "{name}"' if name else "empty type key")
+        for index, member in enumerate(members):
+            if not member.type:
+                raise ValueError(f'type "{name}":{index}: empty Type')
+            if not member.name:
+                raise ValueError(f'type "{name}":{index}: empty Name')
+            if member.type == name:
+                raise ValueError(f'type "{name}" cannot reference itself')
+            innermost = _innermost(member.type)
+            if innermost not in types and not _PRIMITIVE.fullmatch(innermost):
+                raise ValueError(f'reference type "{member.type}" is undefined')
+
+
+def _innermost(kind: str) -> str:
+    while (array := _ARRAY.fullmatch(kind)) is not None:
+        kind = array[1]
+    return kind
+
+
+class _Encoder:
+    """Encodes values of the types that one message is made of."""
+
+    def __init__(self, types: Mapping[str, Sequence[Member]]) -> None:
+        self._types = types
+        self._type_hashes: dict[str, bytes] = {}
+
+    def struct(self, name: str, values: Mapping[str, Any], level: int) -> bytes:
+        """Return hashStruct: the hash of the type's hash and each member's word."""
+        words = [self._word(member.type, values.get(member.name), level) for member in self._types[name]]
+        return keccak256(b"".join([self._type_hash(name), *words]))
+
+    def _word(self, kind: str, value: Any, level: int) -> bytes:
+        if level > MOST_LEVELS:
+            raise ValueError(f"values lie more than {MOST_LEVELS} deep in one another")
+        array = _ARRAY.fullmatch(kind)
+        if array is not None:
+            if type(value) is not list or (array[2] and len(value) != int(array[2])):
+                raise _mismatch(kind, value)
+            return keccak256(b"".join(self._word(array[1], item, level + 1) for item in value))
+        if kind in self._types:
+            if type(value) is not dict:
+                raise _mismatch(kind, value)
+            return self.struct(kind, value, level + 1)
+        return _primitive(kind, value)
+
+    def _type_hash(self, name: str) -> bytes:
+        if name not in self._type_hashes:
+            used: set[str] = set()
+            self._collect(name, used)
+            described = "".join(map(self._described, [name, *sorted(used - {name})]))
+            self._type_hashes[name] = keccak256(described.encode())
+        return self._type_hashes[name]
+
+    def _collect(self, name: str, used: set[str]) -> None:
+        waiting = [name]
+        while waiting:
+            current = waiting.pop()
+            if current in self._types and current not in used:
+                used.add(current)
+                waiting += [_innermost(member.type) for member in self._types[current]]
+
+    def _described(self, name: str) -> str:
+        members = ",".join(f"{member.type} {member.name}" for member in self._types[name])
+        return f"{name}({members})"
+
+
+def _primitive(kind: str, value: Any) -> bytes:
+    if kind.startswith(("uint", "int")):
+        return _integer(kind, value)
+    if kind == "bool" and type(value) is bool:
+        return value.to_bytes(WORD, "big")
+    if type(value) is not str:
+        raise _mismatch(kind, value)
+    if kind == "string":
+        return keccak256(value.encode())
+    if kind == "address" and _ADDRESS.fullmatch(value):
+        return bytes.fromhex(value[-40:]).rjust(WORD, b"\0")
+    if kind.startswith("bytes") and _HEX.fullmatch(value):
+        content = bytes.fromhex(value[2:])
+        if kind == "bytes":
+            return keccak256(content)
+        if len(content) == int(kind[5:]):
+            return content.ljust(WORD, b"\0")
+    raise _mismatch(kind, value)
+
+
+def _integer(kind: str, value: Any) -> bytes:
+    number = _number(value)
+    if number is None:
+        raise _mismatch(kind, value)
+    is_signed, bits = kind.startswith("int"), int(kind.removeprefix("u").removeprefix("int") or 256)
+    if number < 0 and not is_signed:
+        raise ValueError(f"invalid negative value for unsigned type {kind}")
+    least, most = (-(1 << bits - 1), 1 << bits - 1) if is_signed else (0, 1 << bits)
+    if not least <= number < most:
+        raise ValueError(f"integer larger than '{kind}'")
+    return (number % (1 << 8 * WORD)).to_bytes(WORD, "big")
+
+
+def _number(value: Any) -> int | None:
+    """Return the number that JSON text holds: as such, or as a string where it might not survive that."""
+    if type(value) is int:
+        return value
+    if type(value) is float and value.is_integer():
+        return int(value)
+    if type(value) is str and _NUMBER.fullmatch(value):
+        with suppress(ValueError):
+            return int(value, 16 if value[:2] in {"0x", "0X"} else 10)
+    return None
+
+
+def _mismatch(kind: str, value: Any) -> ValueError:
+    written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return ValueError(f"provided data '{written[:80]}' doesn't match type '{kind}'")
