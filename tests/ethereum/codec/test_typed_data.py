@@ -150,6 +150,9 @@ def typed_data(draw: st.DrawFn) -> dict[str, Any]:
     for index, name in enumerate(names):
         kinds = PRIMITIVES | st.sampled_from(names[index + 1 :]) if names[index + 1 :] else PRIMITIVES
         chosen = draw(st.lists(st.tuples(kinds, SUFFIXES), min_size=1, max_size=4))
+        if names[index + 1 :]:
+            # The library takes the one that no other has for the primary type.
+            chosen.append((names[index + 1], draw(SUFFIXES)))
         types[name] = [
             {"name": f"member{place}", "type": kind + suffix} for place, (kind, suffix) in enumerate(chosen)
         ]

@@ -17,7 +17,7 @@ from wsnode.jsonrpc.registry import Registry
 
 
 class TypedDataDigest(bytes):
-    """Typed data (EIP-712): `types`, `primaryType`, `domain` and `message` in an object, or in its JSON text."""
+    """Typed data (EIP-712): `types`, `primaryType`, `domain` and `message` in an object or in JSON text."""
 
     __slots__ = ()
 
