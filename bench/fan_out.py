@@ -103,13 +103,17 @@ def chosen(options: argparse.Namespace) -> list[Scene]:
 def compare_started(geth: Path | None, anvil: Path | None, wanted: Sequence[Scene]) -> None:
     """Start development nodes and compare them."""
     with tempfile.TemporaryDirectory(prefix="fan-out-") as temporary, ExitStack() as stack:
-        folder = Path(temporary)
-        nodes = [stack.enter_context(started.wsnode_that_mines(folder))]
-        if geth:
-            nodes.append(stack.enter_context(started.geth_that_mines(geth, folder)))
-        if anvil:
-            nodes.append(stack.enter_context(started.anvil(anvil, folder, mines=True)))
-        compare(nodes, wanted)
+        compare(started_nodes(stack, Path(temporary), geth, anvil), wanted)
+
+
+def started_nodes(stack: ExitStack, folder: Path, geth: Path | None, anvil: Path | None) -> list[Node]:
+    """Return development nodes that run as long as `stack` lasts."""
+    nodes = [stack.enter_context(started.wsnode_that_mines(folder))]
+    if geth:
+        nodes.append(stack.enter_context(started.geth_that_mines(geth, folder)))
+    if anvil:
+        nodes.append(stack.enter_context(started.anvil(anvil, folder, mines=True)))
+    return nodes
 
 
 def compare(nodes: Sequence[Node], wanted: Sequence[Scene]) -> None:
@@ -168,8 +172,13 @@ def subscription(ready: Ready, scene: Scene) -> str:
 
 def trigger(ready: Ready) -> str:
     """Return the request that makes a block."""
-    sent = {"from": ready.sender, "to": ready.contract, "gas": GAS, "data": f"0x{LOGS:064x}"}
+    sent = transaction(ready)
     return json.dumps({"jsonrpc": "2.0", "id": 2, "method": "eth_sendTransaction", "params": [sent]})
+
+
+def transaction(ready: Ready) -> dict[str, str]:
+    """Return the transaction that logs."""
+    return {"from": ready.sender, "to": ready.contract, "gas": GAS, "data": f"0x{LOGS:064x}"}
 
 
 def text_of(figures: Figures, scene: Scene) -> str:

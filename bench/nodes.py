@@ -75,6 +75,12 @@ def resident_bytes(process: int) -> int:
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def anonymous_bytes(process: int) -> int:
+    """Return how much memory a process has that is no file's."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
+
+
 def forget_peak(process: int) -> None:
     """Let the most memory that a process had be counted from now on."""
     Path(f"/proc/{process}/clear_refs").write_text("5")
