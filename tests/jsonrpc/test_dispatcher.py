@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.dispatcher import Bounds, Dispatcher, Session
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, server_error
-from wsnode.jsonrpc.messages import CancelToken, InThread, Pending, Rendered, Step
+from wsnode.jsonrpc.messages import CancelToken, InThread, Pending, Pieces, Rendered, Step
 from wsnode.jsonrpc.registry import Registry
 
 
@@ -127,6 +127,10 @@ def registry() -> Registry:
     def zeros(params: Account) -> bytes:
         return b'"%b"' % (b"0" * params.number)
 
+    @methods.method("pieces", view=False)
+    def pieces(params: Account) -> Pieces:
+        return Pieces([b"[", b",".join([b"0"] * params.number), b"]"])
+
     @methods.method("bug", view=False)
     def bug() -> None:
         raise KeyError("absent")
@@ -187,6 +191,11 @@ IDS = [
     "false",
 ]
 IDS += ['"\\ud800"', '"\\udc00 \\ufffd\\\\ud800"', '"' + "x" * 100_000 + '"', " 7 "]
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_pieces_of_a_result_are_put_together_in_the_reply(node: Node, count: int) -> None:
+    assert node.call("pieces", [hex(count)]) == {"jsonrpc": "2.0", "id": 1, "result": [0] * count}
 
 
 @pytest.mark.parametrize("identity", IDS, ids=lambda identity: identity[:20])

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wsnode.jsonrpc.errors import RpcError, invalid_request, parse_error
-from wsnode.jsonrpc.messages import Rendered, Request
+from wsnode.jsonrpc.messages import Pieces, Rendered, Request
 
 T = TypeVar("T")
 NULL = b"null"
@@ -74,6 +74,8 @@ def result_reply(identity: bytes, result: Any) -> bytes:
     """Return the reply to request `identity`; rendered results are copied as they are."""
     kind = type(result)
     if kind is not bytes and kind is not Rendered and kind is not msgspec.Raw:
+        if kind is Pieces:
+            return b"".join((b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"))
         result = encode(result)
     return b"".join((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"))
 

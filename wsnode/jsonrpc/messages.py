@@ -23,6 +23,12 @@ class Rendered(bytes):
     __slots__ = ()
 
 
+class Pieces(list[bytes]):
+    """JSON text in pieces, which are put together in the reply alone: a large text is copied once."""
+
+    __slots__ = ()
+
+
 class CancelToken:
     """Tells a function in a worker thread that nobody waits for its result any more."""
 

@@ -22,9 +22,10 @@ from wsnode.ethereum.rpc.subscription_options import IdParameters
 from wsnode.ethereum.rpc.subscriptions import live_range, unknown_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded, server_error
+from wsnode.jsonrpc.messages import Pieces
 from wsnode.jsonrpc.registry import Registry
 
-Slices: TypeAlias = Generator[None, Any, bytes]
+Slices: TypeAlias = Generator[None, Any, bytes | Pieces]
 
 NOTHING: Final = b"[]"
 POLL_BYTES: Final = 8 * 1024 * 1024

@@ -16,9 +16,10 @@ from wsnode.ethereum.rpc.parameters import EARLIEST, FINALIZED, LATEST, PENDING,
 from wsnode.ethereum.rpc.side_logs import logs_of_side_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
+from wsnode.jsonrpc.messages import Pieces
 from wsnode.jsonrpc.registry import Registry
 
-Slices: TypeAlias = Generator[None, Any, bytes]
+Slices: TypeAlias = Generator[None, Any, bytes | Pieces]
 LogRows: TypeAlias = tuple[bytes, Row, Row, Sequence[int]]
 """A block's header, body and receipts rows and the logs of it that are wanted."""
 
@@ -55,13 +56,13 @@ class Logs:
             return _rendered(view, matches.blocks)
         return (yield from _render(view, matches, self._limits.logs_slice))
 
-    def get_logs_at_once(self, view: Snapshot, params: LogParameters) -> bytes | Slices:
+    def get_logs_at_once(self, view: Snapshot, params: LogParameters) -> bytes | Pieces | Slices:
         """Return the same, or how to go on if that takes long."""
         slices = self.get_logs(view, params)
         try:
             next(slices)
         except StopIteration as end:
-            found: bytes = end.value
+            found: bytes | Pieces = end.value
             return found
         return _resumed(slices)
 
@@ -114,12 +115,13 @@ def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
     return marked
 
 
-def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> bytes:
-    return b"[%b]" % render_logs([(*view.log_rows(block.number), block.indices) for block in blocks])
+def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> Pieces:
+    logs = render_logs([(*view.log_rows(block.number), block.indices) for block in blocks])
+    return Pieces((b"[", logs, b"]"))
 
 
 def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
-    pieces: list[bytes] = []
+    pieces = Pieces()
     waiting: list[LogRows] = []
     count = 0
     for block in matches.blocks:
@@ -127,12 +129,13 @@ def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
             waiting.append(rows)
             count += len(rows[3])
             if count >= slice_size:
-                pieces.append(render_logs(waiting))
+                pieces += (b"," if pieces else b"[", render_logs(waiting))
                 waiting, count = [], 0
                 yield
     if waiting:
-        pieces.append(render_logs(waiting))
-    return b"[%b]" % b",".join(pieces)
+        pieces += (b"," if pieces else b"[", render_logs(waiting))
+    pieces.append(b"]")
+    return pieces
 
 
 def rows_of_logs(view: Snapshot, block: BlockLogs, most: int) -> Iterator[LogRows]:
