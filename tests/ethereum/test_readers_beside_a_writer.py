@@ -10,8 +10,7 @@ from threading import Event
 import msgspec
 import pytest
 
-from tests.ethereum.rpc.test_dropped_blocks import CODE, COUNTER, SECRET, SENDER
-from tests.sync.forks import genesis
+from tests.ethereum.counter import CODE, COUNTER, SENDER, counter_chain, sending
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.state import (
@@ -23,7 +22,6 @@ from wsnode.ethereum.state import (
     State,
     Success,
     create_access_list,
-    sign_transaction,
     trace_call,
 )
 from wsnode.sync.development.builder import BlockBuilder
@@ -90,28 +88,9 @@ class Author:
         del self.branch[number:]
 
 
-def sending(nonce: int, value: int) -> bytes:
-    return sign_transaction(
-        SECRET,
-        chain_id=1,
-        nonce=nonce,
-        to=COUNTER,
-        value=value,
-        input=b"",
-        gas=100_000,
-        max_fee=10**10,
-        max_priority_fee=1,
-    )
-
-
 @pytest.fixture
 def chain(tmp_path: Path) -> Iterator[Chain]:
-    members = json.loads(genesis(merged=True))
-    members["alloc"] = {
-        SENDER.hex(): {"balance": "0x" + "f" * 20},
-        COUNTER.hex(): {"balance": "0x0", "code": CODE},
-    }
-    with Chain.open(tmp_path, json.dumps(members).encode(), writer=True, durable=False) as chain:
+    with counter_chain(tmp_path) as chain:
         yield chain
 
 

@@ -1,28 +1,22 @@
 """A reader that keeps its moment of the chain while the state goes elsewhere."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.ethereum.counter import COUNTER, SENDER, counter_chain, sending
 from tests.memory_transport import Ask, asking
-from tests.sync.forks import genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.snapshot import Caller, Snapshot
-from wsnode.ethereum.state import BlockAttributes, ReorganisedError, address_of, sign_transaction
+from wsnode.ethereum.state import BlockAttributes, ReorganisedError
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.sync.appender import Appender
 from wsnode.sync.development.builder import BlockBuilder
 
-SECRET = bytes([7]) * 32
-SENDER = address_of(SECRET)
-COUNTER = bytes([0x13]) * 20
-# Stores what it is sent; asked with any input, returns that.
-CODE = "0x36600857345f55005b5f545f5260205ff3"
 NOT_FOUND = {"error": {"code": -32000, "message": "header not found"}}
 FIRST_SLOT = "0x" + "0" * 64
 
@@ -46,12 +40,7 @@ QUESTIONS: dict[str, Callable[[str], list[Any]]] = {
 @pytest.fixture
 def chain(tmp_path: Path) -> Iterator[Chain]:
     """Return three blocks that each send something to a contract."""
-    members = json.loads(genesis(merged=True))
-    members["alloc"] = {
-        SENDER.hex(): {"balance": "0x" + "f" * 20},
-        COUNTER.hex(): {"balance": "0x0", "code": CODE},
-    }
-    with Chain.open(tmp_path, json.dumps(members).encode(), writer=True, durable=False) as chain:
+    with counter_chain(tmp_path) as chain:
         extend(BlockBuilder(chain), nonces=range(3), value=1)
         yield chain
 
@@ -60,20 +49,6 @@ def extend(builder: BlockBuilder, *, nonces: range, value: int) -> None:
     for nonce in nonces:
         built = builder.append([sending(nonce, value)], timestamp=12 * (nonce + 1), fee_recipient=bytes(20))
         assert not built.refused
-
-
-def sending(nonce: int, value: int) -> bytes:
-    return sign_transaction(
-        SECRET,
-        chain_id=1,
-        nonce=nonce,
-        to=COUNTER,
-        value=value,
-        input=b"",
-        gas=100_000,
-        max_fee=10**10,
-        max_priority_fee=1,
-    )
 
 
 class Keeping:
