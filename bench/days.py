@@ -13,17 +13,15 @@ the logs of the chain.
 """
 
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from bench import started
-from bench.fan_out import LOGS, Ready, prepared, started_nodes, transaction
-from bench.nodes import Node, allow_many_files, anonymous_bytes, cpu_seconds, parser_of
+from bench.development import development_nodes, development_parser
+from bench.fan_out import LOGS, Ready, prepared, transaction
+from bench.nodes import Node, anonymous_bytes, cpu_seconds
 from bench.peer import Peer, one_round_trip
 from wsnode.load.latencies import percentile
 from wsnode.load.node import Asker
@@ -158,17 +156,10 @@ def live(nodes: Sequence[Node], minutes: int) -> None:
 
 def main() -> int:
     """Measure, and print."""
-    parser = parser_of(__doc__, nodes="*")
-    parser.add_argument("--dev", action="store_true", help="start the nodes")
-    parser.add_argument("--geth", type=Path, metavar="PATH", help="of its program, to start it as well")
-    parser.add_argument("--anvil", type=Path, metavar="PATH", help="of its program, to start it as well")
+    parser = development_parser(__doc__)
     parser.add_argument("--minutes", type=int, default=60)
     options = parser.parse_args()
-    if bool(options.nodes) == options.dev:
-        parser.error("give nodes, or --dev to start them")
-    allow_many_files()
-    with tempfile.TemporaryDirectory(prefix="days-") as temporary, ExitStack() as stack:
-        nodes = options.nodes or started_nodes(stack, Path(temporary), options.geth, options.anvil)
+    with development_nodes(parser, options) as nodes:
         live(nodes, options.minutes)
     return 0
 

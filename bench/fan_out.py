@@ -14,18 +14,16 @@ most) are of the node's process. The client is bench/fan_out.c, which needs a C 
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from bench import started
 from bench.compiled import compiled
 from bench.contracts import burst_creation, deploy
+from bench.development import development_nodes, development_parser
 from bench.load import LoadError, finished
-from bench.nodes import Node, allow_many_files, parser_of, wait_settled
+from bench.nodes import Node, wait_settled
 from wsnode.load.node import Asker
 
 LOGS = 100
@@ -73,23 +71,15 @@ def scenes(most_heads: int, *, long: bool) -> list[Scene]:
 
 def main() -> int:
     """Measure, and print figures and ratios."""
-    parser = parser_of(__doc__, nodes="*")
-    parser.add_argument("--dev", action="store_true", help="start the nodes")
-    parser.add_argument("--geth", type=Path, metavar="PATH", help="of its program, to start it as well")
-    parser.add_argument("--anvil", type=Path, metavar="PATH", help="of its program, to start it as well")
+    parser = development_parser(__doc__)
     parser.add_argument("--only", default="", metavar="TEXT,…", help="scenes whose names hold one of these")
     parser.add_argument(
         "--long", action="store_true", help="fill the buffers of who stalls among 1,000 as well"
     )
     parser.add_argument("--heads", type=int, default=10_000, help="subscribers of newHeads")
     options = parser.parse_args()
-    if bool(options.nodes) == options.dev:
-        parser.error("give nodes, or --dev to start them")
-    allow_many_files()
-    if options.dev:
-        compare_started(options.geth, options.anvil, chosen(options))
-    else:
-        compare(options.nodes, chosen(options))
+    with development_nodes(parser, options) as nodes:
+        compare(nodes, chosen(options))
     return 0
 
 
@@ -98,22 +88,6 @@ def chosen(options: argparse.Namespace) -> list[Scene]:
     texts = options.only.split(",")
     wanted = scenes(options.heads, long=options.long)
     return [scene for scene in wanted if any(text in scene.name for text in texts)]
-
-
-def compare_started(geth: Path | None, anvil: Path | None, wanted: Sequence[Scene]) -> None:
-    """Start development nodes and compare them."""
-    with tempfile.TemporaryDirectory(prefix="fan-out-") as temporary, ExitStack() as stack:
-        compare(started_nodes(stack, Path(temporary), geth, anvil), wanted)
-
-
-def started_nodes(stack: ExitStack, folder: Path, geth: Path | None, anvil: Path | None) -> list[Node]:
-    """Return development nodes that run as long as `stack` lasts."""
-    nodes = [stack.enter_context(started.wsnode_that_mines(folder))]
-    if geth:
-        nodes.append(stack.enter_context(started.geth_that_mines(geth, folder)))
-    if anvil:
-        nodes.append(stack.enter_context(started.anvil(anvil, folder, mines=True)))
-    return nodes
 
 
 def compare(nodes: Sequence[Node], wanted: Sequence[Scene]) -> None:

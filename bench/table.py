@@ -28,6 +28,7 @@ from pathlib import Path
 from bench import fan_out, head_of_line, idle, import_chain, slow_reader, started
 from bench.anvil_chain import fill
 from bench.cases import Case, Shape, query_cases, small_cases
+from bench.development import started_nodes
 from bench.load import Load, LoadError, run_load
 from bench.markdown import Row, ratio_text, table_text
 from bench.material import Material, UnfitChainError, read_material
@@ -182,7 +183,8 @@ def difficult(nodes: Sequence[Node]) -> None:
 def more(options: argparse.Namespace) -> None:
     """Run the other scripts that were asked for."""
     if options.fan_out:
-        fan_out.compare_started(options.geth, options.anvil, fan_out.scenes(HEADS, long=False))
+        with started_nodes(options.geth, options.anvil) as nodes:
+            fan_out.compare(nodes, fan_out.scenes(HEADS, long=False))
     if options.imports:
         import_chain.compare(options.standard, options.geth, 1)
 
