@@ -11,7 +11,8 @@ from wsnode.demo.traffic import Settle, Traffic
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.networks import Growth, Opened
-from wsnode.sync.development.chain import FEE_RECIPIENT, DevelopmentChain
+from wsnode.sync.development.chain import DevelopmentChain
+from wsnode.sync.development.maker import FEE_RECIPIENT
 
 
 class DevelopmentSettings(msgspec.Struct, frozen=True):

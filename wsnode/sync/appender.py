@@ -12,7 +12,7 @@ from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
 
 # An ommer may be six generations old, and its own parent is one more.
 ANCESTORS: Final = 7
@@ -50,13 +50,18 @@ class Appender:
         """Return the rows of the head, committed or not."""
         return self._recent[0]
 
-    def extend(self, blocks: Sequence[UnverifiedBlock]) -> Extension:
-        """Execute blocks that follow the head, pass over known ones, stop at the first of another branch."""
+    def extend(
+        self, blocks: Sequence[UnverifiedBlock], attributes: BlockAttributes | None = None
+    ) -> Extension:
+        """Execute blocks that follow the head, pass over known ones, stop at the first of another branch.
+
+        With `attributes` the first one has the gas limit and the base fee that its maker chose.
+        """
         taken = 0
         while taken < len(blocks):
             if blocks[taken].parent_hash == self.head.hash:
                 run = _linked(blocks, taken)
-                error = self._execute(run)
+                error = self._execute(run, attributes)
                 if error is not None:
                     return Extension(taken, error)
                 taken += len(run)
@@ -82,8 +87,12 @@ class Appender:
             self.chain.append(blocks, marks)
         self._storing = frozenset()
 
-    def _execute(self, run: Sequence[UnverifiedBlock]) -> InvalidBlockError | None:
-        execution = self.chain.state.execute(run, list(self._recent), total_difficulty=self._total_difficulty)
+    def _execute(
+        self, run: Sequence[UnverifiedBlock], attributes: BlockAttributes | None
+    ) -> InvalidBlockError | None:
+        execution = self.chain.state.execute(
+            run, list(self._recent), total_difficulty=self._total_difficulty, attributes=attributes
+        )
         for block in execution.verified:
             self._recent.appendleft((block.header, block.body))
             self._hashes.add(block.hash)

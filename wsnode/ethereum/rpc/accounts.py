@@ -22,6 +22,7 @@ from wsnode.ethereum.rpc.execution import CallParameters
 from wsnode.ethereum.rpc.fees import PriceOracle
 from wsnode.ethereum.rpc.filling import Fees, Unsigned, filled_fees, unsigned
 from wsnode.ethereum.rpc.messages import message_of
+from wsnode.ethereum.rpc.parameters import PENDING, BlockParameter
 from wsnode.ethereum.rpc.signing import Wallet, unknown_account
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.messages import AsyncCall, Step
@@ -29,6 +30,8 @@ from wsnode.jsonrpc.registry import Registry
 
 MAX_GAS: Final = 1 << 24
 """The most gas that a transaction may have since Osaka."""
+
+_NEXT_BLOCK: Final = BlockParameter(PENDING)
 
 Steps = Generator[Step, Any, bytes]
 
@@ -100,14 +103,17 @@ class Accounts:
         return unsigned_transaction(sender, **_members(transaction)), sender
 
     def fees(self, view: Snapshot, call: CallObject) -> Fees:
-        """Return the fees of a call, as far as it does not name them those that are advised at the head.
+        """Return the fees of a call, as far as it does not name them those advised for the next block.
 
         Raises:
             RpcError: They contradict each other.
         """
         row = view.header(view.head)
         assert row is not None, "the head is stored"
-        return filled_fees(call, tip=self._oracle.tip(view), base_fee=header_fields(row).base_fee or 0)
+        head = header_fields(row)
+        chosen = self._control.next_block(head).base_fee
+        base_fee = (head.base_fee or 0) if chosen is None else chosen
+        return filled_fees(call, tip=self._oracle.tip(view), base_fee=base_fee)
 
     def _completed(self, sender: Address, call: CallObject) -> Generator[Step, Any, Unsigned]:
         yield AsyncCall(self._control.wait_quiet)
@@ -125,7 +131,7 @@ class Accounts:
 
     def _gas(self, view: Snapshot, call: CallObject) -> Generator[Step, Any, int]:
         if call.gas is None:
-            return (yield from self._calls.estimated(view, CallParameters(call)))
+            return (yield from self._calls.estimated(view, CallParameters(call, _NEXT_BLOCK)))
         message_of(call, chain_id=view.spec.chain_id, with_base_fee=True)
         return call.gas
 

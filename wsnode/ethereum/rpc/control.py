@@ -5,8 +5,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.rpc.next_block import NextBlock
 
 
 class ControlError(Exception):
@@ -50,6 +52,11 @@ class Impersonation:
         """Take transactions of `address` without a signature."""
         self._addresses[address] = None
 
+    def end_all(self) -> None:
+        """Ask everybody for signatures again."""
+        self._addresses.clear()
+        self.is_general = False
+
     def end(self, address: Address) -> bool:
         """Ask for signatures again, and tell whether `address` had been named."""
         was_named = address in self._addresses
@@ -87,8 +94,8 @@ class DevelopmentControl(Protocol):
     def set_interval(self, seconds: float) -> None:
         """Make a block every so many seconds; 0: only when told to."""
 
-    def now(self) -> float:
-        """Return what time it is on the chain."""
+    def next_block(self, head: Header) -> NextBlock:
+        """Return what the block after `head` will have that does not follow from it, if it is made now."""
 
     def increase_time(self, seconds: int) -> int:
         """Set the clock forward and return how far it is ahead by now.
@@ -111,6 +118,23 @@ class DevelopmentControl(Protocol):
             ControlError: It is not later than the head's, or no block can be as late.
         """
 
+    def set_next_base_fee(self, base_fee: int) -> None:
+        """Give the next block this base fee, in wei.
+
+        Raises:
+            ControlError: It has more than 64 bits.
+        """
+
+    def set_gas_limit(self, gas_limit: int) -> None:
+        """Give the next blocks this gas limit.
+
+        Raises:
+            ControlError: No block can have it.
+        """
+
+    def set_next_randao(self, prev_randao: Hash32) -> None:
+        """Give the next block this random value."""
+
     def set_timestamp_interval(self, seconds: int | None) -> bool:
         """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
 
@@ -127,6 +151,13 @@ class DevelopmentControl(Protocol):
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
 
+    async def add_balance(self, address: Address, wei: int) -> None:
+        """Give an account so much more.
+
+        Raises:
+            ControlError: Its balance would not fit 256 bits.
+        """
+
     @property
     def impersonation(self) -> Impersonation:
         """Return whose transactions need no signature."""
@@ -137,8 +168,21 @@ class DevelopmentControl(Protocol):
     async def drop(self, transaction: Hash32) -> bool:
         """Take a transaction out of the pool and tell whether it was there."""
 
+    async def drop_sent_by(self, address: Address) -> None:
+        """Take every transaction of an account out of the pool."""
+
     async def drop_all(self) -> None:
         """Take every transaction out of the pool."""
+
+    async def roll_back(self, depth: int) -> None:
+        """Take the last `depth` blocks off the chain, and forget their transactions.
+
+        Raises:
+            ControlError: The chain is not that long.
+        """
+
+    async def reset(self) -> None:
+        """Begin anew after the genesis block, with everything else as it was in the beginning."""
 
     async def reorganise(
         self, depth: int, transactions: Sequence[Placed], *, keep_dropped: bool

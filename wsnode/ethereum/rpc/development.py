@@ -1,4 +1,4 @@
-"""evm_… and anvil_…: blocks and times on demand. Parameters and results are anvil's, under all its names."""
+"""evm_… and anvil_…: blocks on demand. Parameters and results are anvil's, under all its names."""
 
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -7,10 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.answers import NULL, quantity
+from wsnode.ethereum.rpc.base_fees import next_base_fee
 from wsnode.ethereum.rpc.control import ControlError, DevelopmentControl
-from wsnode.ethereum.rpc.development_parameters import LenientCount, MineOptions
+from wsnode.ethereum.rpc.development_parameters import LenientCount, MineOptions, ResetOptions
+from wsnode.ethereum.rpc.fees import FIRST_PRICE
 from wsnode.ethereum.rpc.node import client_version
 from wsnode.ethereum.rpc.parameters import Flag
 from wsnode.ethereum.snapshot import Snapshot
@@ -23,6 +26,7 @@ FALSE: Final = Rendered(b"false")
 ONE: Final = LenientCount(1)
 NONE: Final = LenientCount(0)
 ONE_BLOCK: Final = MineOptions()
+NO_FORK: Final = ResetOptions()
 
 Steps = Generator[Step, Any, bytes]
 
@@ -44,6 +48,18 @@ class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[number]`."""
 
     number: LenientCount
+
+
+class DepthParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[depth]`."""
+
+    depth: LenientCount | None = None
+
+
+class ResetParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[options]`, which say what to fork, and nothing can be forked."""
+
+    options: ResetOptions = NO_FORK
 
 
 class SecondsParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -131,41 +147,25 @@ class Mining:
         """Return a number for the chain, the pool and the clock as they are now."""
         return quantity((yield from done(self._control.snapshot)))
 
+    def roll_back(self, params: DepthParameters) -> Steps:
+        """Return null when so many blocks are gone, one if nothing is said."""
+        depth = 1 if params.depth is None else int(params.depth)
+        yield from done(lambda: self._control.roll_back(depth))
+        return NULL
+
+    def reset(self, _params: ResetParameters) -> Steps:
+        """Return null when the chain is as it was in the beginning."""
+        yield from done(self._control.reset)
+        return NULL
+
+    def hardhat_reset(self, params: ResetParameters) -> Steps:
+        """Return true when the chain is as it was in the beginning."""
+        yield from self.reset(params)
+        return TRUE
+
     def revert(self, params: NumberParameters) -> Steps:
         """Return whether chain, pool and clock are as they were at the snapshot of that number."""
         return boolean((yield from done(lambda: self._control.revert(params.number))))
-
-
-class Clock:
-    """The time of the next blocks."""
-
-    def __init__(self, control: DevelopmentControl) -> None:
-        self._control = control
-
-    def increase(self, params: SecondsParameters) -> bytes:
-        """Return how many seconds the chain's clock is ahead of the world's by now."""
-        with refusals():
-            return b"%d" % self._control.increase_time(params.seconds)
-
-    def set(self, params: SecondsParameters) -> bytes:
-        """Return how many seconds ahead of the world's the clock was set, 0 if it was set back."""
-        with refusals():
-            return b"%d" % max(self._control.set_time(params.seconds), 0)
-
-    def set_next(self, params: SecondsParameters) -> bytes:
-        """Return null; the next block has this time."""
-        with refusals():
-            self._control.set_next_timestamp(params.seconds)
-        return NULL
-
-    def set_interval(self, params: SecondsParameters) -> bytes:
-        """Return null; from now on so many seconds lie between the times of two blocks."""
-        self._control.set_timestamp_interval(params.seconds)
-        return NULL
-
-    def remove_interval(self) -> bytes:
-        """Return whether there was a fixed number of seconds between two blocks, as there is no longer."""
-        return boolean(self._control.set_timestamp_interval(None))
 
 
 def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
@@ -188,11 +188,40 @@ def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
     return metadata
 
 
+def settings_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
+    """Return the method that tells where the chain stands and what the next block will be like."""
+
+    def settings(view: Snapshot) -> dict[str, Any]:
+        """Return where the chain stands, under which rules, and what the next block asks for."""
+        row = view.header(view.head)
+        assert row is not None, "the head is stored"
+        head = header_fields(row)
+        following = control.next_block(head)
+        base_fee = next_base_fee(view.spec, head) if following.base_fee is None else following.base_fee
+        return {
+            "currentBlockNumber": hex(view.head),
+            "currentBlockTimestamp": head.timestamp,
+            "currentBlockHash": hexadecimal(view.head_hash),
+            "hardFork": view.spec.fork_name(head.number, head.timestamp),
+            "transactionOrder": "fees",
+            "environment": {
+                "baseFee": hex(base_fee or 0),
+                "chainId": view.spec.chain_id,
+                "gasLimit": hex(following.gas_limit),
+                "gasPrice": hex((base_fee or 0) + FIRST_PRICE),
+            },
+            "forkConfig": {"forkUrl": None, "forkBlockNumber": None, "forkRetryBackoff": None},
+        }
+
+    return settings
+
+
 def add_methods(registry: Registry, control: DevelopmentControl) -> None:
     """Register this module's methods."""
-    mining, clock = Mining(control), Clock(control)
+    mining = Mining(control)
     for name in ("anvil_metadata", "hardhat_metadata"):
         registry.method(name)(metadata_of(control))
+    registry.method("anvil_nodeInfo")(settings_of(control))
     for handler, names in (
         (mining.mine, ("evm_mine",)),
         (mining.mine_many, ("anvil_mine",)),
@@ -203,11 +232,9 @@ def add_methods(registry: Registry, control: DevelopmentControl) -> None:
         (mining.get_interval, ("anvil_getIntervalMining",)),
         (mining.snapshot, ("evm_snapshot", "anvil_snapshot")),
         (mining.revert, ("evm_revert", "anvil_revert")),
-        (clock.increase, ("evm_increaseTime", "anvil_increaseTime")),
-        (clock.set, ("evm_setTime", "anvil_setTime")),
-        (clock.set_next, ("evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp")),
-        (clock.set_interval, ("anvil_setBlockTimestampInterval",)),
-        (clock.remove_interval, ("anvil_removeBlockTimestampInterval",)),
+        (mining.roll_back, ("anvil_rollback",)),
+        (mining.reset, ("anvil_reset",)),
+        (mining.hardhat_reset, ("hardhat_reset",)),
     ):
         for name in names:
             registry.method(name, view=False)(handler)

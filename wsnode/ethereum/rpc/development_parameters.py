@@ -30,6 +30,12 @@ class MineOptions:
         self.blocks = blocks
 
 
+class ResetOptions:
+    """What a reset is to fork: nothing, so they are absent or empty."""
+
+    __slots__ = ()
+
+
 class PlacedTransaction:
     """A transaction for a new branch, signed or as an object, or a pair of that and its block's place."""
 
@@ -86,6 +92,14 @@ def _decode_mine_options(value: Any) -> MineOptions:
     )
 
 
+def _decode_reset(value: Any) -> ResetOptions:
+    if type(value) is not dict:
+        raise mismatch(kind(value), "object")
+    if any(member is not None for member in value.values()):
+        raise ValueError("nothing can be forked")
+    return ResetOptions()
+
+
 def _decode_placed(value: Any) -> PlacedTransaction:
     block = 0
     if type(value) is list:
@@ -116,5 +130,6 @@ register_type(LenientBytes, lambda value: LenientBytes(_decode_bytes(value)))
 register_type(LenientNumber, lambda value: LenientNumber(decode_number(value, 256)))
 register_type(LenientCount, lambda value: LenientCount(decode_number(value)))
 register_type(MineOptions, _decode_mine_options)
+register_type(ResetOptions, _decode_reset)
 register_type(PlacedTransaction, _decode_placed)
 register_type(ReorganisationObject, _decode_reorganisation)

@@ -30,9 +30,23 @@ _METADATA: Final = record(
     }
 )
 
+_SETTINGS: Final = record(
+    {
+        "currentBlockNumber": QUANTITY,
+        "currentBlockTimestamp": COUNT,
+        "currentBlockHash": HASH,
+        **dict.fromkeys(("hardFork", "transactionOrder"), STRING),
+        "environment": record(
+            {**dict.fromkeys(("baseFee", "gasLimit", "gasPrice"), QUANTITY), "chainId": COUNT}
+        ),
+        "forkConfig": record(dict.fromkeys(("forkUrl", "forkBlockNumber", "forkRetryBackoff"), NULL)),
+    }
+)
+
 _DONE: Final = (
     *("setBalance", "setNonce", "setCode", "setCoinbase", "impersonateAccount"),
-    *("autoImpersonateAccount", "dropAllTransactions", "mine"),
+    *("autoImpersonateAccount", "dropAllTransactions", "mine", "reset"),
+    "setNextBlockBaseFeePerGas",
 )
 _BY_ALL_NAMES: Final[dict[str, Schema]] = {
     "setAutomine": NULL,
@@ -65,6 +79,9 @@ RESULTS: Final[dict[str, Schema]] = {
     "anvil_dropTransaction": or_null(HASH),
     "hardhat_dropTransaction": BOOLEAN,
     **dict.fromkeys(("anvil_metadata", "hardhat_metadata"), _METADATA),
+    "anvil_nodeInfo": _SETTINGS,
+    **dict.fromkeys(("evm_setBlockGasLimit", "anvil_setBlockGasLimit", "hardhat_setPrevRandao"), _TRUE),
+    **dict.fromkeys(("anvil_addBalance", "anvil_removePoolTransactions", "anvil_rollback"), NULL),
     "anvil_reorg": NULL,
     "wsnode_reorg": record(
         {"commonAncestor": _HEAD, **dict.fromkeys(("dropped", "added"), list_of(_HEAD))},

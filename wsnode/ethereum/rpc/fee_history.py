@@ -72,7 +72,11 @@ class FeeHistory:
         history: dict[str, Any] = {"oldestBlock": hex(headers[0].number)}
         if rewards:
             history["reward"] = rewards
-        return history | _fees(view, headers)
+        return history | _fees(view, headers, self._next_base_fee(view, headers[-1]))
+
+    def _next_base_fee(self, view: Snapshot, last: Header) -> int | None:
+        chosen = self._pending.chosen_base_fee(last) if last.number == view.head else None
+        return next_base_fee(view.spec, last) if chosen is None else chosen
 
     def _tips_of(self, view: Snapshot, header: Header) -> Tips:
         if header.number > view.head:
@@ -102,9 +106,9 @@ def _newest(view: Snapshot, number: NumberOrTag) -> int:
     return newest
 
 
-def _fees(view: Snapshot, headers: list[Header]) -> dict[str, Any]:
+def _fees(view: Snapshot, headers: list[Header], following: int | None) -> dict[str, Any]:
     spec, last = view.spec, headers[-1]
-    base_fees = [header.base_fee for header in headers] + [next_base_fee(spec, last)]
+    base_fees = [header.base_fee for header in headers] + [following]
     blob_fees = [blob_base_fee(spec, header) for header in headers] + [next_blob_base_fee(spec, last)]
     return {
         "baseFeePerGas": [hex(fee or 0) for fee in base_fees],

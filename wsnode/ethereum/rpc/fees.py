@@ -9,6 +9,7 @@ from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.answers import NULL, quantity
 from wsnode.ethereum.rpc.base_fees import blob_base_fee, next_base_fee
 from wsnode.ethereum.rpc.lookup import rows
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 
@@ -81,7 +82,7 @@ def _optional(number: int | None) -> bytes:
     return NULL if number is None else quantity(number)
 
 
-def add_methods(registry: Registry) -> None:
+def add_methods(registry: Registry, pending: PendingBlock) -> None:
     """Register this module's methods."""
     oracle = PriceOracle()
 
@@ -93,12 +94,16 @@ def add_methods(registry: Registry) -> None:
     @registry.method("eth_gasPrice")
     def gas_price(view: Snapshot) -> bytes:
         """Return the advised tip and the head's base fee together."""
-        return quantity(oracle.tip(view) + (_head(view).base_fee or 0))
+        head = _head(view)
+        chosen = pending.chosen_base_fee(head)
+        return quantity(oracle.tip(view) + ((head.base_fee or 0) if chosen is None else chosen))
 
     @registry.method("eth_baseFee")
     def base_fee(view: Snapshot) -> bytes:
         """Return the next block's base fee."""
-        return _optional(next_base_fee(view.spec, _head(view)))
+        head = _head(view)
+        chosen = pending.chosen_base_fee(head)
+        return _optional(next_base_fee(view.spec, head) if chosen is None else chosen)
 
     @registry.method("eth_blobBaseFee")
     def head_blob_base_fee(view: Snapshot) -> bytes:

@@ -1,5 +1,6 @@
 """What the block to come is built of: the pool's executable transactions on top of the head."""
 
+import time
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
@@ -19,26 +20,43 @@ _ZERO_ADDRESS: Final = bytes(20)
 _ZERO_HASH: Final = bytes(32)
 
 
+class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """What the maker of a block decides about it; without a base fee, the parent's leads to one."""
+
+    timestamp: int
+    gas_limit: int
+    prev_randao: bytes = _ZERO_HASH
+    base_fee: int | None = None
+
+    def attributes(self, fee_recipient: bytes = _ZERO_ADDRESS) -> BlockAttributes:
+        """Return the same for the engine."""
+        return BlockAttributes(
+            timestamp=self.timestamp,
+            fee_recipient=fee_recipient,
+            prev_randao=self.prev_randao,
+            gas_limit=self.gas_limit,
+            parent_beacon_block_root=_ZERO_HASH,
+            base_fee=self.base_fee,
+        )
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A block that could be built on a head."""
 
-    state: State
     state_root: bytes
     """The head's: a development chain may change its state in place."""
     parent: Rows
-    parent_hash: bytes
-    attributes: BlockAttributes
+    head: Header
+    next_block: NextBlock
     transactions: list[PooledTransaction]
     pool_version: int
-    now: int
-    """In seconds, by the clock of the chain."""
 
     @property
     def gas(self) -> int:
         """Return how much gas its transactions may use."""
         return sum(transaction.gas for transaction in self.transactions)
 
-    def build(self) -> BuiltBlock:
+    def build(self, state: State) -> BuiltBlock:
         """Return the block.
 
         Raises:
@@ -47,20 +65,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         encoded = [transaction.encoded for transaction in self.transactions]
         senders = [named_sender(transaction) for transaction in self.transactions]
         try:
-            return self.state.build_block(self.parent, self.attributes, encoded, senders=senders)[0]
+            return state.build_block(self.parent, self.next_block.attributes(), encoded, senders=senders)[0]
         except ReorganisedError:
             raise header_not_found() from None
 
 
-def next_attributes(head: Header, now: int) -> BlockAttributes:
-    """Return those of a block of which nothing is known but that it comes now."""
-    return BlockAttributes(
-        timestamp=min(max(now, head.timestamp + 1), LAST_TIME),
-        fee_recipient=_ZERO_ADDRESS,
-        prev_randao=_ZERO_HASH,
-        gas_limit=head.gas_limit,
-        parent_beacon_block_root=_ZERO_HASH,
-    )
+def block_now(head: Header) -> NextBlock:
+    """Return a block of which nothing is known but that it comes now."""
+    timestamp = min(max(int(time.time()), head.timestamp + 1), LAST_TIME)
+    return NextBlock(timestamp=timestamp, gas_limit=head.gas_limit)
 
 
 def continues(head: Header) -> bool:

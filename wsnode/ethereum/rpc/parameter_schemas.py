@@ -11,6 +11,7 @@ from wsnode.ethereum.rpc.development_parameters import (
     MineOptions,
     PlacedTransaction,
     ReorganisationObject,
+    ResetOptions,
 )
 from wsnode.ethereum.rpc.fee_history import BlockCount, Percentiles
 from wsnode.ethereum.rpc.log_filter import LogFilter
@@ -196,6 +197,7 @@ TYPES: Final[dict[type, Schema]] = {
     MineOptions: either(
         LENIENT_NUMBER, members(dict.fromkeys(("timestamp", "blocks"), or_null(LENIENT_NUMBER)))
     ),
+    ResetOptions: mapping_of(NULL),
     PlacedTransaction: _PLACED,
     ReorganisationObject: members({"depth": LENIENT_NUMBER, "transactions": list_of(_PLACED)}, "depth"),
     TypedDataDigest: either(STRING, _TYPED_DATA),

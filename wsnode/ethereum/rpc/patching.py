@@ -65,6 +65,11 @@ class Patching:
         """Return when the account has so many wei."""
         return (yield from self._patch(params.address, {"balance": hex(params.amount)}))
 
+    def add_balance(self, params: AmountParameters) -> Steps:
+        """Return when the account has so much more."""
+        yield from done(lambda: self._control.add_balance(params.address, params.amount))
+        return self._answer
+
     def set_nonce(self, params: NonceParameters) -> Steps:
         """Return when the account's next transaction has this nonce."""
         return (yield from self._patch(params.address, {"nonce": hex(params.nonce)}))
@@ -106,6 +111,11 @@ class Patching:
             return boolean(dropped)
         return data(params.hash) if dropped else NULL
 
+    def drop_sent_by(self, params: AddressParameters) -> Steps:
+        """Return when no transaction of the account is in the pool."""
+        yield from done(lambda: self._control.drop_sent_by(params.address))
+        return self._answer
+
     def drop_all(self) -> Steps:
         """Return when the pool is empty."""
         yield from done(self._control.drop_all)
@@ -134,4 +144,7 @@ def add_methods(registry: Registry, control: DevelopmentControl) -> None:
         }
         for name, handler in handlers.items():
             registry.method(f"{prefix}_{name}", view=False)(handler)
-    registry.method("evm_setAccountNonce", view=False)(Patching(control, NULL).set_nonce)
+    patching = Patching(control, NULL)
+    registry.method("evm_setAccountNonce", view=False)(patching.set_nonce)
+    registry.method("anvil_addBalance", view=False)(patching.add_balance)
+    registry.method("anvil_removePoolTransactions", view=False)(patching.drop_sent_by)

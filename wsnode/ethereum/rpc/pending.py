@@ -9,15 +9,16 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock, VerifiedBlock
 from wsnode.ethereum.codec.rendering import render_block
-from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.lookup import rows, state_block, state_number
-from wsnode.ethereum.rpc.next_block import Plan, continues, next_attributes, within
+from wsnode.ethereum.rpc.next_block import NextBlock, Plan, block_now, continues, within
 from wsnode.ethereum.rpc.parameters import PENDING, BlockParameter
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import State
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import InThread, Step
 
@@ -51,15 +52,19 @@ class PendingBlock:
         self,
         pool: TransactionPool | None = None,
         *,
-        clock: Callable[[], float] = time.time,
+        next_block: Callable[[Header], NextBlock] = block_now,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._pool = pool
-        self._clock = clock
+        self._next_block = next_block
         self._timer = timer
         self._turn = Lock()
         self._allowed_at = 0.0
         self._kept: _Kept | None = None
+
+    def chosen_base_fee(self, head: Header) -> int | None:
+        """Return the base fee of the block after a head if it does not follow from that."""
+        return self._next_block(head).base_fee
 
     def after(self, view: Snapshot) -> BuiltBlock:
         """Return the block after the view's head.
@@ -68,7 +73,7 @@ class PendingBlock:
             RpcError: There is none, as `continues` says, or the head is gone.
         """
         root = view.state.state_root
-        return self._current(view.head_hash, root) or self._build(self._plan(view, root, "block"))
+        return self._current(view.head_hash, root) or self._build(self._plan(view, root, "block"), view.state)
 
     def state_after(self, view: Snapshot) -> Steps[BuiltBlock]:
         """Return the same for who reads the state after it; if that takes long it is built in a thread."""
@@ -78,8 +83,8 @@ class PendingBlock:
             return current
         plan = self._plan(view, root, "state")
         if plan.gas <= GAS_AT_ONCE:
-            return self._build(plan)
-        built: BuiltBlock = yield InThread(lambda _cancel: self._build_in_turn(plan))
+            return self._build(plan, view.state)
+        built: BuiltBlock = yield InThread(lambda _cancel: self._build_in_turn(plan, view.state))
         return built
 
     def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
@@ -115,9 +120,10 @@ class PendingBlock:
 
     def _current(self, head: bytes, state_root: bytes) -> BuiltBlock | None:
         kept = self._kept
-        if kept is None or (kept.plan.parent_hash, kept.plan.state_root) != (head, state_root):
+        if kept is None or (kept.plan.head.hash, kept.plan.state_root) != (head, state_root):
             return None
-        is_old = kept.plan.pool_version != self._version or kept.plan.now != int(self._clock())
+        plan = kept.plan
+        is_old = plan.pool_version != self._version or plan.next_block != self._next_block(plan.head)
         return None if is_old and self._timer() >= self._allowed_at else kept.block
 
     @property
@@ -130,33 +136,33 @@ class PendingBlock:
         header = header_fields(parent[0])
         if not continues(header):
             raise server_error(f"pending {wanted} is not available")
-        version, now = self._version, int(self._clock())
+        # Before the transactions: if they change meanwhile, the block counts as old.
+        version, following = self._version, self._next_block(header)
         executable: list[PooledTransaction] = []
         if self._pool is not None:
-            executable = within(self._pool.executable(), header.gas_limit)
+            base_fee, gas_limit = following.base_fee, following.gas_limit
+            executable = within(self._pool.executable(base_fee=base_fee, gas_limit=gas_limit), gas_limit)
         return Plan(
-            state=view.state,
             state_root=state_root,
             parent=parent,
-            parent_hash=view.head_hash,
-            attributes=next_attributes(header, now),
-            now=now,
+            head=header,
+            next_block=following,
             transactions=executable,
             pool_version=version,
         )
 
-    def _build(self, plan: Plan) -> BuiltBlock:
+    def _build(self, plan: Plan, state: State) -> BuiltBlock:
         began = self._timer()
-        block = plan.build()
+        block = plan.build(state)
         taken = self._timer() - began
         self._allowed_at = max(self._allowed_at, began - SAVED_SECONDS) + taken / SHARE
         self._kept = _Kept(block, plan)
         return block
 
-    def _build_in_turn(self, plan: Plan) -> BuiltBlock:
+    def _build_in_turn(self, plan: Plan, state: State) -> BuiltBlock:
         with self._turn:
             # Many may have asked at the same time.
-            return self._current(plan.parent_hash, plan.state_root) or self._build(plan)
+            return self._current(plan.head.hash, plan.state_root) or self._build(plan, state)
 
 
 def render_in_plain_form(block: VerifiedBlock, *, full: bool) -> bytes:

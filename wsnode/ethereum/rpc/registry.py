@@ -34,6 +34,7 @@ from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
+from wsnode.ethereum.rpc.next_block import block_now
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.jsonrpc.registry import Registry
@@ -59,7 +60,9 @@ def build_registry(
     its document as `described_besides` says.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
-    pending = PendingBlock(pool) if development is None else PendingBlock(pool, clock=development.control.now)
+    pending = PendingBlock(
+        pool, next_block=block_now if development is None else development.control.next_block
+    )
     block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)
@@ -68,13 +71,13 @@ def build_registry(
     calls.add_methods(registry, limits, pending)
     logs.add_methods(registry, limits)
     log_pages.add_methods(registry, limits)
-    fees.add_methods(registry)
+    fees.add_methods(registry, pending)
     fee_history.add_methods(registry, pending)
     storage_values.add_methods(registry, pending)
     proofs.add_methods(registry, pending)
     access_lists.add_methods(registry, limits, pending)
     simulate.add_methods(registry, limits, pending)
-    traces.add_methods(registry, limits)
+    traces.add_methods(registry, limits, pending)
     raw.add_methods(registry, block_methods, pool)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)

@@ -15,6 +15,7 @@ from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
 from wsnode.ethereum.rpc.messages import message_of
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag
+from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.trace_options import (
     NO_CALL_OPTIONS,
     NO_OPTIONS,
@@ -64,8 +65,9 @@ Tracing = Generator[Step, Any, bytes]
 class Traces:
     """The methods within their limits."""
 
-    def __init__(self, limits: CallLimits) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
         self._limits = limits
+        self._pending = pending
         self.timed_out = server_error("execution timeout")
 
     def trace_transaction(self, view: Snapshot, params: HashTraceParameters) -> Tracing:
@@ -79,10 +81,10 @@ class Traces:
         return (yield from self._trace_stored(view, found, params.options, index))
 
     def trace_block_by_number(self, view: Snapshot, params: NumberTraceParameters) -> Tracing:
-        """Return the traces of all transactions of a canonical block."""
+        """Return the traces of all transactions of a canonical block, or of the one to come."""
         if is_pending(params.block):
-            # The block to come has no transactions.
-            return b"[]"
+            built = yield from self._pending.state_after(view)
+            return (yield from self._trace_block(view, (built.header, built.body), params.options))
         found = numbered_rows(view, params.block)
         if found is None:
             raise server_error(f"block #{int(params.block)} not found")
@@ -211,9 +213,9 @@ def _called_on(view: Snapshot, block: BlockParameter) -> Rows:
     return numbered
 
 
-def add_methods(registry: Registry, limits: CallLimits) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's methods."""
-    traces = Traces(limits)
+    traces = Traces(limits, pending)
     for name, handler in (
         ("debug_traceTransaction", traces.trace_transaction),
         ("debug_traceBlockByNumber", traces.trace_block_by_number),

@@ -10,8 +10,8 @@ from wsnode.ethereum.codec.blocks import block_from_rows, keccak256
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.rpc.next_block import NextBlock
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import BlockAttributes
 from wsnode.sync.appender import Appender
 
 # What is safe and what is final is as far below the head as with anvil, so there is room to reorganise.
@@ -49,15 +49,32 @@ class BlockBuilder:
     ) -> BuiltBlock:
         """Return the block of these transactions, verified and stored.
 
-        It passes the same checks as a block from elsewhere, so a builder's mistake cannot be stored. A
-        transaction with one of `senders` needs no signature. Blocks that are equal in all else differ if
+        A transaction with one of `senders` needs no signature. Blocks that are equal in all else differ if
         their `salt` does.
         """
-        parent = self._appender.tip
-        attributes = _attributes(header_fields(parent[0]), timestamp, fee_recipient, salt)
+        head = self.tip
+        following = NextBlock(
+            timestamp=timestamp, gas_limit=head.gas_limit, prev_randao=random_value(head, salt)
+        )
+        return self.append_next(following, transactions, senders=senders, fee_recipient=fee_recipient)
+
+    def append_next(
+        self,
+        following: NextBlock,
+        transactions: Sequence[bytes],
+        *,
+        senders: Sequence[bytes | None] | None = None,
+        fee_recipient: bytes,
+    ) -> BuiltBlock:
+        """Return the same with all that is decided about it.
+
+        It passes the same checks as a block from elsewhere, so a builder's mistake cannot be stored, but that
+        its gas limit and its base fee may be any.
+        """
+        parent, attributes = self._appender.tip, following.attributes(fee_recipient)
         built, refused = self._chain.state.build_block(parent, attributes, transactions, senders=senders)
         block = block_from_rows(self._chain.spec, built.header, built.body)
-        extension = self._appender.extend([block])
+        extension = self._appender.extend([block], attributes)
         if extension.error is not None:
             raise extension.error
         head = self._appender.head
@@ -85,12 +102,9 @@ def _below(snapshot: Snapshot, head: Head, epochs: int) -> Head:
     return Head(number, block_hash)
 
 
-def _attributes(parent: Header, timestamp: int, fee_recipient: bytes, salt: bytes) -> BlockAttributes:
-    return BlockAttributes(
-        timestamp=timestamp,
-        fee_recipient=fee_recipient,
-        # Anything does that is the same in every run.
-        prev_randao=keccak256(parent.hash + salt),
-        gas_limit=parent.gas_limit,
-        parent_beacon_block_root=bytes(32),
-    )
+def random_value(head: Header, salt: bytes = b"") -> bytes:
+    """Return what the block after `head` has in the place of the beacon chain's random value.
+
+    Anything does that is the same in every run.
+    """
+    return keccak256(head.hash + salt)

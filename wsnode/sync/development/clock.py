@@ -43,11 +43,6 @@ class BlockClock:
         self._now = now
         self.setting = Setting()
 
-    def now(self) -> int:
-        """Return what time it is; for the next block that may be fixed already."""
-        setting = self.setting
-        return int(self._now()) + setting.offset if setting.next_exact is None else setting.next_exact
-
     def increase(self, seconds: int) -> int:
         """Set the clock forward and return how far it is ahead by now.
 
@@ -86,15 +81,21 @@ class BlockClock:
         """Put so many seconds between the times of two blocks, whatever the real time between them."""
         self.setting = msgspec.structs.replace(self.setting, interval=seconds)
 
+    def next(self, parent: int) -> int:
+        """Return the time of the block after one of time `parent`, if it is made now."""
+        return max(min(self._chosen(parent), LATEST), parent + 1)
+
     def take(self, parent: int) -> int:
-        """Return the time of the block after one of time `parent`."""
-        chosen = min(self._chosen(parent), LATEST)
+        """Return the same for a block that is made; an exact time was for that one."""
+        timestamp = self.next(parent)
         if self.setting.next_exact is not None:
-            self.set(chosen)
-        return max(chosen, parent + 1)
+            self.set(min(self._chosen(parent), LATEST))
+        return timestamp
 
     def _chosen(self, parent: int) -> int:
         setting = self.setting
-        if setting.next_exact is None and setting.interval is not None:
+        if setting.next_exact is not None:
+            return setting.next_exact
+        if setting.interval is not None:
             return parent + setting.interval
-        return self.now()
+        return int(self._now()) + setting.offset

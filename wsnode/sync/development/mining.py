@@ -8,9 +8,14 @@ class MiningMode:
 
     def __init__(self, seconds: float | None = None) -> None:
         """Begin with a block every so many seconds, or without them on each transaction."""
-        self.is_automatic = not seconds
-        self.seconds = seconds or None
+        self._first = seconds or None
+        self.is_automatic = self._first is None
+        self.seconds = self._first
         self._changed = trio.Event()
+
+    def reset(self) -> None:
+        """Go back to how it began."""
+        self._set(is_automatic=self._first is None, seconds=self._first)
 
     def set_automatic(self, *, enabled: bool) -> None:
         """Make a block on each transaction, or no longer; regular times end only with `enabled`."""

@@ -8,15 +8,17 @@ from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.sync.development.clock import Setting
+from wsnode.sync.development.plans import Wishes
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A head and the root of the state after it, which may have been changed; the pool; the time."""
+    """A head and the root of the state after it, which may have been changed; the pool; what is planned."""
 
     head: Head
     state_root: Hash32
     pooled: Sequence[PooledTransaction]
     clock: Setting
+    wishes: Wishes
 
 
 class Moments:
@@ -43,6 +45,10 @@ class Moments:
         if moment is not None:
             self._moments = {kept: each for kept, each in self._moments.items() if kept < number}
         return moment
+
+    def clear(self) -> None:
+        """Forget them all."""
+        self._moments.clear()
 
     def forget_above(self, number: int) -> None:
         """Forget the moments whose head is above a block, because it has left the chain."""
