@@ -22,6 +22,7 @@ pub mod starknet;
 pub mod state;
 pub mod trace;
 pub mod trie;
+pub mod wire;
 
 mod bindings;
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod spec;
 mod starknet;
 mod state;
 mod tracing;
+mod wire;
 
 use pyo3::prelude::*;
 
@@ -35,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     render::register(module)?;
     simulate::register(module)?;
     starknet::register(module)?;
+    wire::register(module)?;
     // PyO3 lists every name in it; the stub file does so already.
     module.delattr("__all__")
 }
