@@ -67,6 +67,14 @@ class ReplySchemas:
             self._validators[method] = self._validator(self._methods[method]["result"]["schema"])
         self._validators[method].validate(result)
 
+    def validate_error(self, method: str, error: dict[str, Any]) -> None:
+        """Check that the document lists such an error, if it has the method."""
+        if method in self._methods:
+            assert error["code"] in {listed["code"] for listed in self._methods[method]["errors"]}, (
+                method,
+                error,
+            )
+
     def validate_parameters(self, method: str, params: Sequence[Any]) -> None:
         """Check parameters by position; null is as good as absent."""
         for parameter, value in zip(self._methods[method]["params"], params, strict=False):
@@ -79,13 +87,15 @@ class ReplySchemas:
 
 
 def validating(ask: Ask) -> Ask:
-    """Return a function that calls methods and checks each result against the document of that time."""
+    """Return a function that calls methods and checks each reply against the document of that time."""
     schemas = ReplySchemas(cast("dict[str, Any]", ask("rpc.discover")["result"]))
 
     def checked(method: str, *params: Any, service_form: bool = False) -> dict[str, Any]:
         reply = ask(method, *params, service_form=service_form)
         if "result" in reply:
             schemas.validate(method, reply["result"])
+        else:
+            schemas.validate_error(method, reply["error"])
         return reply
 
     return checked

@@ -92,8 +92,7 @@ class Document:
         if method.deadline is not None:
             late = method.timeout_error
             found.append(described_error(late.code, late.message))
-        if method.takes_parameters:
-            found.append(described_error(INVALID_PARAMS, "invalid argument, or one missing or too many"))
+        found.append(described_error(INVALID_PARAMS, "invalid argument, or one missing or too many"))
         return [*found, described_error(INTERNAL_ERROR, "internal error")]
 
 

@@ -166,6 +166,35 @@ def test_what_cannot_be_traced_is_refused(ask: Ask) -> None:
         assert ask(method, *params)["error"] == {"code": -32000, "message": message}
 
 
+SCRIPT = "{step: function() {}, fault: function() {}, result: function() { return 1; }}"
+
+
+@pytest.mark.parametrize(
+    ("tracer", "message"),
+    [
+        (SCRIPT, "tracers in JavaScript are not supported"),
+        ("erc7562Tracer", "tracer erc7562Tracer is not supported"),
+        ("keccak256PreimageTracer", "tracer keccak256PreimageTracer is not supported"),
+    ],
+)
+def test_tracers_that_only_geth_has_are_refused_by_a_reason(ask: Ask, tracer: str, message: str) -> None:
+    for method, *params in (
+        ("debug_traceTransaction", CREATION),
+        ("debug_traceCall", {"to": TARGET}, "latest"),
+    ):
+        error = ask(method, *params, {"tracer": tracer})["error"]
+        assert (error["code"], error["message"]) == (-32000, message)
+        assert error["data"]["reason"] == "unsupported_tracer"
+        for name in error["data"]["supported"]:
+            assert "result" in ask(method, *params, {"tracer": name})
+    # As geth runs a script, each transaction has an error of its own.
+    block = ask("debug_traceBlockByNumber", "0x1", {"tracer": tracer})
+    if tracer == SCRIPT:
+        assert {"txHash": CREATION, "error": message} in block["result"]
+    else:
+        assert block["error"]["message"] == message
+
+
 def test_a_trace_ends_when_its_time_is_up(execution_apis_chain: Chain) -> None:
     limits = CallLimits(trace_seconds=0.05)
     ask = asking(

@@ -9,6 +9,7 @@ from tests.vector_files import CHECKOUT
 from wsnode.config import Config, NetworkConfig
 from wsnode.demo.genesis import demo_genesis
 from wsnode.demo.run import begin
+from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.jsonrpc.registry import Registry
 from wsnode.networks import open_network
 
@@ -46,3 +47,4 @@ def test_what_they_take_and_return_is_described(chain: Playground) -> None:
     document = chain("rpc.discover")
     assert {method["name"] for method in document["methods"]} == set(chain.registry.methods)
     assert vague_places(document) == []
+    assert (DESCRIPTIONS.results.keys() | DESCRIPTIONS.errors.keys()) <= chain.registry.methods.keys()

@@ -1,14 +1,16 @@
-"""What eth_ methods return and refuse, by method, for the OpenRPC document."""
+"""What eth_ methods return, by method, and all else that the OpenRPC document is told of them."""
 
 from typing import Final
 
-from wsnode.ethereum.rpc import development_schemas, parameter_schemas, reply_schemas, trace_schemas
-from wsnode.ethereum.rpc.answers import PRUNED_HISTORY
-from wsnode.ethereum.rpc.log_pages import RESOURCE_NOT_FOUND
+from wsnode.ethereum.rpc import (
+    development_schemas,
+    errors,
+    parameter_schemas,
+    reply_schemas,
+    trace_schemas,
+)
 from wsnode.ethereum.rpc.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
-from wsnode.ethereum.rpc.simulate import CODES
-from wsnode.jsonrpc.discovery import Descriptions, described_error
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND, SERVER_ERROR
+from wsnode.jsonrpc.discovery import Descriptions
 from wsnode.jsonrpc.json_schema import (
     BOOLEAN,
     COUNT,
@@ -142,63 +144,9 @@ RESULTS: Final[dict[str, Schema]] = {
     "rpc_modules": mapping_of(STRING),
 }
 
-_OF_STATE: Final = (
-    described_error(SERVER_ERROR, "header not found"),
-    described_error(SERVER_ERROR, "header for hash not found"),
-    described_error(SERVER_ERROR, "hash is not currently canonical"),
-    described_error(PRUNED_HISTORY, "pruned history unavailable"),
-)
-_OF_CALLS: Final = (
-    *_OF_STATE,
-    described_error(3, "execution reverted"),
-    described_error(SERVER_ERROR, "err: … (supplied gas N), or the words of what stopped the EVM"),
-)
-_OF_LOGS: Final = (described_error(SERVER_ERROR, "unknown block"),)
-_STATE_METHODS: Final = (
-    *("eth_getBalance", "eth_getTransactionCount", "eth_getCode", "eth_getStorageAt"),
-    *("eth_getStorageValues", "eth_getProof"),
-)
-
-_OF_FILTERS: Final = (described_error(SERVER_ERROR, "filter not found"),)
-
-ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
-    "eth_subscribe": (
-        described_error(METHOD_NOT_FOUND, 'no "x" subscription in eth namespace'),
-        described_error(METHOD_NOT_FOUND, "notifications not supported"),
-        described_error(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
-        described_error(LIMIT_EXCEEDED, "subscription limit exceeded"),
-    ),
-    "eth_unsubscribe": (described_error(SERVER_ERROR, "subscription not found"),),
-    **dict.fromkeys(_MAKING[1:], (described_error(LIMIT_EXCEEDED, "too many filters"),)),
-    "eth_getFilterLogs": _OF_FILTERS,
-    "eth_getFilterChanges": (
-        *_OF_FILTERS,
-        described_error(LIMIT_EXCEEDED, "pending transactions were missed"),
-        described_error(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
-    ),
-    "eth_sendRawTransaction": (
-        described_error(SERVER_ERROR, "already known"),
-        described_error(SERVER_ERROR, "nonce too low: next nonce N, tx nonce M"),
-        described_error(SERVER_ERROR, "insufficient funds for gas * price + value: …"),
-        described_error(SERVER_ERROR, "replacement transaction underpriced"),
-        described_error(SERVER_ERROR, "txpool is full"),
-    ),
-    **dict.fromkeys(_STATE_METHODS, _OF_STATE),
-    **dict.fromkeys(("eth_call", "eth_estimateGas", "eth_createAccessList"), _OF_CALLS),
-    "eth_simulateV1": (
-        *_OF_STATE,
-        described_error(CODES["nonce_too_low"], "err: nonce too low: … (supplied gas N)"),
-        described_error(CODES["insufficient_funds"], "err: insufficient funds for gas * price + value: …"),
-        described_error(CODES["block_number"], "block numbers must be in order: N <= M"),
-        described_error(CODES["client_limit"], "too many blocks"),
-    ),
-    "eth_getLogs": (*_OF_LOGS, described_error(LIMIT_EXCEEDED, "query returned more than 10000 results")),
-    "wsnode_getLogsPage": (*_OF_LOGS, described_error(RESOURCE_NOT_FOUND, "the chain was reorganised")),
-}
-
 DESCRIPTIONS: Final = Descriptions(
     parameter_schemas.TYPES,
     {**parameter_schemas.COMPONENTS, **reply_schemas.COMPONENTS, **trace_schemas.COMPONENTS},
     {**RESULTS, **trace_schemas.RESULTS, **development_schemas.RESULTS},
-    ERRORS,
+    errors.ERRORS,
 )

@@ -16,7 +16,7 @@ from wsnode.ethereum.rpc.overrides import (
 )
 from wsnode.ethereum.rpc.words import decode_quantity, field, kind, mismatch
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.errors import RpcError, server_error
 
 _Overrides = TypeVar("_Overrides")
 FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnData")
@@ -129,7 +129,7 @@ def _settings(name: str, config: Any) -> dict[str, Any]:
         members = _members(config, "map[string]json.RawMessage")
         return {"tracers": {inner: _settings(inner, value) for inner, value in members.items()}}
     if name not in SETTINGS:
-        raise server_error(_unknown(name))
+        raise _unknown(name)
     struct, known = SETTINGS[name]
     if not known:
         return {}
@@ -155,14 +155,15 @@ def _members(config: Any, type_name: str) -> dict[str, Any]:
     return config
 
 
-def _unknown(name: str) -> str:
-    """Return why there is no tracer of that name: geth takes it for JavaScript."""
-    script = _IDENTIFIER.fullmatch(name)
+def _unknown(name: str) -> RpcError:
+    """Return the error for a tracer that is not there; geth takes any name but its own for JavaScript."""
+    supported = {"reason": "unsupported_tracer", "supported": [*SETTINGS, "muxTracer"]}
     if name in NOT_SUPPORTED:
-        return f"tracer {name} is not supported"
+        return server_error(f"tracer {name} is not supported", supported)
+    script = _IDENTIFIER.fullmatch(name)
     if script is None or script[1] in _RESERVED:
-        return "tracers in JavaScript are not supported"
-    return f"ReferenceError: {script[1]} is not defined at <eval>:1:2(0)"
+        return server_error("tracers in JavaScript are not supported", supported)
+    return server_error(f"ReferenceError: {script[1]} is not defined at <eval>:1:2(0)")
 
 
 def decode_trace_options(value: Any) -> TraceOptions:

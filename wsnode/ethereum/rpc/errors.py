@@ -1,0 +1,95 @@
+"""What eth_ methods refuse, by method, for the OpenRPC document: code and words."""
+
+from typing import Final
+
+from wsnode.ethereum.rpc.answers import PRUNED_HISTORY
+from wsnode.ethereum.rpc.log_pages import RESOURCE_NOT_FOUND
+from wsnode.ethereum.rpc.simulate import CODES
+from wsnode.jsonrpc.discovery import described_error
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND, RESPONSE_TOO_LARGE, SERVER_ERROR
+from wsnode.jsonrpc.json_schema import Schema
+
+_MAKING: Final = ("eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter")
+_OF_STATE: Final = (
+    described_error(SERVER_ERROR, "header not found"),
+    described_error(SERVER_ERROR, "header for hash not found"),
+    described_error(SERVER_ERROR, "hash is not currently canonical"),
+    described_error(PRUNED_HISTORY, "pruned history unavailable"),
+)
+_OF_CALLS: Final = (
+    *_OF_STATE,
+    described_error(3, "execution reverted"),
+    described_error(SERVER_ERROR, "err: … (supplied gas N), or the words of what stopped the EVM"),
+)
+_OF_LOGS: Final = (described_error(SERVER_ERROR, "unknown block"),)
+_STATE_METHODS: Final = (
+    *("eth_getBalance", "eth_getTransactionCount", "eth_getCode", "eth_getStorageAt"),
+    *("eth_getStorageValues", "eth_getProof"),
+)
+
+_OF_FILTERS: Final = (described_error(SERVER_ERROR, "filter not found"),)
+
+_OF_SIGNING: Final = (described_error(SERVER_ERROR, "unknown account"),)
+_OF_SENDING: Final = (
+    described_error(SERVER_ERROR, "already known"),
+    described_error(SERVER_ERROR, "nonce too low: next nonce N, tx nonce M"),
+    described_error(SERVER_ERROR, "insufficient funds for gas * price + value: …"),
+    described_error(SERVER_ERROR, "replacement transaction underpriced"),
+    described_error(SERVER_ERROR, "txpool is full"),
+)
+_OF_SIMULATIONS: Final = (
+    described_error(CODES["nonce_too_low"], "err: nonce too low: … (supplied gas N)"),
+    described_error(CODES["nonce_too_high"], "err: nonce too high: … (supplied gas N)"),
+    described_error(CODES["fee_below_base"], "err: max fee per gas less than block base fee: …"),
+    described_error(CODES["intrinsic_gas"], "err: intrinsic gas too low: have N, want M (supplied gas N)"),
+    described_error(CODES["insufficient_funds"], "err: insufficient funds for gas * price + value: …"),
+    described_error(CODES["block_gas_limit"], "block gas limit reached: remaining: N, required: M"),
+    described_error(CODES["block_number"], "block numbers must be in order: N <= M"),
+    described_error(CODES["block_timestamp"], "block timestamps must be in order: N <= M"),
+    described_error(CODES["initcode_size"], "err: max initcode size exceeded: …"),
+    described_error(CODES["client_limit"], "too many blocks"),
+)
+_OF_TRACES: Final = (
+    *_OF_STATE,
+    described_error(SERVER_ERROR, "transaction not found"),
+    described_error(SERVER_ERROR, "block #N not found"),
+    described_error(SERVER_ERROR, "genesis is not traceable"),
+    described_error(SERVER_ERROR, "tracing failed: …"),
+    described_error(SERVER_ERROR, "tracers in JavaScript are not supported"),
+    described_error(RESPONSE_TOO_LARGE, "response too large"),
+)
+
+ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
+    "eth_subscribe": (
+        described_error(METHOD_NOT_FOUND, 'no "x" subscription in eth namespace'),
+        described_error(METHOD_NOT_FOUND, "notifications not supported"),
+        described_error(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
+        described_error(LIMIT_EXCEEDED, "subscription limit exceeded"),
+    ),
+    "eth_unsubscribe": (described_error(SERVER_ERROR, "subscription not found"),),
+    **dict.fromkeys(_MAKING, (described_error(LIMIT_EXCEEDED, "too many filters"),)),
+    "eth_getFilterLogs": _OF_FILTERS,
+    "eth_getFilterChanges": (
+        *_OF_FILTERS,
+        described_error(LIMIT_EXCEEDED, "pending transactions were missed"),
+        described_error(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
+    ),
+    "eth_sendRawTransaction": _OF_SENDING,
+    "eth_sendTransaction": (*_OF_SIGNING, *_OF_SENDING, *_OF_CALLS),
+    "eth_signTransaction": (*_OF_SIGNING, *_OF_CALLS),
+    **dict.fromkeys(("eth_sign", "personal_sign", "eth_signTypedData", "eth_signTypedData_v4"), _OF_SIGNING),
+    **dict.fromkeys(("anvil_reorg", "wsnode_reorg"), _OF_SIGNING),
+    "eth_feeHistory": (
+        described_error(SERVER_ERROR, "request beyond head block: requested N, head M"),
+        described_error(SERVER_ERROR, "invalid reward percentile: …"),
+    ),
+    "testing_buildBlockV1": (described_error(SERVER_ERROR, "invalid timestamp, parent N given M"),),
+    "eth_getBlockReceipts": (described_error(SERVER_ERROR, "hash is not currently canonical"),),
+    **dict.fromkeys(("debug_traceTransaction", "debug_traceCall"), _OF_TRACES),
+    **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash"), _OF_TRACES),
+    **dict.fromkeys(_STATE_METHODS, _OF_STATE),
+    **dict.fromkeys(("eth_call", "eth_estimateGas", "eth_createAccessList"), _OF_CALLS),
+    "eth_simulateV1": (*_OF_STATE, *_OF_SIMULATIONS),
+    "eth_getLogs": (*_OF_LOGS, described_error(LIMIT_EXCEEDED, "query returned more than 10000 results")),
+    "wsnode_getLogsPage": (*_OF_LOGS, described_error(RESOURCE_NOT_FOUND, "the chain was reorganised")),
+}
