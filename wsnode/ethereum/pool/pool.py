@@ -9,11 +9,10 @@ from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.pool import refusals, room
 from wsnode.ethereum.pool.admission import check_admission
-from wsnode.ethereum.pool.contents import Contents
 from wsnode.ethereum.pool.entry import Entry, entry_of
 from wsnode.ethereum.pool.intake import check_following, decode_sent
 from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, PoolLimits
-from wsnode.ethereum.pool.order import Room, best_first
+from wsnode.ethereum.pool.reading import PoolContents
 from wsnode.ethereum.pool.returned import returned_transactions
 from wsnode.ethereum.pool.sender import Sender
 from wsnode.ethereum.pool.standpoint import standpoint
@@ -27,7 +26,7 @@ SWEEP_SECONDS: Final = 60.0
 OnAdded = Callable[[Sequence[PooledTransaction]], None]
 
 
-class TransactionPool:
+class TransactionPool(PoolContents):
     """Stands on one block, which `advance` changes. For one thread, but for `decode` and `check`."""
 
     def __init__(
@@ -46,62 +45,14 @@ class TransactionPool:
         """Whether the transactions of blocks that leave the chain wait again."""
         self.version = 0
         """Another number after every change."""
+        super().__init__()
         self._chain = chain
         self._clock = clock
-        self._contents = Contents()
         self._returning: list[PooledTransaction] = []
         self._arrivals = 0
         self._swept = clock()
         with chain.snapshot() as view:
             self._stand_on(view)
-
-    @property
-    def pending(self) -> int:
-        """Return how many transactions can be executed."""
-        return self._contents.pending
-
-    @property
-    def queued(self) -> int:
-        """Return how many transactions wait for another one or for funds."""
-        return self._contents.queued
-
-    @property
-    def senders(self) -> Sequence[Sender]:
-        """Return the accounts with transactions, in the order of their addresses."""
-        return [sender for _, sender in sorted(self._contents.senders.items())]
-
-    def sender(self, address: bytes) -> Sender | None:
-        """Return an account's transactions, None if it has none."""
-        return self._contents.senders.get(address)
-
-    def find(self, transaction_hash: bytes) -> PooledTransaction | None:
-        """Return a transaction in the pool."""
-        entry = self._contents.entries.get(transaction_hash)
-        return None if entry is None else entry.transaction
-
-    def next_nonce(self, address: bytes, view: Snapshot) -> int:
-        """Return the nonce of an account's next transaction, after those that can be executed."""
-        sender = self._contents.senders.get(address)
-        if sender is not None and sender.pending:
-            return sender.next_nonce
-        account = view.state.account(address, (view.head, view.head_hash))
-        return 0 if account is None else account[0]
-
-    def executable(
-        self, *, base_fee: int | None = None, blob_fee: int | None = None, gas_limit: int | None = None
-    ) -> list[PooledTransaction]:
-        """Return what the block after the head could hold, the best tip first, each account's by nonce.
-
-        What is not given follows from the head. There may be more than fit; what did not stays in the pool.
-        """
-        following = self.at.room
-        block = Room(
-            base_fee=following.base_fee if base_fee is None else base_fee,
-            blob_fee=following.blob_fee if blob_fee is None else blob_fee,
-            gas_limit=following.gas_limit if gas_limit is None else gas_limit,
-            blobs=following.blobs,
-        )
-        return [entry.transaction for entry in best_first(self._contents.senders.values(), block)]
 
     def add(self, encoded: bytes) -> Hash32:
         """Let a transaction in, as a local user sends it, and return its hash.
@@ -159,11 +110,6 @@ class TransactionPool:
     def clear(self) -> None:
         """Take everything out."""
         self._drop(list(self._contents.entries.values()))
-
-    def held(self) -> list[PooledTransaction]:
-        """Return everything, in an order in which it can be put back."""
-        entries = sorted(self._contents.entries.values(), key=lambda entry: entry.nonce)
-        return [entry.transaction for entry in entries]
 
     def put_back(self, transactions: Iterable[PooledTransaction]) -> list[Entry]:
         """Let transactions in that were here before, as far as they can be; return what can be executed."""

@@ -32,7 +32,8 @@ from wsnode.ethereum.rpc.signing import TypedDataDigest
 from wsnode.ethereum.rpc.simulation import SimulationObject
 from wsnode.ethereum.rpc.storage_values import SlotsByAccount
 from wsnode.ethereum.rpc.subscription_options import SubscriptionId
-from wsnode.ethereum.rpc.trace_options import FLAGS, SETTINGS, CallTraceOptions, TraceOptions
+from wsnode.ethereum.rpc.trace_options import FLAGS, CallTraceOptions, TraceOptions
+from wsnode.ethereum.rpc.tracers import MUX, SETTINGS
 from wsnode.jsonrpc.json_schema import (
     BOOLEAN,
     NULL,
@@ -134,7 +135,7 @@ _TRACE: Final[dict[str, Schema]] = {
     **dict.fromkeys(FLAGS, BOOLEAN),
     "limit": {"type": "integer"},
     "timeout": STRING,
-    "tracer": {"enum": [*SETTINGS, "muxTracer"]},
+    "tracer": {"enum": [*SETTINGS, MUX]},
     "tracerConfig": either(*_TRACERS.values(), members(_TRACERS)),
 }
 

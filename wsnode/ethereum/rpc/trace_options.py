@@ -1,6 +1,5 @@
 """The options of traces: which tracer, with which settings; refused in geth's words."""
 
-import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -14,72 +13,13 @@ from wsnode.ethereum.rpc.overrides import (
     decode_block_overrides,
     decode_state_overrides,
 )
+from wsnode.ethereum.rpc.tracers import MUX, SETTINGS, unknown_tracer
 from wsnode.ethereum.rpc.words import decode_quantity, field, kind, mismatch
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.errors import server_error
 
 _Overrides = TypeVar("_Overrides")
 FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnData")
-SETTINGS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "callTracer": ("callTracerConfig", ("onlyTopCall", "withLog")),
-    "flatCallTracer": ("flatCallTracerConfig", ("convertParityErrors", "includePrecompiles")),
-    "prestateTracer": (
-        "PrestateTracerConfig",
-        ("diffMode", "disableCode", "disableStorage", "includeEmpty"),
-    ),
-    "4byteTracer": ("", ()),
-    "noopTracer": ("", ()),
-}
-NOT_SUPPORTED: Final = frozenset({"erc7562Tracer", "keccak256PreimageTracer"})
-_IDENTIFIER: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\.[A-Za-z_$][\w$]*)*")
-# Words that are no names in JavaScript.
-_RESERVED: Final = frozenset(
-    {
-        *(
-            "break",
-            "case",
-            "catch",
-            "class",
-            "const",
-            "continue",
-            "debugger",
-            "default",
-            "delete",
-            "do",
-            "else",
-            "enum",
-            "export",
-            "extends",
-            "false",
-            "finally",
-            "for",
-            "function",
-            "if",
-            "import",
-            "in",
-            "instanceof",
-            "let",
-            "new",
-            "null",
-            "return",
-            "super",
-            "switch",
-            "this",
-            "throw",
-            "true",
-            "try",
-            "typeof",
-            "var",
-            "void",
-            "while",
-            "with",
-            "yield",
-            "undefined",
-            "NaN",
-            "Infinity",
-        ),
-    }
-)
 
 
 class TraceOptions:
@@ -118,18 +58,13 @@ NO_OPTIONS: Final = TraceOptions()
 NO_CALL_OPTIONS: Final = CallTraceOptions()
 
 
-def is_script(tracer: str | None) -> bool:
-    """Tell whether geth would take a tracer's name for JavaScript, which it runs by transaction."""
-    return tracer is not None and tracer not in {*SETTINGS, *NOT_SUPPORTED, "muxTracer"}
-
-
 def _settings(name: str, config: Any) -> dict[str, Any]:
     """Return a tracer's settings under the engine's names."""
-    if name == "muxTracer":
+    if name == MUX:
         members = _members(config, "map[string]json.RawMessage")
         return {"tracers": {inner: _settings(inner, value) for inner, value in members.items()}}
     if name not in SETTINGS:
-        raise _unknown(name)
+        raise unknown_tracer(name)
     struct, known = SETTINGS[name]
     if not known:
         return {}
@@ -153,17 +88,6 @@ def _members(config: Any, type_name: str) -> dict[str, Any]:
     if type(config) is not dict:
         raise server_error(str(mismatch(kind(config), type_name)))
     return config
-
-
-def _unknown(name: str) -> RpcError:
-    """Return the error for a tracer that is not there; geth takes any name but its own for JavaScript."""
-    supported = {"reason": "unsupported_tracer", "supported": [*SETTINGS, "muxTracer"]}
-    if name in NOT_SUPPORTED:
-        return server_error(f"tracer {name} is not supported", supported)
-    script = _IDENTIFIER.fullmatch(name)
-    if script is None or script[1] in _RESERVED:
-        return server_error("tracers in JavaScript are not supported", supported)
-    return server_error(f"ReferenceError: {script[1]} is not defined at <eval>:1:2(0)")
 
 
 def decode_trace_options(value: Any) -> TraceOptions:

@@ -21,8 +21,8 @@ from wsnode.ethereum.rpc.trace_options import (
     NO_OPTIONS,
     CallTraceOptions,
     TraceOptions,
-    is_script,
 )
+from wsnode.ethereum.rpc.tracers import is_script
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,

@@ -1,0 +1,42 @@
+"""The tracers that there are, and what is said of others."""
+
+import re
+from typing import Final
+
+from wsnode.jsonrpc.errors import RpcError, server_error
+
+SETTINGS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "callTracer": ("callTracerConfig", ("onlyTopCall", "withLog")),
+    "flatCallTracer": ("flatCallTracerConfig", ("convertParityErrors", "includePrecompiles")),
+    "prestateTracer": (
+        "PrestateTracerConfig",
+        ("diffMode", "disableCode", "disableStorage", "includeEmpty"),
+    ),
+    "4byteTracer": ("", ()),
+    "noopTracer": ("", ()),
+}
+MUX: Final = "muxTracer"
+NOT_SUPPORTED: Final = frozenset({"erc7562Tracer", "keccak256PreimageTracer"})
+_IDENTIFIER: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\.[A-Za-z_$][\w$]*)*")
+# Words that are no names in JavaScript.
+_RESERVED: Final = re.compile(
+    r"break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|"
+    r"finally|for|function|if|import|in|instanceof|let|new|null|return|super|switch|this|throw|true|"
+    r"try|typeof|var|void|while|with|yield|undefined|NaN|Infinity"
+)
+
+
+def is_script(tracer: str | None) -> bool:
+    """Tell whether geth would take a tracer's name for JavaScript, which it runs by transaction."""
+    return tracer is not None and tracer not in {*SETTINGS, *NOT_SUPPORTED, MUX}
+
+
+def unknown_tracer(name: str) -> RpcError:
+    """Return the error for a tracer that is not there; geth takes any name but its own for JavaScript."""
+    supported = {"reason": "unsupported_tracer", "supported": [*SETTINGS, MUX]}
+    if name in NOT_SUPPORTED:
+        return server_error(f"tracer {name} is not supported", supported)
+    script = _IDENTIFIER.fullmatch(name)
+    if script is None or _RESERVED.fullmatch(script[1]):
+        return server_error("tracers in JavaScript are not supported", supported)
+    return server_error(f"ReferenceError: {script[1]} is not defined at <eval>:1:2(0)")
