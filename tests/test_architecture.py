@@ -36,7 +36,13 @@ COMPOSITION = {
 }
 USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_verify", "demo", "verify"}
 USES_TRIO_IN = ("ethereum/live/", "starknet/live/")
-USES_NATIVE = ("ethereum/state.py", "ethereum/codec/", "starknet/native.py")
+USES_NATIVE = (
+    "ethereum/state.py",
+    "ethereum/codec/",
+    "starknet/native.py",
+    "server/frames.py",
+    "server/repeats.py",
+)
 USES_LMDB = ("store/environment.py",)
 
 

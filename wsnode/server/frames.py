@@ -1,7 +1,7 @@
 """WebSocket frames to messages and back, for one connection, without I/O.
 
-Nearly every frame that a client sends is a whole, unfragmented, unextended text or binary message. Those are
-read straight from the receive buffer. Everything else (control frames, fragments, compressed or broken
+Nearly every frame that a client sends is a whole, unfragmented, unextended text or binary message. The engine
+reads those straight from the receive buffer. Everything else (control frames, fragments, compressed or broken
 frames) goes byte for byte to the `websockets` library's parser, in the state it would have had. The two take
 turns at frame boundaries only, so the parser exists only while something is half done and an idle connection
 has none. tests/server/test_frames.py holds this against the library's parser alone, on random streams.
@@ -15,12 +15,15 @@ from websockets.extensions import Extension
 from websockets.frames import CTRL_OPCODES, CloseCode, Frame, Opcode
 from websockets.protocol import Protocol as LibraryProtocol
 from websockets.protocol import Side, State
-from websockets.speedups import apply_mask
+
+from wsnode._native import take_messages
 
 TEXT_WHOLE = 0x81
 BINARY_WHOLE = 0x82
 WHOLE = (TEXT_WHOLE, BINARY_WHOLE)
 MASKED = 0x80
+SHORT_HEAD = 6
+"""The smallest head of a client's frame."""
 COMPRESSED = 0x40
 CLOSE_WHOLE = 0x88
 KNOWN_OPCODES = frozenset(int(opcode) for opcode in Opcode)
@@ -38,6 +41,7 @@ class Framing:
     __slots__ = (
         "_extensions",
         "_fragments",
+        "_largest",
         "_limit",
         "_needed",
         "_owed",
@@ -50,6 +54,8 @@ class Framing:
 
     def __init__(self, message_bytes: int, extensions: Sequence[Extension] = ()) -> None:
         self._limit = message_bytes
+        self._largest = message_bytes + SHORT_HEAD
+        """What a frame is waited for with all of its bytes."""
         self._extensions = extensions
         self._protocol: LibraryProtocol | None = None
         """The library's parser, while it has begun something or the connection is closing."""
@@ -143,28 +149,15 @@ class Framing:
             self._owed = 0
 
     def _scan(self, data: bytes, messages: list[bytes]) -> None:
-        position, end, limit = 0, len(data), self._limit
+        position, end = 0, len(data)
         self._needed = 0
-        while end - position > 1:
-            first, size = data[position], data[position + 1] - MASKED
-            if first in WHOLE and size >= 0 and self._protocol is None:
-                start = position + 6
-                if size > 125:
-                    if (size := _long_size(data, position)) < 0:
-                        break
-                    start += 2 if data[position + 1] == 0xFE else 8
-                stop = start + size
-                if stop <= end and size <= limit:
-                    payload = apply_mask(data[start:stop], data[start - 4 : start])
-                    position = stop
-                    if first == TEXT_WHOLE and not payload.isascii() and not self._is_text(payload):
-                        break
-                    messages.append(payload)
-                    continue
-                if size <= limit:
-                    self._needed = stop - position
-                    break
-            if (whole := _frame_size(data, position)) < 0:
+        while True:
+            if self._protocol is None:
+                position = take_messages(data, position, self._limit, messages)
+            if end - position < 2 or (whole := _frame_size(data, position)) < 0:
+                break
+            if self._protocol is None and data[position] in WHOLE and end - position < whole <= self._largest:
+                self._needed = whole
                 break
             taken = data[position : position + whole]
             position += len(taken)
@@ -230,7 +223,7 @@ def _frame_size(data: bytes, position: int) -> int:
         return len(data) - position
     size = second - MASKED
     if size < 126:
-        return 6 + size
+        return SHORT_HEAD + size
     if (size_sent := _long_size(data, position)) < 0:
         return -1
     return size_sent + (8 if size == 126 else 14)
