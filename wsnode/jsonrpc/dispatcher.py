@@ -114,7 +114,6 @@ class Session:
         "_dispatcher",
         "_gate",
         "_methods",
-        "_reply_bytes",
         "_scope",
         "_slow_seconds",
         "_view",
@@ -124,13 +123,15 @@ class Session:
         "held",
         "mark",
         "refusal",
+        "repeatable",
+        "reply_bytes",
     )
 
     def __init__(self, dispatcher: Dispatcher, caller: Any, gate: Gate | None) -> None:
         self._dispatcher = dispatcher
         self._methods = dispatcher.registry.methods
         self._gate = gate
-        self._reply_bytes = dispatcher.bounds.reply_bytes
+        self.reply_bytes = dispatcher.bounds.reply_bytes
         self._slow_seconds = dispatcher.bounds.slow_seconds
         self._scope: View | None = None
         self._view: Any = None
@@ -145,6 +146,8 @@ class Session:
         """What calls have begun, held until their replies are posted; batches in flight keep their own."""
         self.mark = 0.0
         """When the call before ended, in this turn: one look at the clock a call is enough."""
+        self.repeatable: tuple[Method, bytes] | None = None
+        """A call of this turn and its result, which the same call would have again."""
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to the message `text`: a request or a batch."""
@@ -162,9 +165,20 @@ class Session:
         held, self.held = self.held, []
         return held
 
+    def take_repeatable(self) -> tuple[Method, bytes] | None:
+        """Return the call before and its result, if in this turn the same call need not be made."""
+        repeatable, self.repeatable = self.repeatable, None
+        return repeatable
+
+    def observe(self, method: Method, calls: int) -> None:
+        """Count calls that were answered since the one before them, together."""
+        began, self.mark = self.mark, perf_counter()
+        method.succeeded.observe(self.mark - began, calls)
+
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""
         self.mark = 0.0
+        self.repeatable = None
         if (scope := self._scope) is not None:
             self._scope = self._view = None
             scope.__exit__(None, None, None)
@@ -192,9 +206,11 @@ class Session:
                     return self._go_on(method, result, request.params, identity, began)
             reply = result_reply(identity, result)
             meter = method.succeeded
-            if len(reply) > self._reply_bytes:
+            if len(reply) > self.reply_bytes:
                 reply = self._fail(method, identity, response_too_large())
                 meter = method.failed
+            elif method.steady and identity and self._gate is None and isinstance(result, bytes):
+                self.repeatable = method, result
         except Exception as error:
             reply = self._fail(method, identity, error)
             meter = method.failed
@@ -295,7 +311,7 @@ class Session:
         try:
             reply = result_reply(identity, (yield from self._timed(method, slices)))
             meter = method.succeeded
-            if len(reply) > self._reply_bytes:
+            if len(reply) > self.reply_bytes:
                 reply = self._fail(method, identity, response_too_large())
                 meter = method.failed
         except Exception as error:

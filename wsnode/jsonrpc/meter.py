@@ -19,7 +19,7 @@ class Meter:
         self.counts = [0] * (len(BOUNDS) + 1)
         self.seconds = 0.0
 
-    def observe(self, seconds: float) -> None:
-        """Count one call."""
-        self.counts[bisect_left(BOUNDS, seconds)] += 1
+    def observe(self, seconds: float, calls: int = 1) -> None:
+        """Count one call, or several that took so long together."""
+        self.counts[bisect_left(BOUNDS, seconds / calls)] += calls
         self.seconds += seconds

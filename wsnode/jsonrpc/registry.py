@@ -32,6 +32,7 @@ class Method:
         "needs_view",
         "parameters",
         "plain",
+        "steady",
         "succeeded",
         "takes_parameters",
         "timeout_error",
@@ -50,6 +51,7 @@ class Method:
         deadline: float | None,
         timeout_error: RpcError,
         at_once: Callable[..., Any] | None = None,
+        steady: bool = False,
     ) -> None:
         self.name = name
         self.function = function
@@ -68,6 +70,8 @@ class Method:
         self.failed = Meter()
         self.errors: dict[int, int] = {}
         """How many calls failed with each code."""
+        self.steady = steady
+        """Whether one view determines its result."""
         self.plain = not inspect.isgeneratorfunction(function)
         self.is_bare = self.plain and needs_view and not takes_parameters
         """Whether it is called with a view and nothing else, as the most frequent methods are."""
@@ -98,6 +102,7 @@ class Registry:
         timeout_error: RpcError | None = None,
         at_once: Callable[..., Any] | None = None,
         decoder: ParameterDecoder | None = None,
+        steady: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Return the decorator that registers `handler(view, params)` as `name`.
 
@@ -109,7 +114,8 @@ class Registry:
         slices, and any other may return a generator for what it cannot answer at once; `in_thread` runs a
         plain one in the worker pool. After `deadline` seconds it is `timeout_error`. Most calls of a
         generator handler end in their first slice: `at_once(view, params)` returns their result, and a
-        generator for the others. With `decoder` the parameters are what it makes of them.
+        generator for the others. With `decoder` the parameters are what it makes of them. A `steady` method
+        has no parameters and the same result for the same view, whoever asks and however often.
         """
 
         def register(handler: Handler) -> Handler:
@@ -119,6 +125,8 @@ class Registry:
                 struct = _parameters_of(handler, first=1 if view or caller or channel else 0)
             else:
                 struct = decoder.struct
+            if steady and (caller or channel or struct or in_thread or inspect.isgeneratorfunction(handler)):
+                raise TypeError(f"{handler.__qualname__}: the result depends on more than the view")
             self.methods[name] = Method(
                 name,
                 _threaded(handler) if in_thread else handler,
@@ -130,6 +138,7 @@ class Registry:
                 deadline=deadline,
                 timeout_error=timeout_error or request_timed_out(),
                 at_once=at_once,
+                steady=steady,
             )
             return handler
 

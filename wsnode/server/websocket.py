@@ -24,6 +24,7 @@ from wsnode.server.deflate import compress
 from wsnode.server.frames import CLOSE_WHOLE, PING, SHORT_HEADS, Framing, frame_head, text_frame
 from wsnode.server.notifications import PLAIN
 from wsnode.server.outbox import LargeReply, Outbox
+from wsnode.server.repeats import answer_repeats
 from wsnode.server.shared import Shared
 from wsnode.server.transport import Transport, linger
 
@@ -229,15 +230,16 @@ class WebSocketConnection:
         receive = session.receive
         largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
         pieces: list[bytes] = []
-        size, count = 0, 0
+        size = count = calls = 0
         room = min(TURN_BYTES, self._outbox.room)
         deadline = time.perf_counter() + limits.slice_seconds
         session.refusal = too_many_calls() if self._is_full else None
         # The first slow call of a turn shows itself; those behind it begin in the lane.
         session.eager = True
-        for text in messages:
+        while count < len(messages) and size <= room:
+            answer = receive(messages[count])
             count += 1
-            answer = receive(text)
+            calls += 1
             if answer is None:
                 continue
             if isinstance(answer, Pending):
@@ -254,8 +256,13 @@ class WebSocketConnection:
                     pieces = []
                 self._post_reply(answer, session.take_held())
             size += length
-            if size > room or (not count & 7 and time.perf_counter() > deadline):
+            if not calls & 7 and time.perf_counter() > deadline:
                 break
+            if session.repeatable is not None and count < len(messages) and size <= room:
+                frames, repeats = answer_repeats(session, messages, count, largest, room - size)
+                pieces.append(frames)
+                size += len(frames)
+                count += repeats
         session.end_turn()
         if pieces:
             self.post(b"".join(pieces))

@@ -86,26 +86,26 @@ def add_methods(registry: Registry, pending: PendingBlock) -> None:
     """Register this module's methods."""
     oracle = PriceOracle()
 
-    @registry.method("eth_maxPriorityFeePerGas")
+    @registry.method("eth_maxPriorityFeePerGas", steady=True)
     def max_priority_fee(view: Snapshot) -> bytes:
         """Return the advised tip."""
         return quantity(oracle.tip(view))
 
-    @registry.method("eth_gasPrice")
+    @registry.method("eth_gasPrice", steady=True)
     def gas_price(view: Snapshot) -> bytes:
         """Return the advised tip and the head's base fee together."""
         head = _head(view)
         chosen = pending.chosen_base_fee(head)
         return quantity(oracle.tip(view) + ((head.base_fee or 0) if chosen is None else chosen))
 
-    @registry.method("eth_baseFee")
+    @registry.method("eth_baseFee", steady=True)
     def base_fee(view: Snapshot) -> bytes:
         """Return the next block's base fee."""
         head = _head(view)
         chosen = pending.chosen_base_fee(head)
         return _optional(next_base_fee(view.spec, head) if chosen is None else chosen)
 
-    @registry.method("eth_blobBaseFee")
+    @registry.method("eth_blobBaseFee", steady=True)
     def head_blob_base_fee(view: Snapshot) -> bytes:
         """Return the head's price of blob gas."""
         return _optional(blob_base_fee(view.spec, _head(view)))

@@ -46,7 +46,7 @@ def client_version() -> str:
 
 def add_methods(registry: Registry, chain_id: int) -> None:
     """Register this module's methods."""
-    registry.method("eth_blockNumber")(block_number)
+    registry.method("eth_blockNumber", steady=True)(block_number)
     registry.method("web3_sha3", view=False)(sha3)
     constants = {
         "eth_chainId": quantity(chain_id),
@@ -58,7 +58,7 @@ def add_methods(registry: Registry, chain_id: int) -> None:
         "net_peerCount": b'"0x0"',
     }
     for name, answer in constants.items():
-        registry.method(name, view=False)(_constant(answer))
+        registry.method(name, view=False, steady=True)(_constant(answer))
 
     @registry.method("rpc_modules", view=False)
     def modules() -> dict[str, str]:
