@@ -8,7 +8,8 @@ import msgspec
 import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.messages import CancelToken, InThread, Pending
+from wsnode.jsonrpc.errors import TimeLimitError
+from wsnode.jsonrpc.messages import AsyncCall, CancelToken, InThread, Pending
 
 
 def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str | None]:
@@ -39,10 +40,16 @@ def advance(pending: Pending) -> bool:
     if step is None:
         return pending.resume()
     try:
-        value = step.function(CancelToken()) if isinstance(step, InThread) else trio.run(step.function)
+        value = step.function(CancelToken()) if isinstance(step, InThread) else trio.run(_awaited, step)
     except Exception as error:
         return pending.fail(error)
     return pending.resume(value)
+
+
+async def _awaited(step: AsyncCall) -> Any:
+    with trio.move_on_after(float("inf") if step.seconds is None else step.seconds):
+        return await step.function()
+    raise TimeLimitError
 
 
 class Client(msgspec.Struct, frozen=True):

@@ -126,6 +126,7 @@ RESULTS: Final[dict[str, Schema]] = {
     "txpool_contentFrom": _of_pool(_BY_NONCE),
     "txpool_inspect": _of_pool(mapping_of(mapping_of(STRING, "[0-9]+"), _ACCOUNT_NAME)),
     "eth_sendRawTransaction": HASH,
+    "eth_sendRawTransactionSync": reference("Receipt"),
     "eth_pendingTransactions": list_of(TRANSACTION),
     "testing_buildBlockV1": record(
         {

@@ -3,6 +3,7 @@
 from typing import Final
 
 from wsnode.ethereum.rpc.answers import PRUNED_HISTORY
+from wsnode.ethereum.rpc.inclusion import NOT_PROCESSED
 from wsnode.ethereum.rpc.log_pages import RESOURCE_NOT_FOUND
 from wsnode.ethereum.rpc.simulate import CODES
 from wsnode.jsonrpc.discovery import described_error
@@ -75,6 +76,11 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
         described_error(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
     ),
     "eth_sendRawTransaction": _OF_SENDING,
+    "eth_sendRawTransactionSync": (
+        *_OF_SENDING,
+        described_error(NOT_PROCESSED, "The transaction was added to the transaction pool but wasn't …"),
+        described_error(LIMIT_EXCEEDED, "too many transactions are waited for"),
+    ),
     "eth_sendTransaction": (*_OF_SIGNING, *_OF_SENDING, *_OF_CALLS),
     "eth_signTransaction": (*_OF_SIGNING, *_OF_CALLS),
     **dict.fromkeys(("eth_sign", "personal_sign", "eth_signTypedData", "eth_signTypedData_v4"), _OF_SIGNING),

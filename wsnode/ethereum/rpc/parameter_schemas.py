@@ -14,6 +14,7 @@ from wsnode.ethereum.rpc.development_parameters import (
     ResetOptions,
 )
 from wsnode.ethereum.rpc.fee_history import BlockCount, Percentiles
+from wsnode.ethereum.rpc.inclusion import Milliseconds
 from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.log_pages import PageFilter
 from wsnode.ethereum.rpc.overrides import BlockOverrides, StateOverrides
@@ -192,6 +193,7 @@ TYPES: Final[dict[type, Schema]] = {
     BlockCount: either(QUANTITY, {"type": "integer"}),
     Percentiles: or_null(list_of({"type": "number", "minimum": 0, "maximum": 100})),
     SlotsByAccount: mapping_of(list_of(HASH)),
+    Milliseconds: {"type": "integer", "minimum": 0},
     LenientBytes: text("(0[xX])?([0-9a-fA-F]{2})*"),
     LenientNumber: LENIENT_NUMBER,
     LenientCount: LENIENT_NUMBER,

@@ -15,6 +15,7 @@ from wsnode.ethereum.rpc import (
     fees,
     filters,
     fork_configuration,
+    inclusion,
     log_pages,
     logs,
     node,
@@ -81,7 +82,11 @@ def build_registry(
     raw.add_methods(registry, block_methods, pool)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
-    sending.add_methods(registry, pool, None if development is None else development.control.settle)
+    if pool is not None:
+        sender = sending.Sending(pool, None if development is None else development.control.settle)
+        sending.add_methods(registry, sender)
+        if hub is not None:
+            inclusion.add_methods(registry, sender, hub)
     if with_test_methods or development is not None:
         testing.add_methods(registry, pool)
     if hub is not None:

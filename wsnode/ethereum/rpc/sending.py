@@ -1,15 +1,16 @@
 """eth_sendRawTransaction: a signed transaction into the pool."""
 
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.answers import data
 from wsnode.ethereum.rpc.parameters import Payload
-from wsnode.jsonrpc.messages import AsyncCall, InThread, Steps
+from wsnode.jsonrpc.messages import AsyncCall, InThread, Step, Steps
 from wsnode.jsonrpc.registry import Registry
 
 METHOD: Final = "eth_sendRawTransaction"
@@ -34,8 +35,16 @@ class Sending:
 
     def send_raw_transaction(self, params: RawTransactionParameters) -> Steps:
         """Return the hash of a transaction that is in the pool now, or already in a block."""
+        return data((yield from self.sent(params.encoded)))
+
+    def sent(self, encoded: bytes) -> Generator[Step, Any, Hash32]:
+        """Return the same as bytes.
+
+        Raises:
+            RpcError: The transaction is refused.
+        """
         pool = self._pool
-        transaction = pool.decode(params.encoded)
+        transaction = pool.decode(encoded)
         if transaction.type == BLOB_TYPE:
             # The proofs of six blobs take 20 ms.
             yield InThread(lambda _cancel: pool.check(transaction))
@@ -44,10 +53,9 @@ class Sending:
         transaction_hash = pool.admit(transaction)
         if self._settle is not None:
             yield AsyncCall(self._settle)
-        return data(transaction_hash)
+        return transaction_hash
 
 
-def add_methods(registry: Registry, pool: TransactionPool | None, settle: Settle | None = None) -> None:
-    """Register this module's methods, if there is a pool."""
-    if pool is not None:
-        registry.method(METHOD, view=False)(Sending(pool, settle).send_raw_transaction)
+def add_methods(registry: Registry, sending: Sending) -> None:
+    """Register this module's method."""
+    registry.method(METHOD, view=False)(sending.send_raw_transaction)

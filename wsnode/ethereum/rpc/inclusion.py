@@ -1,0 +1,96 @@
+"""eth_sendRawTransactionSync: the receipt of a transaction that was sent, once there is one (EIP-7966)."""
+
+import time
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.rpc.answers import NULL
+from wsnode.ethereum.rpc.parameters import Payload
+from wsnode.ethereum.rpc.sending import Sending
+from wsnode.ethereum.rpc.transactions import get_transaction_receipt
+from wsnode.ethereum.rpc.words import kind, mismatch
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded
+from wsnode.jsonrpc.messages import AsyncCall, Steps
+from wsnode.jsonrpc.registry import Registry
+
+# geth's eth/ethconfig, TxSyncDefaultTimeout and TxSyncMaxTimeout.
+USUAL_SECONDS: Final = 20.0
+MOST_SECONDS: Final = 60.0
+MOST_WAITING: Final = 1000
+"""Calls that wait at once, which is fewer than there are slow calls in flight."""
+NOT_PROCESSED: Final = 4
+
+
+class Milliseconds(int):
+    """A number of milliseconds below 2**64, as a JSON number."""
+
+
+class SyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[signed transaction, milliseconds]`."""
+
+    encoded: Payload
+    timeout: Milliseconds | None = None
+
+
+class Inclusion:
+    """Waits for blocks that hold what was sent."""
+
+    def __init__(self, sending: Sending, hub: Hub) -> None:
+        self._sending = sending
+        self._hub = hub
+        self._waiting = 0
+
+    def send(self, params: SyncParameters) -> Steps:
+        """Return the receipt of a transaction, as soon as it is in a block."""
+        if self._waiting >= MOST_WAITING:
+            raise limit_exceeded("too many transactions are waited for")
+        seconds = min(params.timeout / 1000, MOST_SECONDS) if params.timeout else USUAL_SECONDS
+        self._waiting += 1
+        try:
+            sent = yield from self._sending.sent(params.encoded)
+            return (yield from self._receipt(sent, seconds))
+        finally:
+            self._waiting -= 1
+
+    def _receipt(self, sent: Hash32, seconds: float) -> Steps:
+        end = time.monotonic() + seconds
+        while True:
+            # Whatever comes after the look at the store is another head than this one.
+            head = self._hub.head
+            with self._hub.snapshot() as view:
+                receipt = get_transaction_receipt(view, sent)
+            if receipt != NULL:
+                return receipt
+            left = end - time.monotonic()
+            if left <= 0:
+                raise _not_processed(sent, seconds)
+            moved = AsyncCall(lambda head=head: self._hub.wait_move(head))  # type: ignore[misc]
+            moved.seconds = left
+            with suppress(TimeLimitError):
+                yield moved
+
+
+def _not_processed(sent: Hash32, seconds: float) -> RpcError:
+    waited = f"{seconds:g}s" if seconds >= 1 else f"{seconds * 1000:g}ms"
+    words = f"The transaction was added to the transaction pool but wasn't processed in {waited}"
+    return RpcError(NOT_PROCESSED, words, hexadecimal(sent))
+
+
+def _decode_milliseconds(value: Any) -> Milliseconds:
+    if type(value) is not int or not 0 <= value < 1 << 64:
+        found = f"number {value}" if type(value) in {int, float} else kind(value)
+        raise mismatch(found, "uint64")
+    return Milliseconds(value)
+
+
+register_type(Milliseconds, _decode_milliseconds)
+
+
+def add_methods(registry: Registry, sending: Sending, hub: Hub) -> None:
+    """Register this module's method."""
+    registry.method("eth_sendRawTransactionSync", view=False)(Inclusion(sending, hub).send)
