@@ -6,6 +6,7 @@ import {
   createWalletClient,
   http,
   parseEther,
+  parseGwei,
   publicActions,
   walletActions,
   webSocket,
@@ -71,6 +72,15 @@ test("blocks are mined on demand, at the times that are wanted", async () => {
   assert.ok((await client.getBlock()).timestamp >= timestamp + 10_720n);
 });
 
+test("the reply to a signed transaction is its receipt, if that is wanted", async () => {
+  const account = privateKeyToAccount("0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6");
+  const wallet = createWalletClient({ account, chain: foundry, transport });
+  const request = await wallet.prepareTransactionRequest({ to: creator, value: 1n });
+  const serializedTransaction = await wallet.signTransaction(request);
+  const receipt = await wallet.sendRawTransactionSync({ serializedTransaction });
+  assert.deepEqual([receipt.status, receipt.from], ["success", account.address.toLowerCase()]);
+});
+
 test("automine can be turned off", async () => {
   await client.setAutomine(false);
   const hash = await client.sendTransaction({ account: creator, to: recipient, value: 1n });
@@ -100,6 +110,16 @@ for (const each of [client, hardhat]) {
     await each.revert({ id });
     assert.equal(await client.getBalance({ address: stranger }), before);
     assert.equal(await client.getCode({ address: stranger }), undefined);
+  });
+
+  test(`${each.mode}: the next block has the fee and the limit that are wanted`, async () => {
+    await each.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei("20") });
+    await each.setBlockGasLimit({ gasLimit: 40_000_000n });
+    const hash = await client.sendTransaction({ account: creator, to: recipient, value: 1n });
+    const { effectiveGasPrice } = await client.getTransactionReceipt({ hash });
+    assert.ok(effectiveGasPrice > parseGwei("20"));
+    const { baseFeePerGas, gasLimit } = await client.getBlock();
+    assert.deepEqual([baseFeePerGas, gasLimit], [parseGwei("20"), 40_000_000n]);
   });
 
   test(`${each.mode}: an account is impersonated`, async () => {
