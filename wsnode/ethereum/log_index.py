@@ -185,6 +185,10 @@ def _matches(
 ) -> Iterator[tuple[int, Positions] | None]:
     """Yield each chunk's first log number and its matches, and None when a slice has lasted long enough."""
     cursor = reader.cursor(LOG_INDEX)
+    if len(groups) == 1 == len(groups[0]):
+        # Most filters name one value, and leaps to find where several meet take twice as long.
+        yield from _matches_of_one(cursor, groups[0][0], begin, end)
+        return
     # Few values first: their leaps are cheapest, and most searches name one address.
     members = [
         _Value(cursor, prefixes[0]) if len(prefixes) == 1 else _Group(cursor, prefixes)
@@ -209,6 +213,26 @@ def _matches(
         positions = _common(members) if len(members) > 1 else members[0].positions()
         yield base, _window(positions, begin - base, end - base)
         chunk += 1
+
+
+def _matches_of_one(
+    cursor: Cursor, prefix: bytes, begin: int, end: int
+) -> Iterator[tuple[int, Positions] | None]:
+    chunk = begin >> CHUNK_BITS
+    found = cursor.set_range(prefix + chunk.to_bytes(CHUNK_KEY, "big"))
+    moves = 0
+    while found:
+        key, row = cursor.item()
+        if not key.startswith(prefix):
+            return
+        base = int.from_bytes(key[-CHUNK_KEY:], "big") << CHUNK_BITS
+        if base >= end:
+            return
+        yield base, _window(read_positions(row), begin - base, end - base)
+        moves += 1
+        if moves % _SEEKS_A_SLICE == 0:
+            yield None
+        found = cursor.next()
 
 
 def _common(groups: "list[_Value | _Group]") -> Positions:

@@ -4,17 +4,17 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import transaction_hashes
-from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.codec.rows import log_values, transaction_hashes
 from wsnode.ethereum.state import (
     read_balance,
     read_code,
     read_hash,
+    read_log_filter,
     read_storage,
     read_transaction_count,
 )
@@ -58,18 +58,20 @@ STATE_METHODS: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
 
 
 @pytest.mark.parametrize("method", STATE_METHODS)
+@settings(deadline=None)
 @given(chosen=st.data())
 def test_state_is_the_same_in_any_form(
-    execution_apis_chain: Chain, method: str, chosen: st.DataObject
+    execution_apis_chain: Chain, dispatcher: Dispatcher, method: str, chosen: st.DataObject
 ) -> None:
     params = chosen.draw(of_state(execution_apis_chain, *STATE_METHODS[method]))
-    assert_same(execution_apis_chain, method, params)
+    assert_same(dispatcher, method, params)
 
 
 @pytest.mark.parametrize("method", ["eth_getTransactionByHash", "eth_getTransactionReceipt"])
+@settings(deadline=None)
 @given(chosen=st.data())
 def test_transactions_are_the_same_in_any_form(
-    execution_apis_chain: Chain, method: str, chosen: st.DataObject
+    execution_apis_chain: Chain, dispatcher: Dispatcher, method: str, chosen: st.DataObject
 ) -> None:
     with execution_apis_chain.snapshot() as view:
         row = view.body(chosen.draw(st.integers(0, view.head)))
@@ -79,7 +81,50 @@ def test_transactions_are_the_same_in_any_form(
     alike = [name[:18] + "0" * 48 for name in names]
     name = st.sampled_from([*names, *alike, *map(str.upper, names), "0x" + "13" * 32])
     for params in ([chosen.draw(name)], chosen.draw(st.lists(st.one_of(name, GARBAGE), max_size=2))):
-        assert_same(execution_apis_chain, method, params)
+        assert_same(dispatcher, method, params)
+
+
+@settings(deadline=None)
+@given(chosen=st.data())
+def test_logs_are_the_same_in_any_form(
+    execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject
+) -> None:
+    assert_same(dispatcher, "eth_getLogs", [chosen.draw(log_filters(execution_apis_chain))])
+
+
+def log_filters(chain: Chain) -> st.SearchStrategy[dict[str, Any]]:
+    """Return filters by what logs of the chain have, for most of which there are logs."""
+    with chain.snapshot() as view:
+        rows = [view.receipts(number) or b"" for number in range(view.head + 1)]
+        last, some_hash = view.head, f"0x{view.head_hash.hex()}"
+    logs = [log for row in rows for log in log_values(row)]
+    addresses = st.sampled_from([*sorted({f"0x{address.hex()}" for address, _ in logs}), NOBODY])
+    topics = st.sampled_from(
+        [*sorted({f"0x{topic.hex()}" for _, topics in logs for topic in topics}), some_hash]
+    )
+    places = st.one_of(st.none(), topics, st.lists(topics, max_size=3), GARBAGE)
+    numbers = st.integers(0, last + 1).map(hex)
+    members: dict[str, st.SearchStrategy[Any]] = {
+        "fromBlock": st.one_of(st.just("0x0"), numbers, st.sampled_from(["latest", "earliest"]), GARBAGE),
+        "toBlock": st.one_of(st.just(hex(last)), numbers, st.sampled_from(["latest", "pending"]), GARBAGE),
+        "address": st.one_of(addresses, st.lists(addresses, max_size=3), GARBAGE),
+        "topics": st.one_of(st.lists(st.one_of(st.none(), topics), max_size=5), st.lists(places), GARBAGE),
+    }
+    usual = {"fromBlock": st.just("0x0"), "address": addresses, "topics": st.lists(places, max_size=2)}
+    others = members | {"blockHash": st.just(some_hash), "FROMBLOCK": numbers}
+    return st.one_of(*(st.fixed_dictionaries({}, optional=some) for some in (usual, members, others)))
+
+
+def test_these_filters_are_usual(dispatcher: Dispatcher) -> None:
+    for wanted in ({}, {"fromBlock": "0x0"}, {"fromBlock": "0x0", "toBlock": "latest", "topics": [None]}):
+        assert read_log_filter(json.dumps([wanted]).encode(), 1) is not None
+        assert_same(dispatcher, "eth_getLogs", [wanted])
+
+
+def test_a_filter_that_names_too_much_is_not_usual() -> None:
+    two = json.dumps([{"address": NOBODY, "topics": [["0x" + "13" * 32]]}]).encode()
+    assert read_log_filter(two, 2) is not None
+    assert read_log_filter(two, 1) is None
 
 
 @pytest.mark.parametrize("block", [(), ("latest",), ("0x1",)])
@@ -106,8 +151,8 @@ def test_a_hash_in_the_usual_form_is_read() -> None:
     assert read_hash(b'["0X%064X"]' % 10) is None
 
 
-def assert_same(chain: Chain, method: str, params: list[Any]) -> None:
-    assert reply(chain, method, json.dumps(params)) == reply(chain, method, escaped(params))
+def assert_same(dispatcher: Dispatcher, method: str, params: list[Any]) -> None:
+    assert reply(dispatcher, method, json.dumps(params)) == reply(dispatcher, method, escaped(params))
 
 
 def escaped(params: list[Any]) -> str:
@@ -116,13 +161,18 @@ def escaped(params: list[Any]) -> str:
 
 
 def _escaped(value: Any) -> str:
-    if isinstance(value, str):
-        return '"' + "".join(f"\\u{ord(letter):04x}" for letter in value) + '"'
+    match value:
+        case str():
+            return '"' + "".join(f"\\u{ord(letter):04x}" for letter in value) + '"'
+        case list():
+            return escaped(value)
+        case dict():
+            return "{" + ",".join(f"{_escaped(name)}:{_escaped(each)}" for name, each in value.items()) + "}"
     return json.dumps(value)
 
 
-def reply(chain: Chain, method: str, params: str) -> bytes:
-    session = Dispatcher(build_registry(chain), chain.snapshot).session(None)
+def reply(dispatcher: Dispatcher, method: str, params: str) -> bytes:
+    session = dispatcher.session(None)
     answer = session.receive(f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}'.encode())
     session.end_turn()
     assert isinstance(answer, bytes)

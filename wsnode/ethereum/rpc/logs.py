@@ -1,7 +1,7 @@
 """eth_getLogs: the index finds, the engine renders, in slices under a time limit."""
 
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -13,8 +13,10 @@ from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.lookup import hashed_rows
 from wsnode.ethereum.rpc.parameters import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, NumberOrTag
+from wsnode.ethereum.rpc.plain import TextParameters
 from wsnode.ethereum.rpc.side_logs import logs_of_side_block
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import read_log_filter
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.messages import Pieces
 from wsnode.jsonrpc.registry import Registry
@@ -28,6 +30,9 @@ class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[filter]`."""
 
     filter: LogFilter
+
+
+PARAMETERS: Final = TextParameters(LogParameters)
 
 
 class Logs:
@@ -48,6 +53,35 @@ class Logs:
             return logs_of_side_block(view, wanted.block_hash, criteria)
         else:
             raise server_error("unknown block")
+        return (yield from self._found(view, criteria, first, last))
+
+    def get_logs_of_text(self, view: Snapshot, params: bytes) -> Slices:
+        """Return the same for parameters as they were sent."""
+        return (yield from self.get_logs(view, PARAMETERS.read(params)))
+
+    def get_logs_at_once(self, view: Snapshot, params: bytes) -> bytes | Pieces | Slices:
+        """Return the same, or how to go on if that takes long."""
+        slices = self._plainly(view, params) or self.get_logs_of_text(view, params)
+        try:
+            next(slices)
+        except StopIteration as end:
+            found: bytes | Pieces = end.value
+            return found
+        return _resumed(slices)
+
+    def _plainly(self, view: Snapshot, params: bytes) -> Slices | None:
+        """Return how to answer if nothing about the parameters is unusual."""
+        plain = read_log_filter(params, self._limits.logs_parameters)
+        if plain is None:
+            return None
+        head = view.head
+        first, last, addresses, topics = plain
+        begin, end = head if first is None else first, head if last is None else last
+        if not begin <= end <= head:
+            return None
+        return self._found(view, LogCriteria(addresses, topics), begin, end)
+
+    def _found(self, view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
         limit = self._limits.logs_results
         matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
         if matches.exceeded:
@@ -55,16 +89,6 @@ class Logs:
         if matches.count <= self._limits.logs_slice:
             return _rendered(view, matches.blocks)
         return (yield from _render(view, matches, self._limits.logs_slice))
-
-    def get_logs_at_once(self, view: Snapshot, params: LogParameters) -> bytes | Pieces | Slices:
-        """Return the same, or how to go on if that takes long."""
-        slices = self.get_logs(view, params)
-        try:
-            next(slices)
-        except StopIteration as end:
-            found: bytes | Pieces = end.value
-            return found
-        return _resumed(slices)
 
 
 def _resumed(slices: Slices) -> Slices:
@@ -183,6 +207,10 @@ def add_methods(registry: Registry, limits: CallLimits) -> None:
     timed_out = limit_exceeded("query timeout exceeded")
     logs = Logs(limits)
     method = registry.method(
-        "eth_getLogs", deadline=limits.logs_seconds, timeout_error=timed_out, at_once=logs.get_logs_at_once
+        "eth_getLogs",
+        deadline=limits.logs_seconds,
+        timeout_error=timed_out,
+        at_once=logs.get_logs_at_once,
+        decoder=PARAMETERS,
     )
-    method(logs.get_logs)
+    method(logs.get_logs_of_text)

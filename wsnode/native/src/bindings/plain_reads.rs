@@ -1,7 +1,7 @@
 //! State at a block, from the text of parameters to the text of the result, where both are usual.
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, B256, U256};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -131,10 +131,27 @@ fn read_hash<'py>(py: Python<'py>, params: &[u8]) -> Option<Bound<'py, PyBytes>>
     plain::hash_parameters(params).map(|hash| PyBytes::new(py, hash.as_slice()))
 }
 
+type Filter<'py> = (Option<u64>, Option<u64>, Vec<Bound<'py, PyBytes>>, Vec<Vec<Bound<'py, PyBytes>>>);
+
+/// First and last block, addresses, and alternatives for each topic, of a filter that names at most so many values.
+#[pyfunction]
+#[pyo3(signature = (params, most, /))]
+fn read_log_filter<'py>(py: Python<'py>, params: &[u8], most: usize) -> Option<Filter<'py>> {
+    let filter = plain::log_parameters(params)?;
+    if filter.addresses.len() + filter.topics.iter().map(Vec::len).sum::<usize>() > most {
+        return None;
+    }
+    let addresses = filter.addresses.iter().map(|address| PyBytes::new(py, address.as_slice())).collect();
+    let alternatives =
+        |topics: &Vec<B256>| topics.iter().map(|topic| PyBytes::new(py, topic.as_slice())).collect();
+    Some((filter.first, filter.last, addresses, filter.topics.iter().map(alternatives).collect()))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_balance, module)?)?;
     module.add_function(wrap_pyfunction!(read_transaction_count, module)?)?;
     module.add_function(wrap_pyfunction!(read_code, module)?)?;
     module.add_function(wrap_pyfunction!(read_storage, module)?)?;
-    module.add_function(wrap_pyfunction!(read_hash, module)?)
+    module.add_function(wrap_pyfunction!(read_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(read_log_filter, module)?)
 }

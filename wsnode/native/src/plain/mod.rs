@@ -2,9 +2,11 @@
 //!
 //! Each function has an answer for what is usual and right, and none for anything else, be it right or wrong.
 
+mod logs;
 mod text;
 mod values;
 
+pub use logs::{log_parameters, LogFilter};
 pub use text::Text;
 pub use values::{address, block, digits, hash, quantity, slot};
 

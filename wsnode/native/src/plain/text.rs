@@ -16,6 +16,28 @@ impl<'a> Text<'a> {
         Some(())
     }
 
+    /// Pass over `null`, if it comes next.
+    pub fn null(&mut self) -> Option<()> {
+        self.skip_space();
+        self.0 = self.0.strip_prefix(b"null")?;
+        Some(())
+    }
+
+    /// What `item` reads up to the end of an array whose start has been passed over.
+    pub fn items<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = Vec::new();
+        if self.take(b']').is_some() {
+            return Some(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if self.take(b',').is_none() {
+                self.take(b']')?;
+                return Some(items);
+            }
+        }
+    }
+
     /// Nothing may be left but space.
     pub fn end(&mut self) -> Option<()> {
         self.skip_space();
