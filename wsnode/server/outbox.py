@@ -72,7 +72,8 @@ class Outbox:
     @property
     def is_full(self) -> bool:
         """Tell whether the client should read before it is given more."""
-        return self.waiting_bytes > self._limit or not self._budget.allows(self.waiting_bytes)
+        kept = self.waiting_bytes
+        return kept > 0 and (kept > self._limit or not self._budget.allows(kept))
 
     def has_room(self, size: int) -> bool:
         """Tell whether `size` bytes more are within the bounds; always, where nothing waits."""
