@@ -66,7 +66,7 @@ class BothFamilies(EthereumSnapshot):
     __slots__ = ("_starknet", "_starknet_chain")
 
     def __init__(self, ethereum: EthereumChain, starknet: StarknetChain, caller: Caller) -> None:
-        super().__init__(ethereum.store.read(), ethereum.spec, ethereum.state, caller)
+        super().__init__(ethereum, caller)
         self._starknet_chain = starknet
         self._starknet: StarknetSnapshot | None = None
 

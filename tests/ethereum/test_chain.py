@@ -72,6 +72,20 @@ def test_unwinding_to_the_genesis_leaves_a_new_chain(chain: Chain, tmp_path: Pat
         assert canonical_rows(chain) == canonical_rows(new)
 
 
+def test_each_moment_has_its_own_head_whatever_was_asked_between(chain: Chain) -> None:
+    first = chain.head
+    with chain.snapshot() as before:
+        chain.unwind(first.number - 1)
+        with chain.snapshot() as behind:
+            assert behind.head == first.number - 1
+            import_blocks_after(chain, behind.head)
+            assert (before.head, before.head_hash) == (first.number, first.hash)
+            with before.reader as reader:
+                assert chain.head_in(reader) == first
+            assert chain.head_in(behind.reader).hash == behind.head_hash != first.hash
+    assert chain.head == first
+
+
 def test_every_transaction_is_found_by_its_hash(chain: Chain) -> None:
     with chain.snapshot() as snapshot:
         for number in range(1, snapshot.head + 1):
@@ -151,3 +165,25 @@ def test_a_process_beside_the_writer_reads_the_same(chain: Chain, tmp_path: Path
     )
     printed = subprocess.check_output([sys.executable, "-c", script, str(tmp_path)], text=True)
     assert printed.split() == [*str(chain.head).split(), "54"]
+
+
+def test_what_another_process_writes_is_seen_at_once(chain: Chain, tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib\n"
+        "from wsnode.ethereum.chain import Chain\n"
+        "chain = Chain.open(pathlib.Path(sys.argv[1]), writer=False)\n"
+        "for _ in sys.stdin:\n"
+        "    print(chain.head, flush=True)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        for number in (54, 54, 30, 29):
+            if number < chain.head.number:
+                chain.unwind(number)
+            reader.stdin.write("\n")
+            reader.stdin.flush()
+            assert reader.stdout.readline().strip() == str(chain.head)
+            assert chain.head.number == number
+        reader.stdin.close()

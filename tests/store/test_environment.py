@@ -34,6 +34,22 @@ def test_a_snapshot_sees_the_moment_it_was_opened_at(store: Environment) -> None
             assert after.get(FRUIT, b"apple") == b"green"
 
 
+def test_each_change_makes_another_version(store: Environment) -> None:
+    def fail(writer: Writer) -> None:
+        writer.put(FRUIT, b"apple", b"red")
+        raise ZeroDivisionError
+
+    with store.read() as before, store.read() as beside:
+        assert before.version == beside.version
+        with pytest.raises(ZeroDivisionError):
+            store.write(fail)
+        with store.read() as after_nothing:
+            assert after_nothing.version == before.version
+        store.write(lambda writer: writer.put(FRUIT, b"apple", b"green"))
+        with store.read() as after:
+            assert after.version > before.version == beside.version
+
+
 def test_a_view_of_a_value_is_no_copy(store: Environment) -> None:
     store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
     with store.read() as reader:

@@ -8,7 +8,7 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Caller, Snapshot
 from wsnode.ethereum.state import ChainSpec, State
 from wsnode.ethereum.storage import canonical, meta, side
@@ -31,6 +31,7 @@ class PlainCaller(msgspec.Struct, frozen=True):
 
 
 PLAIN: Final = PlainCaller()
+NO_HEAD: Final = Head(BlockNumber(0), Hash32(b""))
 
 
 class Marks(msgspec.Struct, frozen=True):
@@ -59,6 +60,8 @@ class Chain:
         self.store = store
         self.state = state
         self._lock = lock
+        self._known = (-1, NO_HEAD)
+        """The last version of the store that was looked at, and its head."""
 
     @classmethod
     def open(cls, folder: Path, genesis: bytes | None = None, *, writer: bool, durable: bool = True) -> Self:
@@ -101,7 +104,18 @@ class Chain:
 
     def snapshot(self, caller: Caller = PLAIN) -> Snapshot:
         """Return the chain as it is now, for one request or one batch."""
-        return Snapshot(self.store.read(), self.spec, self.state, caller)
+        return Snapshot(self, caller)
+
+    def head_in(self, reader: Reader) -> Head:
+        """Return the head that `reader` sees."""
+        known, head = self._known
+        # All readers of one version see the same, whatever process has written it.
+        if (version := reader.version) != known:
+            found = meta.marked_head(reader, meta.HEAD)
+            assert found is not None, "a chain is opened with its genesis block in it"
+            head = found
+            self._known = version, head
+        return head
 
     @property
     def head(self) -> Head:

@@ -4,11 +4,23 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from wsnode.ethereum.codec.rows import Row, header_fields
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, State
 from wsnode.ethereum.storage import canonical, meta, side, transactions
-from wsnode.ethereum.storage.tables import BODIES, HEADERS, META, NUMBERS, RECEIPTS, number_from, number_key
-from wsnode.store.environment import Reader
+from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
+from wsnode.store.environment import Environment, Reader
+
+
+class Source(Protocol):
+    """A chain that has moments."""
+
+    store: Environment
+    spec: ChainSpec
+    state: State
+
+    def head_in(self, reader: Reader) -> Head:
+        """Return the head that `reader` sees."""
 
 
 class Caller(Protocol):
@@ -30,15 +42,14 @@ class Snapshot:
 
     earliest = BlockNumber(0)
 
-    def __init__(self, reader: Reader, spec: ChainSpec, state: State, caller: Caller) -> None:
-        head = reader.get(META, meta.HEAD)
-        assert head is not None, "a chain is opened with its genesis block in it"
-        self.reader = reader
-        self.spec = spec
-        self.state = state
+    def __init__(self, chain: Source, caller: Caller) -> None:
+        self.reader = reader = chain.store.read()
+        self.spec = chain.spec
+        self.state = chain.state
         self.caller = caller
-        self.head = number_from(head[:8])
-        self.head_hash = Hash32(head[8:])
+        head = chain.head_in(reader)
+        self.head = head.number
+        self.head_hash = head.hash
 
     @property
     def head_timestamp(self) -> int:

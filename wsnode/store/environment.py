@@ -39,6 +39,11 @@ class Reader:
         self._view: Callable[..., bytes | memoryview | None] | None = None
         self._viewing: lmdb.Transaction[memoryview] | None = None
 
+    @property
+    def version(self) -> int:
+        """Return what the last change before this snapshot has made the store's version."""
+        return self._transaction.id()
+
     def get(self, table: Table, key: bytes) -> bytes | None:
         """Return the value at `key`, None when there is none."""
         try:
