@@ -27,6 +27,17 @@ def test_everybody_is_impersonated_if_that_is_wanted(chain: Playground) -> None:
         chain.send(STRANGER)
 
 
+def test_a_transaction_can_be_sent_for_anybody_without_a_signature(chain: Playground) -> None:
+    chain("anvil_setBalance", STRANGER, hex(10**18))
+    sent = chain("eth_sendUnsignedTransaction", {"from": STRANGER, "to": RECIPIENT, "value": "0x5"})
+    receipt = chain.receipt(sent)
+    assert receipt is not None
+    assert (receipt["from"], chain.nonce(STRANGER)) == (STRANGER, 1)
+    assert STRANGER not in chain("eth_accounts")
+    with pytest.raises(RefusedError, match="insufficient funds"):
+        chain("eth_sendUnsignedTransaction", {"from": "0x" + "99" * 20, "to": RECIPIENT, "gas": "0x5208"})
+
+
 def test_a_contract_can_be_impersonated(chain: Playground) -> None:
     chain("anvil_setBalance", STRANGER, hex(10**18))
     chain("anvil_setCode", STRANGER, "0x6001600055")

@@ -70,8 +70,17 @@ class Accounts:
 
     def send(self, params: TransactionParameters) -> Steps:
         """Return a transaction's hash; if each one gets a block at once, when that is there."""
-        sender = self.sender_of(params.transaction)
-        transaction = yield from self._completed(sender, params.transaction)
+        return (yield from self._sent(self.sender_of(params.transaction), params.transaction))
+
+    def send_unsigned(self, params: TransactionParameters) -> Steps:
+        """Return the hash of a transaction that anybody may be the sender of."""
+        call = params.transaction
+        if call.sender is None:
+            raise unknown_account()
+        return (yield from self._sent(call.sender, call))
+
+    def _sent(self, sender: Address, call: CallObject) -> Steps:
+        transaction = yield from self._completed(sender, call)
         # Nothing waits between the choice of the nonce and this, so no two are given the same one.
         found = self._offer(sender, transaction)
         yield AsyncCall(self._control.settle)
@@ -160,4 +169,5 @@ def add_methods(registry: Registry, accounts: Accounts) -> None:
     registry.method("eth_accounts", view=False)(accounts.addresses)
     registry.method("eth_coinbase", view=False)(accounts.fee_recipient)
     registry.method("eth_sendTransaction", view=False)(accounts.send)
+    registry.method("eth_sendUnsignedTransaction", view=False)(accounts.send_unsigned)
     registry.method("eth_signTransaction", view=False)(accounts.sign_transaction)

@@ -60,7 +60,7 @@ _BY_ALL_NAMES: Final[dict[str, Schema]] = {
 
 RESULTS: Final[dict[str, Schema]] = {
     "eth_coinbase": ADDRESS,
-    "eth_sendTransaction": HASH,
+    **dict.fromkeys(("eth_sendTransaction", "eth_sendUnsignedTransaction"), HASH),
     "eth_signTransaction": BYTES,
     **dict.fromkeys(("eth_sign", "personal_sign"), _SIGNATURE),
     **dict.fromkeys(("eth_signTypedData", "eth_signTypedData_v4"), _SIGNATURE),

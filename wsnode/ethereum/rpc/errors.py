@@ -81,7 +81,9 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
         described_error(NOT_PROCESSED, "The transaction was added to the transaction pool but wasn't …"),
         described_error(LIMIT_EXCEEDED, "too many transactions are waited for"),
     ),
-    "eth_sendTransaction": (*_OF_SIGNING, *_OF_SENDING, *_OF_CALLS),
+    **dict.fromkeys(
+        ("eth_sendTransaction", "eth_sendUnsignedTransaction"), (*_OF_SIGNING, *_OF_SENDING, *_OF_CALLS)
+    ),
     "eth_signTransaction": (*_OF_SIGNING, *_OF_CALLS),
     **dict.fromkeys(("eth_sign", "personal_sign", "eth_signTypedData", "eth_signTypedData_v4"), _OF_SIGNING),
     **dict.fromkeys(("anvil_reorg", "wsnode_reorg"), _OF_SIGNING),
