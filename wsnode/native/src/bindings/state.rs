@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use alloy_eips::BlockNumHash;
 use alloy_primitives::{Address, Bytes, U256};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -163,6 +164,35 @@ impl State {
         let value =
             guard(|| Ok(self.0.reader.at(block.state())?.storage(address, U256::from_be_bytes(slot.0))?))?;
         Ok(PyBytes::new(py, &value.to_be_bytes::<32>()))
+    }
+
+    /// Every account after a committed block, in the order of their addresses.
+    fn addresses<'py>(
+        &self,
+        py: Python<'py>,
+        number: u64,
+        block_hash: &[u8],
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let block = BlockNumHash { number, hash: hash("block hash", block_hash)? };
+        let found = py.detach(|| guard(|| Ok(self.0.reader.at(block)?.addresses()?)))?;
+        Ok(found.iter().map(|address| PyBytes::new(py, address.as_slice())).collect())
+    }
+
+    /// Every slot of an account that is not zero after a committed block, with its value.
+    fn slots<'py>(
+        &self,
+        py: Python<'py>,
+        address: &[u8],
+        number: u64,
+        block_hash: &[u8],
+    ) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
+        let address = self::address("address", address)?;
+        let block = BlockNumHash { number, hash: hash("block hash", block_hash)? };
+        let found = py.detach(|| guard(|| Ok(self.0.reader.at(block)?.slots(address)?)))?;
+        let mut slots: Vec<_> = found.into_iter().collect();
+        slots.sort_unstable();
+        let word = |word: U256| PyBytes::new(py, &word.to_be_bytes::<32>());
+        Ok(slots.into_iter().map(|(slot, value)| (word(slot), word(value))).collect())
     }
 
     /// Nodes that prove an account after a block, value and nodes of each slot, and the account's storage root.

@@ -2,7 +2,7 @@
 
 use super::account::{decode_value, Account};
 use super::environment::Snapshot;
-use super::keys::{node_key, slot_key, storage_key, ADDRESS, LATEST, SLOT};
+use super::keys::{account_key, node_key, slot_key, storage_key, ADDRESS, LATEST, SLOT};
 use super::tables::Head;
 use super::versions::value_at;
 use super::StateError;
@@ -24,6 +24,24 @@ impl Snapshot<'_> {
         let key = slot_key(address, slot);
         let value = value_at(&self.txn, self.tables.storage, &key, number)?;
         value.map_or(Ok(U256::ZERO), decode_value)
+    }
+
+    /// Every account that existed after block `number`, in the order of their addresses.
+    pub(super) fn addresses_at(&self, number: u64) -> Result<Vec<Address>, StateError> {
+        let mut live = Vec::new();
+        let mut after = account_key(&Address::ZERO, 0);
+        // As below, an address at a time.
+        while let Some((key, _)) = self.tables.accounts.get_greater_than_or_equal_to(&self.txn, &after)? {
+            if key.len() != after.len() {
+                break;
+            }
+            let address = Address::from_slice(&key[..ADDRESS]);
+            if self.account_at(&address, number)?.is_some() {
+                live.push(address);
+            }
+            after = account_key(&address, LATEST);
+        }
+        Ok(live)
     }
 
     /// Every slot of `address` that was not zero after block `number`, and its value.

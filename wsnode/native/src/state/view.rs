@@ -142,6 +142,16 @@ impl<'s> HistoryView<'s> {
         }
     }
 
+    /// Every account of the committed block.
+    pub fn addresses(&self) -> Result<Vec<Address>, StateError> {
+        self.snapshot.addresses_at(self.number)
+    }
+
+    /// Every slot of an account that was not zero after the committed block, and its value.
+    pub fn slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
+        self.snapshot.live_slots_at(&address, self.number)
+    }
+
     /// The bytes of the code with this hash.
     pub fn code(&self, hash: B256) -> Result<Bytes, StateError> {
         match self.new_code(&hash) {
