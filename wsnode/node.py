@@ -17,6 +17,7 @@ from wsnode.networks import Grow, open_network
 from wsnode.server.keys import KeyFileRing
 from wsnode.server.listener import RESTARTING, Server, serve
 from wsnode.server.logs import configure
+from wsnode.server.memory import keep_freed_memory
 from wsnode.server.network import Network
 from wsnode.server.sockets import open_tcp, open_unix
 from wsnode.server.transport import read_certificate, tls_context
@@ -46,6 +47,7 @@ async def run(
         ConfigurationError, OSError, KeyFileError: The node cannot start.
     """
     configure(config.log_level, config.log_format)
+    keep_freed_memory()
     with ExitStack() as stack:
         networks = [
             stack.enter_context(open_network(name, network, config, grow=grow, durable=durable))
