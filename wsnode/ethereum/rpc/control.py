@@ -151,6 +151,9 @@ class DevelopmentControl(Protocol):
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
 
+    async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
+        """Change many accounts in place at once; no nonce becomes lower than it is."""
+
     async def add_balance(self, address: Address, wei: int) -> None:
         """Give an account so much more.
 

@@ -6,7 +6,7 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc import accounts, development, patching, planning, reorganising, signing
+from wsnode.ethereum.rpc import accounts, development, patching, planning, reorganising, signing, state_dump
 from wsnode.ethereum.rpc.accounts import Accounts
 from wsnode.ethereum.rpc.calls import Calls
 from wsnode.ethereum.rpc.control import DevelopmentControl
@@ -36,6 +36,7 @@ def add_methods(
     accounts.add_methods(registry, own)
     signing.add_methods(registry, wallet)
     development.add_methods(registry, told.control)
+    state_dump.add_methods(registry, told.control)
     planning.add_methods(registry, told.control)
     patching.add_methods(registry, told.control)
     reorganising.add_methods(registry, chain, own, told.control)

@@ -80,6 +80,8 @@ RESULTS: Final[dict[str, Schema]] = {
     "hardhat_dropTransaction": BOOLEAN,
     **dict.fromkeys(("anvil_metadata", "hardhat_metadata"), _METADATA),
     "anvil_nodeInfo": _SETTINGS,
+    **dict.fromkeys(("anvil_dumpState", "hardhat_dumpState"), BYTES),
+    **dict.fromkeys(("anvil_loadState", "hardhat_loadState"), _TRUE),
     **dict.fromkeys(("evm_setBlockGasLimit", "anvil_setBlockGasLimit", "hardhat_setPrevRandao"), _TRUE),
     **dict.fromkeys(("anvil_addBalance", "anvil_removePoolTransactions", "anvil_rollback"), NULL),
     "anvil_reorg": NULL,

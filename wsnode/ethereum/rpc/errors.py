@@ -87,6 +87,9 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     "eth_signTransaction": (*_OF_SIGNING, *_OF_CALLS),
     **dict.fromkeys(("eth_sign", "personal_sign", "eth_signTypedData", "eth_signTypedData_v4"), _OF_SIGNING),
     **dict.fromkeys(("anvil_reorg", "wsnode_reorg"), _OF_SIGNING),
+    **dict.fromkeys(
+        ("anvil_dumpState", "hardhat_dumpState"), (described_error(RESPONSE_TOO_LARGE, "response too large"),)
+    ),
     "eth_feeHistory": (
         described_error(SERVER_ERROR, "request beyond head block: requested N, head M"),
         described_error(SERVER_ERROR, "invalid reward percentile: …"),

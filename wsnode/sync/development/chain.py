@@ -97,7 +97,16 @@ class DevelopmentChain(BlockMaker):
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
         async with self._lock:
-            await self._patch(address, changes)
+            await self._patch({address: changes})
+
+    async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
+        """Change many accounts in place at once; no nonce becomes lower than it is."""
+        async with self._lock:
+            changes = {}
+            for address, changed in accounts.items():
+                nonce, _balance = self._nonce_and_balance(address)
+                changes[address] = {**changed, "nonce": hex(max(nonce, changed["nonce"]))}
+            await self._patch(changes)
 
     async def add_balance(self, address: Address, wei: int) -> None:
         """Give an account so much more.
@@ -106,12 +115,10 @@ class DevelopmentChain(BlockMaker):
             ControlError: Its balance would not fit 256 bits.
         """
         async with self._lock:
-            head = self._chain.head
-            account = self._chain.state.account(address, (head.number, head.hash))
-            balance = wei + (0 if account is None else account[1])
+            balance = wei + self._nonce_and_balance(address)[1]
             if balance >= 1 << 256:
                 raise ControlError("the balance is too big")
-            await self._patch(address, {"balance": hex(balance)})
+            await self._patch({address: {"balance": hex(balance)}})
 
     async def drop(self, transaction: Hash32) -> bool:
         """Take a transaction out of the pool and tell whether it was there."""
@@ -152,7 +159,12 @@ class DevelopmentChain(BlockMaker):
                 self._moments.forget_above(root)
             return outcome
 
-    async def _patch(self, address: Address, changes: dict[str, Any]) -> None:
-        text = msgspec.json.encode({hexadecimal(address): changes})
+    def _nonce_and_balance(self, address: Address) -> tuple[int, int]:
+        head = self._chain.head
+        account = self._chain.state.account(address, (head.number, head.hash))
+        return (0, 0) if account is None else account[:2]
+
+    async def _patch(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
+        text = msgspec.json.encode({hexadecimal(address): each for address, each in accounts.items()})
         await in_thread(lambda: self._chain.state.patch(text, sync=self._chain.durable))
         self._pool.refresh()
