@@ -122,6 +122,17 @@ for (const each of [client, hardhat]) {
     assert.deepEqual([baseFeePerGas, gasLimit], [parseGwei("20"), 40_000_000n]);
   });
 
+  test(`${each.mode}: accounts are written down and put back`, async () => {
+    const address = "0x0000000000000000000000000000000000004444";
+    await each.setBalance({ address, value: 5n });
+    await each.setCode({ address, bytecode: "0x6001" });
+    const dump = await each.dumpState();
+    await each.setBalance({ address, value: 6n });
+    await each.loadState({ state: dump });
+    assert.equal(await client.getBalance({ address }), 5n);
+    assert.equal(await client.getCode({ address }), "0x6001");
+  });
+
   test(`${each.mode}: an account is impersonated`, async () => {
     await each.setBalance({ address: stranger, value: parseEther("1") });
     await each.impersonateAccount({ address: stranger });

@@ -84,6 +84,9 @@ def _dumped(view: Snapshot) -> bytes:
     try:
         for address in view.state.addresses(view.head, view.head_hash):
             account = _account(view, address)
+            if account is None:
+                # It was reverted meanwhile, which leaves the block the same.
+                continue
             accounts[hexadecimal(address)] = account
             size += len(account.code) + 140 * (1 + len(account.storage))
             if size > MOST_BYTES:
@@ -93,10 +96,11 @@ def _dumped(view: Snapshot) -> bytes:
     return gzip.compress(msgspec.json.encode(Dump(accounts)), mtime=0)
 
 
-def _account(view: Snapshot, address: bytes) -> DumpedAccount:
+def _account(view: Snapshot, address: bytes) -> DumpedAccount | None:
     block = view.head, view.head_hash
     found = view.state.account(address, block)
-    assert found is not None, "a listed account exists"
+    if found is None:
+        return None
     nonce, balance, code_hash = found
     code = b"" if code_hash == NO_CODE else view.state.code(address, block)
     slots = view.state.slots(address, *block)
