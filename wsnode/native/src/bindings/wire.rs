@@ -1,7 +1,8 @@
 //! Frames to messages, and replies to frames.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::wire::frame::{write_head, Whole};
 use crate::wire::request::Bare;
@@ -33,29 +34,35 @@ fn take_messages(
     Ok(position)
 }
 
-/// Answer the messages from `start` on that ask for `method` without parameters, all with `result`.
+/// Answer the messages from `start` on that ask for one of the `known` methods without parameters, by its result.
 ///
-/// Returns the replies as text frames, and how many they are. They end at whatever asks for something else or in
-/// another form, at a reply longer than `largest`, and behind the one that makes them longer than `room`.
+/// Returns the replies as text frames, and how many there are for each method. They end at whatever asks for something
+/// else or in another form, at a reply longer than `largest`, and behind the one that makes them longer than `room`.
 #[pyfunction]
-#[pyo3(signature = (messages, start, method, result, largest, room, /))]
+#[pyo3(signature = (messages, start, known, largest, room, /))]
 fn repeat_replies<'py>(
     messages: &Bound<'py, PyList>,
     start: usize,
-    method: &str,
-    result: &[u8],
+    known: &Bound<'py, PyDict>,
     largest: usize,
     room: usize,
-) -> PyResult<(Bound<'py, PyBytes>, usize)> {
+) -> PyResult<(Bound<'py, PyBytes>, Vec<usize>)> {
     const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
     const MIDDLE: &[u8] = br#","result":"#;
-    let (mut frames, mut count, mut size) = (Vec::new(), 0, 0);
-    while size <= room && start + count < messages.len() {
-        let message = messages.get_item(start + count)?;
+    let known: Vec<(PyBackedStr, PyBackedBytes)> = known
+        .iter()
+        .map(|(name, result)| Ok((name.extract()?, result.extract()?)))
+        .collect::<PyResult<_>>()?;
+    let (mut frames, mut counts, mut size) = (Vec::new(), vec![0; known.len()], 0);
+    for message in messages.iter().skip(start) {
         let text = message.cast::<PyBytes>()?.as_bytes();
-        let Some(bare) = Bare::read(text).filter(|bare| bare.method == method.as_bytes()) else {
+        let Some(bare) = Bare::read(text).filter(|_| size <= room) else {
             break;
         };
+        let Some(index) = known.iter().position(|(name, _)| name.as_bytes() == bare.method) else {
+            break;
+        };
+        let result: &[u8] = &known[index].1;
         let length = OPENING.len() + bare.identity.len() + MIDDLE.len() + result.len() + 1;
         if length > largest {
             break;
@@ -65,9 +72,9 @@ fn repeat_replies<'py>(
             frames.extend_from_slice(part);
         }
         size += length;
-        count += 1;
+        counts[index] += 1;
     }
-    Ok((PyBytes::new(messages.py(), &frames), count))
+    Ok((PyBytes::new(messages.py(), &frames), counts))
 }
 
 /// Add this module's names.
