@@ -1,6 +1,7 @@
 """Calls answered together against one answer a call: the same replies, counted alike."""
 
 import json
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from tests.server.conftest import OpenSite
 from wsnode.jsonrpc.codec import UNREADABLE, decode_request, result_reply
 from wsnode.jsonrpc.dispatcher import Bounds, Dispatcher, Gate, Session
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
-from wsnode.jsonrpc.messages import Rendered
+from wsnode.jsonrpc.messages import Pending, Rendered, Step
 from wsnode.jsonrpc.registry import Registry
 from wsnode.server.frames import text_frame
 from wsnode.server.repeats import answer_repeats
@@ -72,6 +73,13 @@ def registry() -> Registry:
     methods = Registry()
     methods.method("steady", steady=True)(lambda view: b'"%d"' % view)
     methods.method("other", view=False)(lambda: b"2")
+    methods.method("second", view=False, steady=True)(lambda: b"3")
+
+    @methods.method("slices")
+    def slices(_view: int) -> Generator[Step, Any, bytes]:
+        yield None
+        return b"4"
+
     methods.method("value", view=False, steady=True)(lambda: {"a": 1})
     methods.method("rendered", view=False, steady=True)(lambda: Rendered(b"[1]"))
 
@@ -98,7 +106,7 @@ def requests() -> st.SearchStrategy[bytes]:
         "id": st.one_of(
             st.integers(), st.text(max_size=4), st.none(), st.floats(allow_nan=False), st.just([])
         ),
-        "method": st.sampled_from(["steady", "steady", "other", "unknown"]),
+        "method": st.sampled_from(["steady", "steady", "second", "other", "unknown"]),
         "params": st.sampled_from([[], [], {}, None, [1]]),
         "more": st.integers(),
     }
@@ -118,10 +126,12 @@ def requests() -> st.SearchStrategy[bytes]:
 def test_what_is_answered_together_is_answered_as_alone(messages: list[bytes]) -> None:
     together, methods = session()
     alone, others = session()
-    messages = [request("steady"), *messages]
-    first = together.receive(messages[0])
-    assert isinstance(first, bytes)
-    frames, count = text_frame(first), 1
+    messages = [request("second"), request("steady"), *messages]
+    frames, count = b"", 2
+    for message in messages[:count]:
+        reply = together.receive(message)
+        assert isinstance(reply, bytes)
+        frames += text_frame(reply)
     repeated, repeats = answer_repeats(together, messages, count, ROOM, ROOM)
     frames += repeated
     count += repeats
@@ -196,6 +206,15 @@ def test_rendered_results_are_repeated() -> None:
     assert answer_repeats(together, [request("rendered", 5)], 0, ROOM, ROOM)[1] == 1
 
 
+def test_no_result_outlives_its_view() -> None:
+    together, _ = session()
+    together.receive(request("steady"))
+    assert isinstance(together.receive(request("slices")), Pending)
+    assert not together.may_repeat
+    assert answer_repeats(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
+    assert together.receive(request("steady")) == result_reply(b"1", b'"2"')
+
+
 def test_no_result_outlives_its_turn() -> None:
     together, _ = session()
     together.receive(request("steady"))
@@ -208,6 +227,7 @@ def test_a_notification_leaves_nothing_to_repeat_and_repeats_nothing() -> None:
     notification = b'{"jsonrpc":"2.0","method":"steady","params":[]}'
     together.receive(request("steady"))
     assert answer_repeats(together, [notification], 0, ROOM, ROOM) == (b"", 0)
+    together.end_turn()
     assert together.receive(notification) is None
     assert answer_repeats(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
 
@@ -225,6 +245,16 @@ def test_calls_that_have_to_be_admitted_are_answered_one_by_one() -> None:
 def test_a_method_that_depends_on_more_than_its_view_is_not_steady(options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="depends on more than the view"):
         Registry().method("m", steady=True, **options)(lambda _first: b"1")
+
+
+def test_several_methods_may_take_turns_and_are_counted_each() -> None:
+    together, methods = session()
+    for name in ("steady", "second", "steady"):
+        together.receive(request(name))
+    names = ["second", "steady", "steady", "second", "second", "other", "steady"]
+    assert answer_repeats(together, [request(name) for name in names], 0, ROOM, ROOM)[1] == 5
+    counts = {name: sum(method.succeeded.counts) for name, method in methods.methods.items()}
+    assert (counts["steady"], counts["second"], counts["other"]) == (4, 4, 0)
 
 
 async def test_a_burst_is_answered_in_order_whatever_repeats(open_site: OpenSite) -> None:

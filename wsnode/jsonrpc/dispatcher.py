@@ -9,7 +9,7 @@ import itertools
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from time import perf_counter
 from types import GeneratorType
 from typing import Any, Protocol
@@ -122,6 +122,7 @@ class Session:
         "eager",
         "held",
         "mark",
+        "may_repeat",
         "refusal",
         "repeatable",
         "reply_bytes",
@@ -146,8 +147,10 @@ class Session:
         """What calls have begun, held until their replies are posted; batches in flight keep their own."""
         self.mark = 0.0
         """When the call before ended, in this turn: one look at the clock a call is enough."""
-        self.repeatable: tuple[Method, bytes] | None = None
-        """A call of this turn and its result, which the same call would have again."""
+        self.repeatable: dict[str, bytes] = {}
+        """Results of this turn that calls of the same methods would have again."""
+        self.may_repeat = False
+        """Whether one of them was the last one's."""
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to the message `text`: a request or a batch."""
@@ -165,20 +168,18 @@ class Session:
         held, self.held = self.held, []
         return held
 
-    def take_repeatable(self) -> tuple[Method, bytes] | None:
-        """Return the call before and its result, if in this turn the same call need not be made."""
-        repeatable, self.repeatable = self.repeatable, None
-        return repeatable
-
-    def observe(self, method: Method, calls: int) -> None:
-        """Count calls that were answered since the one before them, together."""
+    def observe_repeats(self, counts: Sequence[int]) -> None:
+        """Count calls of the repeatable methods, answered together since the one before them."""
         began, self.mark = self.mark, perf_counter()
-        method.succeeded.observe(self.mark - began, calls)
+        each = (self.mark - began) / sum(counts)
+        for name, calls in zip(self.repeatable, counts, strict=True):
+            if calls:
+                self._methods[name].succeeded.observe(calls * each, calls)
 
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""
         self.mark = 0.0
-        self.repeatable = None
+        self._forget_repeatable()
         if (scope := self._scope) is not None:
             self._scope = self._view = None
             scope.__exit__(None, None, None)
@@ -210,7 +211,8 @@ class Session:
                 reply = self._fail(method, identity, response_too_large())
                 meter = method.failed
             elif method.steady and identity and self._gate is None and isinstance(result, bytes):
-                self.repeatable = method, result
+                self.repeatable[method.name] = result
+                self.may_repeat = True
         except Exception as error:
             reply = self._fail(method, identity, error)
             meter = method.failed
@@ -291,7 +293,13 @@ class Session:
             return pending.reply
         # From here on the view is this call's own, which may read it while the next turn reads another.
         pending.view, self._scope, self._view = self._scope, None, None
+        self._forget_repeatable()
         return pending
+
+    def _forget_repeatable(self) -> None:
+        if self.repeatable:
+            self.repeatable.clear()
+            self.may_repeat = False
 
     def _go_on(
         self, method: Method, slices: Steps, raw: msgspec.Raw, identity: bytes, began: float

@@ -258,7 +258,7 @@ class WebSocketConnection:
             size += length
             if not calls & 7 and time.perf_counter() > deadline:
                 break
-            if session.repeatable is not None and count < len(messages) and size <= room:
+            if session.may_repeat and count < len(messages) and size <= room:
                 frames, repeats = answer_repeats(session, messages, count, largest, room - size)
                 pieces.append(frames)
                 size += len(frames)

@@ -1,0 +1,116 @@
+"""What do the smallest calls cost inside the server, apart from sockets, scheduling and clients?
+
+    python -m bench.bursts [--methods eth_chainId,eth_blockNumber]
+
+Gives a connection's own function bursts of masked frames and throws the replies away, in one process and
+on a chain of one block: for each method a burst of one request and one of sixteen, and the same for all of
+them by turns. Microseconds of the best of many rounds.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+import trio
+from websockets.frames import Frame, Opcode
+
+from bench.load import request
+from wsnode.demo.genesis import demo_genesis
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.server.allowance import Allowance
+from wsnode.server.arrivals import Take
+from wsnode.server.limits import Limits
+from wsnode.server.network import Caller
+from wsnode.server.shared import Shared
+from wsnode.server.websocket import WebSocketConnection
+
+ROUNDS = 50
+BURSTS = 200
+SIZE = 16
+
+
+class Bursts:
+    """A transport on which one burst arrives again and again, and everything can be sent."""
+
+    def __init__(self, burst: bytes) -> None:
+        self.burst = burst
+        self.rounds = 0
+        self.best = float("inf")
+        """Seconds that a burst took in the best round."""
+
+    async def feed(self, take: Take) -> bool:
+        """Have the burst taken in many rounds; a round in which a turn ran out of time does not count."""
+        while self.rounds < ROUNDS:
+            self.rounds += 1
+            began = perf_counter()
+            for _ in range(BURSTS):
+                if not take(self.burst):
+                    return True
+            self.best = min(self.best, (perf_counter() - began) / BURSTS)
+        return False
+
+    async def receive(self) -> bytes:
+        """Return nothing, for good."""
+        return b""
+
+    def receive_by(self, deadline: float) -> bytes | None:
+        """Return nothing at once."""
+        return None
+
+    def send_nowait(self, data: bytes) -> int:
+        """Take everything."""
+        return len(data)
+
+    async def send_some(self, data: memoryview) -> int:
+        """Take everything."""
+        return len(data)
+
+    async def send_eof(self) -> None:
+        """Do nothing."""
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+
+def burst_of(methods: Sequence[str], count: int) -> bytes:
+    """Return so many requests of the methods by turns, as a client sends them."""
+    requests = [request(methods[index % len(methods)], identity=100_000 + index) for index in range(count)]
+    payloads = [json.dumps(each, separators=(",", ":")).encode() for each in requests]
+    return b"".join(Frame(Opcode.TEXT, payload).serialize(mask=True) for payload in payloads)
+
+
+def measure(dispatcher: Dispatcher, burst: bytes) -> float:
+    """Return the microseconds that a connection takes for one burst."""
+    shared, caller = Shared(Limits()), Caller(network="eth", open_path=True)
+    bursts = Bursts(burst)
+    session = dispatcher.session(caller)
+    connection = WebSocketConnection(bursts, session, shared, Allowance(shared, caller.network, None))
+    trio.run(connection.run, b"")
+    return bursts.best * 1e6
+
+
+def main() -> None:
+    """Print a line for each method, and one for all of them by turns."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--methods", default="eth_chainId,eth_blockNumber")
+    methods = parser.parse_args().methods.split(",")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Chain.open(Path(folder), demo_genesis(), writer=True, durable=False) as chain,
+    ):
+        dispatcher = Dispatcher(build_registry(chain), chain.snapshot, bounds=Limits().bounds())
+        for names in [[name] for name in methods] + [methods]:
+            one, many = (measure(dispatcher, burst_of(names, count)) for count in (1, SIZE))
+            each = many / SIZE
+            print(f"{', '.join(names)}: a burst of one {one:.1f} us, of {SIZE} {each:.2f} us a request")
+
+
+if __name__ == "__main__":
+    main()
