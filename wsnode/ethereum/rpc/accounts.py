@@ -6,7 +6,6 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.transactions import (
     PooledTransaction,
     sign_transaction,
@@ -16,47 +15,35 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.answers import data
 from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.calls import Calls
+from wsnode.ethereum.rpc.completion import Completion, TransactionParameters
 from wsnode.ethereum.rpc.control import DevelopmentControl
-from wsnode.ethereum.rpc.execution import CallParameters
-from wsnode.ethereum.rpc.fees import PriceOracle
-from wsnode.ethereum.rpc.filling import Fees, Unsigned, filled_fees, unsigned
-from wsnode.ethereum.rpc.messages import message_of
-from wsnode.ethereum.rpc.parameters import PENDING, BlockParameter
+from wsnode.ethereum.rpc.filling import Fees, Unsigned
 from wsnode.ethereum.rpc.signing import Wallet, unknown_account
-from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.messages import AsyncCall, Step
 from wsnode.jsonrpc.registry import Registry
 
 MAX_GAS: Final = 1 << 24
 """The most gas that a transaction may have since Osaka."""
 
-_NEXT_BLOCK: Final = BlockParameter(PENDING)
-
 Steps = Generator[Step, Any, bytes]
 
 
-class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[transaction]`."""
-
-    transaction: CallObject
-
-
 class Accounts:
-    """The methods over a wallet, a pool and the control of the chain.
-
-    Each opens its own view: in a batch, a transaction must see what the ones before it have led to.
-    """
+    """The methods over a wallet, a pool and the control of the chain."""
 
     def __init__(
-        self, chain: Chain, wallet: Wallet, pool: TransactionPool, control: DevelopmentControl, calls: Calls
+        self,
+        chain: Chain,
+        wallet: Wallet,
+        pool: TransactionPool,
+        control: DevelopmentControl,
+        completion: Completion,
     ) -> None:
         self._chain = chain
         self._wallet = wallet
         self._pool = pool
         self._control = control
-        self._calls = calls
-        self._oracle = PriceOracle()
+        self.completion = completion
 
     def addresses(self) -> list[str]:
         """Return the accounts for which the node signs, then those that are impersonated."""
@@ -80,7 +67,7 @@ class Accounts:
         return (yield from self._sent(call.sender, call))
 
     def _sent(self, sender: Address, call: CallObject) -> Steps:
-        transaction = yield from self._completed(sender, call)
+        transaction = yield from self.completion.completed(sender, call)
         # Nothing waits between the choice of the nonce and this, so no two are given the same one.
         found = self._offer(sender, transaction)
         yield AsyncCall(self._control.settle)
@@ -90,7 +77,7 @@ class Accounts:
         """Return a transaction with what it lacked, signed and encoded."""
         sender = self.sender_of(params.transaction)
         secret = self._wallet.secret(sender)
-        return data(signed(secret, (yield from self._completed(sender, params.transaction))))
+        return data(signed(secret, (yield from self.completion.completed(sender, params.transaction))))
 
     def sender_of(self, call: CallObject) -> Address:
         """Return the account that a transaction is from: the first one if it does not say.
@@ -110,39 +97,6 @@ class Accounts:
         if sender in self._wallet:
             return signed(self._wallet.secret(sender), transaction), None
         return unsigned_transaction(sender, **_members(transaction)), sender
-
-    def fees(self, view: Snapshot, call: CallObject) -> Fees:
-        """Return the fees of a call, as far as it does not name them those advised for the next block.
-
-        Raises:
-            RpcError: They contradict each other.
-        """
-        row = view.header(view.head)
-        assert row is not None, "the head is stored"
-        head = header_fields(row)
-        chosen = self._control.next_block(head).base_fee
-        base_fee = (head.base_fee or 0) if chosen is None else chosen
-        return filled_fees(call, tip=self._oracle.tip(view), base_fee=base_fee)
-
-    def _completed(self, sender: Address, call: CallObject) -> Generator[Step, Any, Unsigned]:
-        yield AsyncCall(self._control.wait_quiet)
-        with self._chain.snapshot() as view:
-            fees = self.fees(view, call)
-            # As with geth, gas is estimated at these fees, which the sender has to be able to pay.
-            call.max_fee, call.max_priority_fee = fees.max_fee, fees.max_priority_fee
-            is_estimated = call.gas is None
-            gas = yield from self._gas(view, call)
-        if is_estimated:
-            yield AsyncCall(self._control.wait_quiet)
-        with self._chain.snapshot() as view:
-            nonce = self._pool.next_nonce(sender, view) if call.nonce is None else call.nonce
-        return unsigned(call, chain_id=self._chain.spec.chain_id, nonce=nonce, gas=gas, fees=fees)
-
-    def _gas(self, view: Snapshot, call: CallObject) -> Generator[Step, Any, int]:
-        if call.gas is None:
-            return (yield from self._calls.estimated(view, CallParameters(call, _NEXT_BLOCK)))
-        message_of(call, chain_id=view.spec.chain_id, with_base_fee=True)
-        return call.gas
 
     def _offer(self, sender: Address, transaction: Unsigned) -> Hash32:
         encoded, unsigned_sender = self.encode(sender, transaction)

@@ -127,6 +127,7 @@ RESULTS: Final[dict[str, Schema]] = {
     "txpool_inspect": _of_pool(mapping_of(mapping_of(STRING, "[0-9]+"), _ACCOUNT_NAME)),
     "eth_sendRawTransaction": HASH,
     "eth_sendRawTransactionSync": reference("Receipt"),
+    "eth_fillTransaction": record({"raw": BYTES, "tx": reference("UnsignedTransaction")}),
     "eth_pendingTransactions": list_of(TRANSACTION),
     "testing_buildBlockV1": record(
         {

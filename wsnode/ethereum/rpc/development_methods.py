@@ -8,7 +8,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc import accounts, development, patching, planning, reorganising, signing, state_dump
 from wsnode.ethereum.rpc.accounts import Accounts
-from wsnode.ethereum.rpc.calls import Calls
+from wsnode.ethereum.rpc.completion import Completion
 from wsnode.ethereum.rpc.control import DevelopmentControl
 from wsnode.ethereum.rpc.signing import Wallet
 from wsnode.ethereum.state import address_of
@@ -28,11 +28,11 @@ class Development(msgspec.Struct, frozen=True):
 
 
 def add_methods(
-    registry: Registry, chain: Chain, told: Development, pool: TransactionPool, calls: Calls
+    registry: Registry, chain: Chain, told: Development, pool: TransactionPool, completion: Completion
 ) -> None:
     """Register them."""
     wallet = Wallet(told.secrets)
-    own = Accounts(chain, wallet, pool, told.control, calls)
+    own = Accounts(chain, wallet, pool, told.control, completion)
     accounts.add_methods(registry, own)
     signing.add_methods(registry, wallet)
     development.add_methods(registry, told.control)

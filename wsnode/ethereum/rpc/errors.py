@@ -84,6 +84,7 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     **dict.fromkeys(
         ("eth_sendTransaction", "eth_sendUnsignedTransaction"), (*_OF_SIGNING, *_OF_SENDING, *_OF_CALLS)
     ),
+    "eth_fillTransaction": _OF_CALLS,
     "eth_signTransaction": (*_OF_SIGNING, *_OF_CALLS),
     **dict.fromkeys(("eth_sign", "personal_sign", "eth_signTypedData", "eth_signTypedData_v4"), _OF_SIGNING),
     **dict.fromkeys(("anvil_reorg", "wsnode_reorg"), _OF_SIGNING),

@@ -28,8 +28,10 @@ class Unsigned(msgspec.Struct, frozen=True):
     authorizations: bytes | None
 
 
-def filled_fees(call: CallObject, *, tip: int, base_fee: int) -> Fees:
+def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
     """Return the fees that a call names, those that it does not from the advised tip and the head's base fee.
+
+    Before there are base fees, that is a price.
 
     Raises:
         RpcError: They contradict each other.
@@ -37,9 +39,13 @@ def filled_fees(call: CallObject, *, tip: int, base_fee: int) -> Fees:
     if call.gas_price is not None:
         if call.max_fee is not None or call.max_priority_fee is not None:
             raise server_error("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
-        if call.gas_price == 0:
+        if call.gas_price == 0 and base_fee is not None:
             raise server_error("gasPrice must be non-zero after london fork")
         return Fees(gas_price=call.gas_price)
+    if base_fee is None:
+        if call.max_fee is not None or call.max_priority_fee is not None:
+            raise server_error("maxFeePerGas and maxPriorityFeePerGas are not valid before London is active")
+        return Fees(gas_price=tip)
     if call.max_fee == 0:
         raise server_error("maxFeePerGas must be non-zero")
     priority = tip if call.max_priority_fee is None else call.max_priority_fee

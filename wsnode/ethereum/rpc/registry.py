@@ -10,6 +10,7 @@ from wsnode.ethereum.rpc import (
     access_lists,
     blocks,
     calls,
+    completion,
     development_methods,
     fee_history,
     fees,
@@ -36,10 +37,12 @@ from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
 from wsnode.ethereum.rpc.next_block import block_now
+from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, PENDING, BlockParameter
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.jsonrpc.registry import Registry
 
+NEXT_BLOCK: Final = BlockParameter(PENDING)
 NOTHING_DESCRIBED: Final = Descriptions()
 
 
@@ -83,17 +86,39 @@ def build_registry(
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
     if pool is not None:
-        sender = sending.Sending(pool, None if development is None else development.control.settle)
-        sending.add_methods(registry, sender)
-        if hub is not None:
-            inclusion.add_methods(registry, sender, hub)
+        _add_sending(registry, chain, pool, calls.Calls(limits, pending), pending, hub, development)
     if with_test_methods or development is not None:
         testing.add_methods(registry, pool)
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)
         filters.add_methods(registry, hub.pending, limits)
-    if development is not None and pool is not None:
-        development_methods.add_methods(registry, chain, development, pool, calls.Calls(limits, pending))
     add_named_contracts(registry)
     add_discovery(registry, DESCRIPTIONS | described_besides, title="wsnode", version=node.release())
     return registry
+
+
+def _add_sending(
+    registry: Registry,
+    chain: Chain,
+    pool: TransactionPool,
+    estimating: calls.Calls,
+    pending: PendingBlock,
+    hub: Hub | None,
+    development: Development | None,
+) -> None:
+    control = None if development is None else development.control
+    sender = sending.Sending(pool, None if control is None else control.settle)
+    filler = completion.Completion(
+        chain,
+        pool,
+        estimating,
+        pending,
+        estimates_on=LATEST_BLOCK if control is None else NEXT_BLOCK,
+        wait_quiet=None if control is None else control.wait_quiet,
+    )
+    sending.add_methods(registry, sender)
+    completion.add_methods(registry, filler)
+    if hub is not None:
+        inclusion.add_methods(registry, sender, hub)
+    if development is not None:
+        development_methods.add_methods(registry, chain, development, pool, filler)

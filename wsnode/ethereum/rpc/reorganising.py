@@ -96,7 +96,7 @@ class Reorganising:
             chain_id=view.spec.chain_id,
             nonce=nonce,
             gas=MAX_GAS if call.gas is None else call.gas,
-            fees=self._accounts.fees(view, call),
+            fees=self._accounts.completion.fees(view, call),
         )
         encoded, unsigned_sender = self._accounts.encode(sender, transaction)
         return Placed(encoded, unsigned_sender, given.block)

@@ -103,6 +103,20 @@ COMPONENTS: Final[dict[str, Schema]] = {
             "blobVersionedHashes": list_of(HASH),
         },
     ),
+    "UnsignedTransaction": record(
+        {
+            **dict.fromkeys(("type", "nonce", "gas", "value", "v", "r", "s"), QUANTITY),
+            **dict.fromkeys(("gasPrice", "maxPriorityFeePerGas", "maxFeePerGas"), or_null(QUANTITY)),
+            "to": or_null(ADDRESS),
+            "input": BYTES,
+            "hash": HASH,
+        },
+        {
+            **dict.fromkeys(("chainId", "yParity"), QUANTITY),
+            "accessList": list_of(reference("Access")),
+            "authorizationList": list_of(reference("Authorization")),
+        },
+    ),
     "Log": record(
         {
             **_PLACE,
