@@ -25,6 +25,7 @@ use super::effort;
 use super::halt::precompile_words;
 use super::refusal::refuse;
 use crate::error::Error;
+use crate::execute::net_metering;
 
 pub type CallContext<'s, 'a> = Context<BlockEnv, TxEnv, CfgEnv, &'s mut CallState<'a>>;
 type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;
@@ -57,6 +58,7 @@ pub fn build_with<'s, 'a, I, P>(
     inspector: I,
 ) -> WatchedEvm<'s, 'a, I, P> {
     let rules = environment.cfg_env.spec;
+    let is_net_metered = net_metering::is_in_force(&environment.cfg_env);
     let context =
         Context::mainnet().with_block(environment.block_env).with_cfg(environment.cfg_env).with_db(state);
     let mut evm = Evm {
@@ -68,6 +70,9 @@ pub fn build_with<'s, 'a, I, P>(
         frame_stack: FrameStack::new(),
     };
     watch(&mut evm.instruction);
+    if is_net_metered {
+        net_metering::install(&mut evm.instruction);
+    }
     evm
 }
 

@@ -26,10 +26,16 @@ impl<'a> Rules<'a> {
     pub fn evm(&self, number: u64, timestamp: u64) -> SpecId {
         let constantinople = self.spec.is_active(Fork::Constantinople, number);
         match alloy_evm::spec_by_timestamp_and_block_number(self, timestamp, number) {
-            // revm knows no Constantinople. Petersburg differs from it by the gas of SSTORE alone.
+            // revm knows no Constantinople. Petersburg differs from it by the gas of SSTORE alone, which is added.
             SpecId::BYZANTIUM if constantinople => SpecId::PETERSBURG,
             rules => rules,
         }
+    }
+
+    /// Whether writes are charged by what they change in the end: Constantinople began it, Petersburg took it back.
+    pub fn has_net_metering(&self, number: u64) -> bool {
+        let is_active = |fork| self.spec.is_active(fork, number);
+        is_active(Fork::Constantinople) && !is_active(Fork::Petersburg) && !is_active(Fork::Istanbul)
     }
 
     fn by_block(&self, fork: Fork) -> ForkCondition {

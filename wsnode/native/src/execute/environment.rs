@@ -3,6 +3,7 @@
 use alloy_consensus::Header;
 use alloy_evm::EvmEnv;
 
+use super::net_metering;
 use crate::chain_spec::{ChainSpec, Rules};
 
 /// The rules in force in a block; one of difficulty 0 is one of proof of stake.
@@ -18,6 +19,9 @@ pub fn evm_environment(spec: &ChainSpec, header: &Header) -> EvmEnv {
     let evm_rules = rules.evm(header.number, header.timestamp);
     if environment.cfg_env.spec != evm_rules {
         environment.cfg_env.set_spec_and_mainnet_gas_params(evm_rules);
+    }
+    if rules.has_net_metering(header.number) {
+        environment.cfg_env.set_gas_params(net_metering::gas_params());
     }
     environment
 }

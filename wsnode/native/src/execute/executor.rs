@@ -12,6 +12,7 @@ use revm::database::State;
 use revm::inspector::NoOpInspector;
 
 use super::environment::{evm_environment, rules_of};
+use super::net_metering;
 use crate::chain_spec::{ChainSpec, Rules};
 use crate::pool::impersonated_sender;
 
@@ -25,7 +26,14 @@ pub fn executor<'a, D: Database>(
     surroundings: EthBlockExecutionCtx<'a>,
     state: &'a mut State<D>,
 ) -> Executor<'a, D> {
-    let evm = EthEvmFactory::default().create_evm(state, evm_environment(spec, header));
+    let environment = evm_environment(spec, header);
+    let is_net_metered = net_metering::is_in_force(&environment.cfg_env);
+    let mut evm = EthEvmFactory::default().create_evm(state, environment);
+    if is_net_metered {
+        let mut inner = evm.into_inner();
+        net_metering::install(&mut inner.instruction);
+        evm = EthEvm::new(inner, false);
+    }
     EthBlockExecutor::new(evm, surroundings, rules_of(spec, header), AlloyReceiptBuilder::default())
 }
 

@@ -5,6 +5,7 @@ mod chain;
 mod dao;
 mod environment;
 mod executor;
+pub mod net_metering;
 mod outcome;
 mod transactions;
 
