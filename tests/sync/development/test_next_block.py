@@ -77,6 +77,20 @@ def test_a_base_fee_has_64_bits(chain: Playground) -> None:
     assert refused.value.code == -32602
 
 
+def test_calls_run_and_are_traced_whatever_the_limits_are(chain: Playground) -> None:
+    chain("evm_setBlockGasLimit", 2**63 - 1)
+    chain("anvil_setNextBlockBaseFeePerGas", 2**64 - 1)
+    chain("evm_mine")
+    for block in ("latest", "pending"):
+        assert chain("eth_call", {"to": STRANGER}, block) == "0x"
+        assert chain("eth_estimateGas", {"from": CREATOR, "to": STRANGER}, block) == "0x5208"
+        assert chain("eth_createAccessList", {"to": STRANGER}, block)["gasUsed"] == "0x5208"
+        chain("eth_simulateV1", {"blockStateCalls": [{"calls": [{"to": STRANGER}]}]}, block)
+    assert chain("debug_traceCall", {"to": STRANGER}, "latest")["gas"] == 21_000
+    chain("evm_mine")
+    assert base_fee(chain) == 7 * 2**61
+
+
 @pytest.mark.parametrize("method", ["evm_setBlockGasLimit", "anvil_setBlockGasLimit"])
 def test_blocks_have_the_gas_limit_that_is_wanted_from_now_on(chain: Playground, method: str) -> None:
     chain.send()

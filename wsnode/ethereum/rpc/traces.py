@@ -11,6 +11,7 @@ from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.blocks import HashParameters
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.durations import seconds_of
+from wsnode.ethereum.rpc.execution import gas_cap
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
 from wsnode.ethereum.rpc.messages import message_of
@@ -141,7 +142,7 @@ class Traces:
                 found,
                 message,
                 encoded,
-                gas_cap=self._limits.call_gas_blocks * header.gas_limit,
+                gas_cap=gas_cap(header.gas_limit, self._limits.call_gas_blocks),
                 seconds=seconds,
                 size=self._limits.trace_bytes,
                 cancel=flag,
