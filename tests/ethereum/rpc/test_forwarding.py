@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.memory_transport import Ask, asking
+from tests.reply_schemas import validating
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.forwarding import PartnerError, StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.partner_answer import AnswerError, checked_transaction
@@ -133,7 +134,7 @@ def forwarding(
     outage = StaleHead(60, lambda: False, clock=lambda: 1e12 if stale else 0)
     add_forwarding(registry, chain.spec, partner.ask, outage, lambda caller: caller.forwarding)
     dispatcher = Dispatcher(registry, lambda _caller: chain.snapshot(key or Key()))
-    return asking(dispatcher), registry.forwarded
+    return validating(asking(dispatcher)), registry.forwarded
 
 
 def test_a_missing_transaction_is_asked_of_the_partner(execution_apis_chain: Chain) -> None:

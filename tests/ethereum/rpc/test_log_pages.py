@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.ethereum.rpc.test_logs import Logs, all_logs, filters, shared_chain
 from tests.memory_transport import Ask, Client, asking, memory_transport
+from tests.reply_schemas import validating
 from tests.sync.forks import branch, genesis
 from tests.sync.test_fork_choice import NEW, OLD, take
 from wsnode.ethereum.chain import Chain
@@ -38,7 +39,7 @@ def pages(ask: Ask, log_filter: dict[str, Any], **members: Any) -> Iterator[dict
 
 def asking_for_pages(chain: Chain, page_bytes: int) -> Ask:
     registry = build_registry(chain, limits=CallLimits(logs_page_bytes=page_bytes))
-    return asking(Dispatcher(registry, chain.snapshot))
+    return validating(asking(Dispatcher(registry, chain.snapshot)))
 
 
 def text_size(value: Any) -> int:

@@ -9,6 +9,7 @@ import pytest
 from tests.ethereum.pool.playground import ALICE, BALANCE, BOB, DAVE, MINER, SOMEBODY, Playground
 from tests.ethereum.pool.steps import with_blobs
 from tests.memory_transport import Ask, asking
+from tests.reply_schemas import validating
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.rpc.next_block import within
 from wsnode.ethereum.rpc.pending import PendingBlock
@@ -22,7 +23,8 @@ WITHDRAWALS = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")
 
 
 def asking_with(playground: Playground, **options: Any) -> Ask:
-    return asking(Dispatcher(build_registry(playground.chain, **options), playground.chain.snapshot))
+    registry = build_registry(playground.chain, **options)
+    return validating(asking(Dispatcher(registry, playground.chain.snapshot)))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from tests.memory_transport import Ask, asking
+from tests.reply_schemas import validating
 from tests.sync.forks import branch, genesis
 from tests.sync.test_fork_choice import NEW, OLD, hashes, take
 from wsnode.ethereum.chain import Chain
@@ -33,7 +34,7 @@ def forked(tmp_path: Path) -> Iterator["Forked"]:
         ignored = [late.mine(coinbase=OLD, seconds=30)]
         trio.run(take, chain, left)
         trio.run(take, chain, [*taken, *ignored])
-        ask = asking(Dispatcher(build_registry(chain), chain.snapshot))
+        ask = validating(asking(Dispatcher(build_registry(chain), chain.snapshot)))
         yield ask, texts(hashes(left)), texts(hashes(ignored))
 
 

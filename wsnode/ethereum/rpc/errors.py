@@ -3,6 +3,7 @@
 from typing import Final
 
 from wsnode.ethereum.rpc.answers import PRUNED_HISTORY
+from wsnode.ethereum.rpc.forwarding import RESOURCE_UNAVAILABLE
 from wsnode.ethereum.rpc.inclusion import NOT_PROCESSED
 from wsnode.ethereum.rpc.log_pages import RESOURCE_NOT_FOUND
 from wsnode.ethereum.rpc.simulate import CODES
@@ -60,6 +61,13 @@ _OF_TRACES: Final = (
     described_error(RESPONSE_TOO_LARGE, "response too large"),
 )
 
+_OF_BLOCKS: Final = (described_error(SERVER_ERROR, "pending block is not available"),)
+_BLOCK_METHODS: Final = (
+    *("eth_getBlockByNumber", "eth_getBlockTransactionCountByNumber"),
+    *("eth_getTransactionByBlockNumberAndIndex", "eth_getUncleByBlockNumberAndIndex"),
+    *("eth_getUncleCountByBlockNumber", "debug_getRawHeader", "debug_getRawBlock", "debug_getRawReceipts"),
+)
+
 ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     "eth_subscribe": (
         described_error(METHOD_NOT_FOUND, 'no "x" subscription in eth namespace'),
@@ -96,7 +104,9 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
         described_error(SERVER_ERROR, "invalid reward percentile: …"),
     ),
     "testing_buildBlockV1": (described_error(SERVER_ERROR, "invalid timestamp, parent N given M"),),
-    "eth_getBlockReceipts": (described_error(SERVER_ERROR, "hash is not currently canonical"),),
+    "eth_getBlockReceipts": (*_OF_BLOCKS, described_error(SERVER_ERROR, "hash is not currently canonical")),
+    **dict.fromkeys(_BLOCK_METHODS, _OF_BLOCKS),
+    "eth_getTransactionByHash": (described_error(RESOURCE_UNAVAILABLE, "the partner provider failed: …"),),
     **dict.fromkeys(("debug_traceTransaction", "debug_traceCall"), _OF_TRACES),
     **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash"), _OF_TRACES),
     **dict.fromkeys(_STATE_METHODS, _OF_STATE),
