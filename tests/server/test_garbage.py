@@ -52,13 +52,14 @@ async def visit(site: Site, *sent: bytes) -> None:
                 await client.send_all(data)
                 await client.receive_some()
 
+    arrivals = Arrivals()
     async with trio.open_nursery() as nursery:
-        arrivals = Arrivals()
         nursery.start_soon(arrivals.run)
         async with trio.open_nursery() as talking:
             talking.start_soon(site.server.serve_transport, SocketTransport(theirs, arrivals))
             talking.start_soon(talk)
         nursery.cancel_scope.cancel()
+    arrivals.close()
 
 
 @pytest.mark.parametrize(

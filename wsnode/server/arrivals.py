@@ -5,7 +5,7 @@ Here one task waits for all sockets together, and each connection's function is 
 connection's own task runs only when there is more to do than that.
 """
 
-import select
+import selectors
 import socket
 from collections.abc import Callable
 from time import perf_counter
@@ -16,9 +16,6 @@ import trio
 RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002
 """How long bytes are handed out before other tasks have their turn."""
-EVENTS = 256
-"""Sockets that one look at them tells of; the kernel puts those at the end that were told of."""
-
 Take: TypeAlias = Callable[[bytes], bool]
 """Takes what has arrived at once; False when its reader has to do something before more is taken."""
 
@@ -27,7 +24,7 @@ class Arrivals:
     """The sockets of one server, each with one reader at most."""
 
     def __init__(self) -> None:
-        self._epoll = select.epoll()
+        self._selector = selectors.DefaultSelector()
         self._watched: set[int] = set()
         """The descriptors that the kernel tells of."""
         self._readers: dict[int, _Reader] = {}
@@ -35,21 +32,21 @@ class Arrivals:
     async def run(self) -> None:
         """Hand out what arrives, for ever."""
         while True:
-            await trio.lowlevel.wait_readable(self._epoll.fileno())
-            arrived = self._epoll.poll(0, EVENTS)
+            await trio.lowlevel.wait_readable(self._selector.fileno())
+            arrived = self._selector.select(0)
             deadline = perf_counter() + SLICE_SECONDS
-            for descriptor, _ in arrived:
+            for key, _ in arrived:
                 if perf_counter() > deadline:
                     await trio.lowlevel.checkpoint()
                     deadline = perf_counter() + SLICE_SECONDS
-                self._read(descriptor)
+                self._read(key.fd)
 
     async def feed(self, connected: socket.socket, take: Take) -> bool:
         """Have `take` called with what arrives until it returns False; False if nothing more will."""
         if (descriptor := connected.fileno()) < 0:
             return False
         if descriptor not in self._watched:
-            self._epoll.register(descriptor, select.EPOLLIN)
+            self._selector.register(descriptor, selectors.EVENT_READ)
             self._watched.add(descriptor)
         reader = self._readers[descriptor] = _Reader(connected, take)
 
@@ -66,7 +63,7 @@ class Arrivals:
         """Watch a socket no more, until it is fed from again; to be called before it is closed."""
         if descriptor in self._watched:
             self._watched.remove(descriptor)
-            self._epoll.unregister(descriptor)
+            self._selector.unregister(descriptor)
 
     def _read(self, descriptor: int) -> None:
         if (reader := self._readers.get(descriptor)) is None:
@@ -78,7 +75,7 @@ class Arrivals:
 
     def close(self) -> None:
         """Watch nothing any more."""
-        self._epoll.close()
+        self._selector.close()
 
 
 class _Reader:
