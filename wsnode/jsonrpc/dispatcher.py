@@ -170,8 +170,9 @@ class Session:
 
     def observe_repeats(self, counts: Sequence[int]) -> None:
         """Count calls of the repeatable methods, answered together since the one before them."""
-        began, self.mark = self.mark, perf_counter()
-        each = (self.mark - began) / sum(counts)
+        now = perf_counter()
+        each = (now - (self.mark or now)) / sum(counts)
+        self.mark = now
         for name, calls in zip(self.repeatable, counts, strict=True):
             if calls:
                 self._methods[name].succeeded.observe(calls * each, calls)
