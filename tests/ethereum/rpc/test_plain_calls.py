@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.state import read_plain_call
+from wsnode.ethereum.state import run_plain_call
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
 IDENTITY = "0x" + "04".rjust(40, "0")
@@ -45,7 +45,7 @@ def test_a_call_in_the_usual_form_is_answered_as_in_any_other(
 ) -> None:
     # A member without a value changes nothing, but is not usual.
     other = call | {"accessList": None}
-    assert read_plain_call(json.dumps([other, block]).encode()) is None
+    assert run(execution_apis_chain, [other, block]) is None
     assert reply(execution_apis_chain, method, [call, block]) == reply(
         execution_apis_chain, method, [other, block]
     )
@@ -69,8 +69,18 @@ def test_a_call_in_the_usual_form_is_answered_as_in_any_other(
         [{"data": SURROUNDINGS}, "0x1"],
     ],
 )
-def test_these_forms_are_usual(params: list[Any]) -> None:
-    assert read_plain_call(json.dumps(params).encode()) is not None
+def test_these_forms_are_usual(execution_apis_chain: Chain, params: list[Any]) -> None:
+    assert run(execution_apis_chain, params) is not None
+
+
+def test_of_another_block_its_number_is_told(execution_apis_chain: Chain) -> None:
+    assert run(execution_apis_chain, [{}, "0x1"]) == 1
+
+
+def run(chain: Chain, params: list[Any]) -> object:
+    with chain.snapshot() as view:
+        header = view.header(view.head) or b""
+        return run_plain_call(view.state, view.head, header, json.dumps(params).encode(), 10, 1000)
 
 
 def reply(chain: Chain, method: str, params: list[Any]) -> bytes:

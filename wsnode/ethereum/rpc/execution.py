@@ -7,7 +7,6 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header, header_fields
-from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.messages import message_of
 from wsnode.ethereum.rpc.overrides import (
@@ -19,7 +18,7 @@ from wsnode.ethereum.rpc.overrides import (
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, PlainCall, Revert, Success
+from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import CancelToken, Step
 
@@ -90,40 +89,20 @@ def _flag(token: CancelToken) -> CancelFlag:
 
 
 def execution_of(
-    view: Snapshot, params: CallParameters | PlainCall, gas_blocks: int, pending: PendingBlock
+    view: Snapshot, params: CallParameters, gas_blocks: int, pending: PendingBlock
 ) -> Generator[Step, Any, Execution]:
     """Return the call on the block that is meant.
 
     Raises:
         RpcError: There is no such block, or as `prepare` says.
     """
-    if not isinstance(params, PlainCall):
-        header = yield from pending.header(view, params.block)
-        return prepare(view, header, params, gas_blocks)
-    row = header_after(view, params.block)
-    return Execution(view, row, params.message, gas_cap(header_fields(row).gas_limit, gas_blocks))
-
-
-def named_gas(params: CallParameters | PlainCall) -> int | None:
-    """Return the gas that the caller names."""
-    return params.gas if isinstance(params, PlainCall) else params.call.gas
+    header = yield from pending.header(view, params.block)
+    return prepare(view, header, params, gas_blocks)
 
 
 def gas_cap(gas_limit: int, blocks: int) -> int:
     """Return the gas that a call may have: `blocks` times that of its block."""
     return min(blocks * gas_limit, LARGEST_GAS)
-
-
-def header_after(view: Snapshot, number: int | None) -> bytes:
-    """Return the row of a canonical block's header; nothing stands for the latest.
-
-    Raises:
-        RpcError: There is no such block.
-    """
-    header = view.header(view.head if number is None else number)
-    if header is None:
-        raise header_not_found()
-    return header
 
 
 def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, gas_blocks: int) -> Execution:

@@ -18,7 +18,6 @@ from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
 from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
 from wsnode.ethereum.rpc.subscription_options import SubscribeParameters
 from wsnode.ethereum.rpc.traces import CallTraceParameters
-from wsnode.ethereum.state import PlainCall
 from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
 
@@ -49,9 +48,7 @@ def _of_slots(params: StorageValuesParameters) -> Sequence[int]:
     return _numbers(params.slots)
 
 
-def _of_call(params: CallParameters | AccessListParameters | PlainCall) -> Sequence[int] | None:
-    if isinstance(params, PlainCall):
-        return None if params.to is None else _numbers([params.to])
+def _of_call(params: CallParameters | AccessListParameters) -> Sequence[int] | None:
     return _of_calls([params.call], params.state_overrides)
 
 
