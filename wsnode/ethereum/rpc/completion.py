@@ -7,13 +7,12 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, hexadecimal
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.calls import Calls
 from wsnode.ethereum.rpc.execution import CallParameters
-from wsnode.ethereum.rpc.fees import PriceOracle
+from wsnode.ethereum.rpc.fees import PriceOracle, head_header
 from wsnode.ethereum.rpc.filling import Fees, Unsigned, filled_fees, unsigned
 from wsnode.ethereum.rpc.messages import message_of
 from wsnode.ethereum.rpc.parameters import BlockParameter
@@ -92,11 +91,7 @@ class Completion:
         Raises:
             RpcError: They contradict each other.
         """
-        row = view.header(view.head)
-        assert row is not None, "the head is stored"
-        head = header_fields(row)
-        chosen = self._pending.chosen_base_fee(head)
-        base_fee = head.base_fee if chosen is None else chosen
+        base_fee = self._pending.advised_base_fee(head_header(view))
         return filled_fees(call, tip=self._oracle.tip(view), base_fee=base_fee)
 
     def _gas(self, view: Snapshot, call: CallObject) -> Generator[Step, Any, int]:

@@ -7,13 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.answers import NULL, quantity
-from wsnode.ethereum.rpc.base_fees import next_base_fee
 from wsnode.ethereum.rpc.control import ControlError, DevelopmentControl
 from wsnode.ethereum.rpc.development_parameters import LenientCount, MineOptions, ResetOptions
-from wsnode.ethereum.rpc.fees import FIRST_PRICE
+from wsnode.ethereum.rpc.fees import FIRST_PRICE, head_header
 from wsnode.ethereum.rpc.node import client_version
 from wsnode.ethereum.rpc.parameters import Flag
 from wsnode.ethereum.snapshot import Snapshot
@@ -193,11 +191,9 @@ def settings_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
 
     def settings(view: Snapshot) -> dict[str, Any]:
         """Return where the chain stands, under which rules, and what the next block asks for."""
-        row = view.header(view.head)
-        assert row is not None, "the head is stored"
-        head = header_fields(row)
+        head = head_header(view)
         following = control.next_block(head)
-        base_fee = next_base_fee(view.spec, head) if following.base_fee is None else following.base_fee
+        base_fee = following.base_fee_after(view.spec, head) or 0
         return {
             "currentBlockNumber": hex(view.head),
             "currentBlockTimestamp": head.timestamp,
@@ -205,10 +201,10 @@ def settings_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
             "hardFork": view.spec.fork_name(head.number, head.timestamp),
             "transactionOrder": "fees",
             "environment": {
-                "baseFee": hex(base_fee or 0),
+                "baseFee": hex(base_fee),
                 "chainId": view.spec.chain_id,
                 "gasLimit": hex(following.gas_limit),
-                "gasPrice": hex((base_fee or 0) + FIRST_PRICE),
+                "gasPrice": hex(base_fee + FIRST_PRICE),
             },
             "forkConfig": {"forkUrl": None, "forkBlockNumber": None, "forkRetryBackoff": None},
         }

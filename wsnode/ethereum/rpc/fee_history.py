@@ -75,8 +75,9 @@ class FeeHistory:
         return history | _fees(view, headers, self._next_base_fee(view, headers[-1]))
 
     def _next_base_fee(self, view: Snapshot, last: Header) -> int | None:
-        chosen = self._pending.chosen_base_fee(last) if last.number == view.head else None
-        return next_base_fee(view.spec, last) if chosen is None else chosen
+        if last.number == view.head:
+            return self._pending.base_fee(view.spec, last)
+        return next_base_fee(view.spec, last)
 
     def _tips_of(self, view: Snapshot, header: Header) -> Tips:
         if header.number > view.head:

@@ -7,7 +7,7 @@ import msgspec
 from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.answers import NULL, quantity
-from wsnode.ethereum.rpc.base_fees import blob_base_fee, next_base_fee
+from wsnode.ethereum.rpc.base_fees import blob_base_fee
 from wsnode.ethereum.rpc.lookup import rows
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
@@ -82,6 +82,13 @@ def _optional(number: int | None) -> bytes:
     return NULL if number is None else quantity(number)
 
 
+def head_header(view: Snapshot) -> Header:
+    """Return the header of the head."""
+    row = view.header(view.head)
+    assert row is not None, "the head is stored"
+    return header_fields(row)
+
+
 def add_methods(registry: Registry, pending: PendingBlock) -> None:
     """Register this module's methods."""
     oracle = PriceOracle()
@@ -94,24 +101,14 @@ def add_methods(registry: Registry, pending: PendingBlock) -> None:
     @registry.method("eth_gasPrice", steady=True)
     def gas_price(view: Snapshot) -> bytes:
         """Return the advised tip and the head's base fee together."""
-        head = _head(view)
-        chosen = pending.chosen_base_fee(head)
-        return quantity(oracle.tip(view) + ((head.base_fee or 0) if chosen is None else chosen))
+        return quantity(oracle.tip(view) + (pending.advised_base_fee(head_header(view)) or 0))
 
     @registry.method("eth_baseFee", steady=True)
     def base_fee(view: Snapshot) -> bytes:
         """Return the next block's base fee."""
-        head = _head(view)
-        chosen = pending.chosen_base_fee(head)
-        return _optional(next_base_fee(view.spec, head) if chosen is None else chosen)
+        return _optional(pending.base_fee(view.spec, head_header(view)))
 
     @registry.method("eth_blobBaseFee", steady=True)
     def head_blob_base_fee(view: Snapshot) -> bytes:
         """Return the head's price of blob gas."""
-        return _optional(blob_base_fee(view.spec, _head(view)))
-
-
-def _head(view: Snapshot) -> Header:
-    header = view.header(view.head)
-    assert header is not None, "the head is stored"
-    return header_fields(header)
+        return _optional(blob_base_fee(view.spec, head_header(view)))

@@ -11,8 +11,9 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.rpc.answers import header_not_found
+from wsnode.ethereum.rpc.base_fees import next_base_fee
 from wsnode.ethereum.rpc.lookup import Rows
-from wsnode.ethereum.state import BlockAttributes, ReorganisedError, State
+from wsnode.ethereum.state import BlockAttributes, ChainSpec, ReorganisedError, State
 
 MOST_GAS: Final = 100_000_000
 LAST_TIME: Final = 2**64 - 1
@@ -27,6 +28,10 @@ class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
     gas_limit: int
     prev_randao: bytes = _ZERO_HASH
     base_fee: int | None = None
+
+    def base_fee_after(self, spec: ChainSpec, parent: Header) -> int | None:
+        """Return its base fee on top of `parent`, None before there are base fees."""
+        return next_base_fee(spec, parent) if self.base_fee is None else self.base_fee
 
     def attributes(self, fee_recipient: bytes = _ZERO_ADDRESS) -> BlockAttributes:
         """Return the same for the engine."""

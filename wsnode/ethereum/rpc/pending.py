@@ -18,7 +18,7 @@ from wsnode.ethereum.rpc.lookup import rows, state_block, state_number
 from wsnode.ethereum.rpc.next_block import NextBlock, Plan, block_now, continues, within
 from wsnode.ethereum.rpc.parameters import PENDING, BlockParameter
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import State
+from wsnode.ethereum.state import ChainSpec, State
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import InThread, Step
 
@@ -62,9 +62,14 @@ class PendingBlock:
         self._allowed_at = 0.0
         self._kept: _Kept | None = None
 
-    def chosen_base_fee(self, head: Header) -> int | None:
-        """Return the base fee of the block after a head if it does not follow from that."""
-        return self._next_block(head).base_fee
+    def base_fee(self, spec: ChainSpec, head: Header) -> int | None:
+        """Return the base fee of the block after a head, None before there are base fees."""
+        return self._next_block(head).base_fee_after(spec, head)
+
+    def advised_base_fee(self, head: Header) -> int | None:
+        """Return the base fee that fees are advised by: the head's, as with geth, unless one is decided."""
+        decided = self._next_block(head).base_fee
+        return head.base_fee if decided is None else decided
 
     def after(self, view: Snapshot) -> BuiltBlock:
         """Return the block after the view's head.
