@@ -327,6 +327,7 @@ def test_optional_arguments_may_be_absent_or_null(node: Node) -> None:
 def test_a_lone_surrogate_reads_as_the_replacement_character(node: Node) -> None:
     text = r'{"jsonrpc":"2.0","id":1,"method":"account","params":["0x1","a\ud800b"]}'
     assert node.answer(text)["result"] == [1, "a\N{REPLACEMENT CHARACTER}b"]
+    assert node.answer(f"[{text}]")[0]["result"] == [1, "a\N{REPLACEMENT CHARACTER}b"]
 
 
 def test_a_method_without_parameters_takes_empty_ones(node: Node) -> None:

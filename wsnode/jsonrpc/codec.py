@@ -65,7 +65,8 @@ _COMMA = re.compile(rb"\s*,\s*")
 
 def replace_lone_surrogates(text: bytes) -> bytes:
     """Return `text` of the same length with each unpaired surrogate escape read as U+FFFD, as Go does."""
-    if b"\\u" not in text:
+    # One letter is found ten times as fast as two.
+    if b"\\" not in text or b"\\u" not in text:
         return text
     return _ESCAPES.sub(lambda match: rb"\ufffd" if match[1] else match[0], text)
 
@@ -125,6 +126,14 @@ def decode_item(text: bytes) -> Request:
     Raises:
         UnusableRequestError: It holds something else.
     """
+    # A lone surrogate is refused wherever it is, and to look for one takes longer than to decode.
+    try:
+        return decode_request(text)
+    except UNREADABLE:
+        return _decode_repaired(text)
+
+
+def _decode_repaired(text: bytes) -> Request:
     repaired = replace_lone_surrogates(text)
     try:
         request = decode_request(repaired)
