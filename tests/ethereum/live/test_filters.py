@@ -18,7 +18,8 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.log_index import LogCriteria
-from wsnode.ethereum.rpc.filters import Filters, Slices, StoreFilter
+from wsnode.ethereum.rpc.filter_changes import Slices, StoreFilter
+from wsnode.ethereum.rpc.filters import Filters
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.rpc.subscription_options import IdParameters, SubscriptionId
