@@ -9,7 +9,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import dropped_from, is_canonical, reorganisation
 from wsnode.ethereum.live.messages import Reorganisation
-from wsnode.ethereum.live.pages import Page
+from wsnode.ethereum.live.pages import Page, Pages
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subjects import Form, Subject, page_messages
 from wsnode.pubsub.event import Event
@@ -112,17 +112,19 @@ class Replay:
                 if form.reorgs and floor is None and not on_chain:
                     change = reorganisation(view, *dropped_from(view, position))
                     floor = change.ancestor
-                slices = subject.page(view, position, target, floor)
-                while True:
-                    async with self._turn:
-                        try:
-                            next(slices)
-                        except StopIteration as stop:
-                            page: Page = stop.value
-                            break
+                page = await self._by_turns(subject.page(view, position, target, floor))
                 if page.position.head == floor or is_canonical(view, page.position):
                     floor = None
                 return SentPage(form, page, floor=floor, change=change)
+
+    async def _by_turns(self, slices: Pages) -> Page:
+        while True:
+            async with self._turn:
+                try:
+                    next(slices)
+                except StopIteration as stop:
+                    page: Page = stop.value
+                    return page
 
     def _keep(self, place: Place, page: SentPage) -> None:
         self._kept[place] = page
