@@ -120,19 +120,20 @@ class _Encoder:
 
     def _type_hash(self, name: str) -> bytes:
         if name not in self._type_hashes:
-            used: set[str] = set()
-            self._collect(name, used)
-            described = "".join(map(self._described, [name, *sorted(used - {name})]))
+            described = "".join(map(self._described, [name, *sorted(self._used_by(name) - {name})]))
             self._type_hashes[name] = keccak256(described.encode())
         return self._type_hashes[name]
 
-    def _collect(self, name: str, used: set[str]) -> None:
+    def _used_by(self, name: str) -> set[str]:
+        """Return the structs that one is made of, itself and those deep in it among them."""
+        used: set[str] = set()
         waiting = [name]
         while waiting:
             current = waiting.pop()
             if current in self._types and current not in used:
                 used.add(current)
                 waiting += [_innermost(member.type) for member in self._types[current]]
+        return used
 
     def _described(self, name: str) -> str:
         members = ",".join(f"{member.type} {member.name}" for member in self._types[name])
