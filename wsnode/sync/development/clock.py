@@ -89,7 +89,7 @@ class BlockClock:
         """Return the same for a block that is made; an exact time was for that one."""
         timestamp = self.next(parent)
         if self.setting.next_exact is not None:
-            self.set(min(self._chosen(parent), LATEST))
+            self.set(self.setting.next_exact)
         return timestamp
 
     def _chosen(self, parent: int) -> int:
