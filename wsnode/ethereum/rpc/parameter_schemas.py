@@ -37,6 +37,7 @@ from wsnode.ethereum.rpc.trace_options import FLAGS, CallTraceOptions, TraceOpti
 from wsnode.ethereum.rpc.tracers import MUX, SETTINGS
 from wsnode.jsonrpc.json_schema import (
     BOOLEAN,
+    COUNT,
     NULL,
     STRING,
     Schema,
@@ -55,7 +56,7 @@ ADDRESS: Final = text("0[xX][0-9a-fA-F]{40}")
 QUANTITY: Final = text("0[xX](0|[1-9a-fA-F][0-9a-fA-F]*)")
 BYTES: Final = text("(0[xX]([0-9a-fA-F]{2})*)?")
 BLOCK_NUMBER: Final = either({"enum": sorted(TAGS)}, QUANTITY)
-LENIENT_NUMBER: Final = either({"type": "integer", "minimum": 0}, text("[0-9]+"), text("0[xX][0-9a-fA-F]+"))
+LENIENT_NUMBER: Final = either(COUNT, text("[0-9]+"), text("0[xX][0-9a-fA-F]+"))
 _STORAGE_KEY: Final = text("(0[xX])?[0-9a-fA-F]{0,64}")
 _TOPIC: Final = either(NULL, HASH, list_of(or_null(HASH)))
 _CURSOR: Final = or_null(STRING)
@@ -193,7 +194,7 @@ TYPES: Final[dict[type, Schema]] = {
     BlockCount: either(QUANTITY, {"type": "integer"}),
     Percentiles: or_null(list_of({"type": "number", "minimum": 0, "maximum": 100})),
     SlotsByAccount: mapping_of(list_of(HASH)),
-    Milliseconds: {"type": "integer", "minimum": 0},
+    Milliseconds: COUNT,
     LenientBytes: text("(0[xX])?([0-9a-fA-F]{2})*"),
     LenientNumber: LENIENT_NUMBER,
     LenientCount: LENIENT_NUMBER,
