@@ -66,3 +66,12 @@ async def test_turning_it_off_ends_only_the_way_that_is_on() -> None:
     assert (mode.seconds, mode.is_automatic) == (None, True)
     mode.set_automatic(enabled=False)
     assert (mode.seconds, mode.is_automatic) == (None, False)
+
+
+@pytest.mark.parametrize("seconds", [5, None])
+def test_it_goes_back_to_how_it_began(seconds: float | None) -> None:
+    mode = MiningMode(seconds)
+    for changed in (7, 0):
+        mode.set_seconds(changed)
+        mode.reset()
+        assert (mode.seconds, mode.is_automatic) == (seconds, seconds is None)
