@@ -105,6 +105,16 @@ def test_a_transaction_is_dropped_once(chain: Playground) -> None:
     assert chain.pool == (0, 0)
 
 
+def test_the_transactions_of_an_account_are_removed(chain: Playground) -> None:
+    chain("evm_setAutomine", False)
+    chain.send()
+    chain.send(nonce="0x5")
+    kept = chain.send(RECIPIENT, to=CREATOR)
+    assert chain("anvil_removePoolTransactions", CREATOR) is None
+    assert chain.block("pending")["transactions"] == [kept]
+    assert chain.pool == (1, 0)
+
+
 def test_intervals_replace_automine_and_0_leaves_nothing(chain: Playground) -> None:
     assert chain("anvil_getIntervalMining") is None
     chain("evm_setIntervalMining", 5)

@@ -7,7 +7,6 @@ import pytest
 from tests.sync.development.playground import (
     CREATOR,
     GENESIS_TIME,
-    RECIPIENT,
     STRANGER,
     Playground,
     RefusedError,
@@ -226,55 +225,3 @@ def test_the_node_says_what_it_is_set_to(chain: Playground) -> None:
     assert (told["currentBlockNumber"], told["hardFork"]) == ("0x0", "Osaka")
     assert told["currentBlockTimestamp"] == GENESIS_TIME
     assert told["environment"]["baseFee"] == hex(5 * GWEI)
-
-
-def test_ether_is_added(chain: Playground) -> None:
-    before = chain.balance(RECIPIENT)
-    assert chain("anvil_addBalance", RECIPIENT, hex(5)) is None
-    assert chain.balance(RECIPIENT) == before + 5
-    with pytest.raises(RefusedError, match="balance"):
-        chain("anvil_addBalance", RECIPIENT, 2**256 - 1)
-
-
-def test_the_transactions_of_an_account_are_removed(chain: Playground) -> None:
-    chain("evm_setAutomine", False)
-    chain.send()
-    chain.send(nonce="0x5")
-    kept = chain.send(RECIPIENT, to=CREATOR)
-    assert chain("anvil_removePoolTransactions", CREATOR) is None
-    assert chain.block("pending")["transactions"] == [kept]
-    assert chain.pool == (1, 0)
-
-
-def test_blocks_are_rolled_back(chain: Playground) -> None:
-    chain.send()
-    hashes = [chain.block(number)["hash"] for number in (0, 1)]
-    chain("anvil_mine", 3)
-    assert chain("anvil_rollback", 3) is None
-    assert (chain.head, chain.block()["hash"]) == (1, hashes[1])
-    assert chain("anvil_rollback") is None
-    assert (chain.head, chain.pool, chain.balance(RECIPIENT)) == (0, (0, 0), 10_000 * 10**18)
-    with pytest.raises(RefusedError) as refused:
-        chain("anvil_rollback", 1)
-    assert refused.value.code == -32602
-
-
-@pytest.mark.parametrize(("method", "answer"), [("anvil_reset", None), ("hardhat_reset", True)])
-def test_the_chain_begins_anew(chain: Playground, method: str, answer: bool | None) -> None:
-    genesis = chain.block()
-    chain("anvil_setBalance", STRANGER, 1)
-    chain("anvil_impersonateAccount", STRANGER)
-    chain.send()
-    identity = chain("evm_snapshot")
-    chain("evm_increaseTime", 10**6)
-    chain("evm_setAutomine", False)
-    chain.send()
-    assert chain(method) is answer
-    assert (chain.block(), chain.pool, chain.balance(STRANGER)) == (genesis, (0, 0), 0)
-    assert chain("anvil_getAutomine") is True
-    assert chain("evm_revert", identity) is False
-    assert STRANGER not in chain("eth_accounts")
-    assert chain.receipt(chain.send()) is not None
-    with pytest.raises(RefusedError, match="fork") as refused:
-        chain(method, {"forking": {"jsonRpcUrl": "http://127.0.0.1:1"}})
-    assert refused.value.code == -32602

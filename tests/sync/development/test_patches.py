@@ -36,6 +36,14 @@ def test_code_needs_no_prefix(chain: Playground) -> None:
     assert chain("eth_getCode", STRANGER, "latest") == READS_SLOT_5
 
 
+def test_ether_is_added(chain: Playground) -> None:
+    before = chain.balance(RECIPIENT)
+    assert chain("anvil_addBalance", RECIPIENT, hex(5)) is None
+    assert chain.balance(RECIPIENT) == before + 5
+    with pytest.raises(RefusedError, match="balance"):
+        chain("anvil_addBalance", RECIPIENT, 2**256 - 1)
+
+
 def test_a_slot_may_be_set_to_nothing_again(chain: Playground) -> None:
     chain("anvil_setStorageAt", STRANGER, SLOT, VALUE)
     chain("anvil_setStorageAt", STRANGER, 5, "0x" + "00" * 32)
