@@ -4,7 +4,7 @@ from typing import Final
 
 from wsnode.ethereum.rpc import (
     development_schemas,
-    errors,
+    error_schemas,
     parameter_schemas,
     reply_schemas,
     trace_schemas,
@@ -150,5 +150,5 @@ DESCRIPTIONS: Final = Descriptions(
     parameter_schemas.TYPES,
     {**parameter_schemas.COMPONENTS, **reply_schemas.COMPONENTS, **trace_schemas.COMPONENTS},
     {**RESULTS, **trace_schemas.RESULTS, **development_schemas.RESULTS},
-    errors.ERRORS,
+    error_schemas.ERRORS,
 )
