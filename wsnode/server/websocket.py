@@ -263,9 +263,9 @@ class WebSocketConnection:
                 pieces.append(frames)
                 size += len(frames)
                 count += repeats
-        session.end_turn()
         if pieces:
             self.post(b"".join(pieces))
+        session.end_turn()
         if session.held:
             self._channel.release(session.take_held())
         return messages[count:]
