@@ -45,14 +45,13 @@ class BlockMaker(Plans):
         *,
         block_time: float | None = None,
         fee_recipient: Address = FEE_RECIPIENT,
-        clock: BlockClock | None = None,
     ) -> None:
         """Begin with a block every `block_time` seconds, or without it on each transaction."""
         self._chain = chain
         self._pool = pool
         self._audience = audience
         self._mode = MiningMode(block_time)
-        super().__init__(BlockBuilder(chain), clock or BlockClock())
+        super().__init__(BlockBuilder(chain), BlockClock())
         self._lock = trio.Lock()
         self.fee_recipient = fee_recipient
 
