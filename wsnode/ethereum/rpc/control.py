@@ -152,7 +152,7 @@ class DevelopmentControl(Protocol):
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
-        """Change many accounts in place at once; no nonce becomes lower than it is."""
+        """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""
 
     async def add_balance(self, address: Address, wei: int) -> None:
         """Give an account so much more.

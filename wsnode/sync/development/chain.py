@@ -11,7 +11,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.rpc.control import ControlError, Impersonation, Placed, Reorganisation
-from wsnode.sync.development.clock import BlockClock, Setting
+from wsnode.sync.development.clock import Setting
 from wsnode.sync.development.maker import FEE_RECIPIENT, Audience, BlockMaker, in_thread
 from wsnode.sync.development.plans import NO_WISHES
 from wsnode.sync.development.reorganisation import check_branch, replace_blocks
@@ -29,12 +29,9 @@ class DevelopmentChain(BlockMaker):
         *,
         block_time: float | None = None,
         fee_recipient: Address = FEE_RECIPIENT,
-        clock: BlockClock | None = None,
     ) -> None:
         """Begin with a block every `block_time` seconds, or without it on each transaction."""
-        super().__init__(
-            chain, pool, audience, block_time=block_time, fee_recipient=fee_recipient, clock=clock
-        )
+        super().__init__(chain, pool, audience, block_time=block_time, fee_recipient=fee_recipient)
         self._moments = Moments()
         self._first_fee_recipient = fee_recipient
         self.impersonation = Impersonation()
@@ -100,7 +97,7 @@ class DevelopmentChain(BlockMaker):
             await self._patch({address: changes})
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
-        """Change many accounts in place at once; no nonce becomes lower than it is."""
+        """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""
         async with self._lock:
             changes = {}
             for address, changed in accounts.items():
