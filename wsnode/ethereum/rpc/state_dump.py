@@ -109,7 +109,7 @@ def _account(view: Snapshot, address: bytes) -> DumpedAccount | None:
 
 
 def _loaded(dump: bytes) -> dict[Address, dict[str, Any]]:
-    """Return what a dump says of accounts, as state overrides say it.
+    """Return what a dump says of accounts, as state overrides say it but for the nonce, which is a number.
 
     Raises:
         RpcError: It is none.
@@ -128,13 +128,12 @@ def _override(account: DumpedAccount) -> dict[str, Any]:
         "nonce": decode_number(account.nonce),
         "balance": hex(decode_number(account.balance, 256)),
         "code": hexadecimal(decode_bytes(account.code)),
-        "stateDiff": {
-            hexadecimal(decode_number(slot, 256).to_bytes(32, "big")): hexadecimal(
-                decode_number(value, 256).to_bytes(32, "big")
-            )
-            for slot, value in account.storage.items()
-        },
+        "stateDiff": {_word(slot): _word(value) for slot, value in account.storage.items()},
     }
+
+
+def _word(number: str) -> str:
+    return hexadecimal(decode_number(number, 256).to_bytes(32, "big"))
 
 
 def add_methods(registry: Registry, control: DevelopmentControl) -> None:
