@@ -124,13 +124,8 @@ class Traces:
     def trace_call(self, view: Snapshot, params: CallTraceParameters) -> Tracing:
         """Return the trace of a call after a block, or after some of its transactions."""
         found, options = _called_on(view, params.block), params.options
-        count = options.transactions
-        if count is not None and count >= len(transaction_hashes(found[1])) // HASH_SIZE:
-            block_hash = header_fields(found[0]).hash.hex()
-            raise server_error(f"transaction index {count} out of range for block 0x{block_hash}")
-        if unsupported := options.block_overrides.unsupported:
-            raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
         header = header_fields(found[0])
+        _check_call_options(found, header.hash, options)
         message = message_of(
             params.call, chain_id=view.spec.chain_id, with_base_fee=header.base_fee is not None
         )
@@ -146,7 +141,7 @@ class Traces:
                 seconds=seconds,
                 size=self._limits.trace_bytes,
                 cancel=flag,
-                transactions=count,
+                transactions=options.transactions,
                 state_overrides=options.state_overrides or None,
                 block_overrides=options.block_overrides or None,
             )
@@ -197,6 +192,14 @@ def _hashed(view: Snapshot, block_hash: Hash32) -> Rows:
     if found is None:
         raise server_error(f"block 0x{block_hash.hex()} not found")
     return found
+
+
+def _check_call_options(found: Rows, block_hash: bytes, options: CallTraceOptions) -> None:
+    count = options.transactions
+    if count is not None and count >= len(transaction_hashes(found[1])) // HASH_SIZE:
+        raise server_error(f"transaction index {count} out of range for block 0x{block_hash.hex()}")
+    if unsupported := options.block_overrides.unsupported:
+        raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
 
 
 def _called_on(view: Snapshot, block: BlockParameter) -> Rows:
