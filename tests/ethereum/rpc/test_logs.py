@@ -12,12 +12,23 @@ from wsnode.ethereum.log_index import LogCriteria, search_logs
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.logs import longest_fitting
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.rpc.side_logs import matches
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
 Logs = list[dict[str, Any]]
 HEAD = 54
 shared_chain = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+def matches(log: dict[str, Any], criteria: LogCriteria) -> bool:
+    topics = [bytes.fromhex(topic[2:]) for topic in log["topics"]]
+    if criteria.addresses and bytes.fromhex(log["address"][2:]) not in criteria.addresses:
+        return False
+    if len(topics) < len(criteria.topics):
+        return False
+    return all(
+        not alternatives or topic in alternatives
+        for topic, alternatives in zip(topics, criteria.topics, strict=False)
+    )
 
 
 @pytest.fixture(scope="session")
