@@ -11,18 +11,18 @@ import h11
 import msgspec
 import trio
 
-from wsnode.jsonrpc.codec import NULL, error_reply
-from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError, limit_exceeded
+from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.messages import Pending
 from wsnode.server.content import BadContentError, decode_body, encode_body
 from wsnode.server.grants import Admission
 from wsnode.server.limits import Limits
-from wsnode.server.network import Caller, Directory, Entrance, RefusedError, check_origin
+from wsnode.server.network import Directory, Entrance, RefusedError
 from wsnode.server.quick_post import QuickPost, quick_post
+from wsnode.server.request_headers import Headers, cross_origin, headers_of, preflight
+from wsnode.server.responses import JSON, Response, refused, request_error, serialize
 from wsnode.server.shared import Shared
 from wsnode.server.transport import Transport, linger, send_all
 
-JSON = "application/json"
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"
 READ_AHEAD_BYTES = 64 * 1024
@@ -30,15 +30,6 @@ NO_PARSER = h11.Connection(h11.SERVER)
 """Stands where no request is being parsed, so that idle connections keep no parser."""
 Page = Callable[[], tuple[int, str, bytes]]
 """A page for GET: returns its status, content type and body."""
-
-
-class Response(msgspec.Struct, frozen=True):
-    """What a request is answered with."""
-
-    status: int
-    body: bytes = b""
-    content_type: str = JSON
-    headers: Mapping[str, str] = {}
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -93,13 +84,13 @@ class HttpConnection:
         return True
 
     async def _answer_quick(self, quick: QuickPost) -> Response:
-        headers = _Headers(list(quick.headers.items()))
+        headers = Headers(list(quick.headers.items()))
         try:
             return await self._answer(self._enter(headers, quick.target), headers, quick.body)
         except RefusedError as refusal:
             return refused(refusal)
         except BadContentError as bad:
-            return refused(RefusedError(bad.status, _error(bad.message)))
+            return refused(RefusedError(bad.status, request_error(bad.message)))
 
     async def _serve_with_parser(self) -> bool:
         self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
@@ -109,11 +100,11 @@ class HttpConnection:
                 raise _DisconnectedError
             response = await self._respond(request)
         except h11.RemoteProtocolError as error:
-            response = refused(RefusedError(error.error_status_hint, _error(_reason(error))))
+            response = refused(RefusedError(error.error_status_hint, request_error(_reason(error))))
         except RefusedError as refusal:
             response = refused(refusal)
         except BadContentError as bad:
-            response = refused(RefusedError(bad.status, _error(bad.message)))
+            response = refused(RefusedError(bad.status, request_error(bad.message)))
         if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             raise _DisconnectedError
         self._count(response)
@@ -131,34 +122,34 @@ class HttpConnection:
             counters.refusals[response.status] += 1
 
     async def _respond(self, request: h11.Request) -> Response:
-        headers, method = _headers_of(request), request.method.decode()
+        headers, method = headers_of(request), request.method.decode()
         target = request.target.decode("ascii", errors="replace")
         if headers.count("transfer-encoding") and headers.count("content-length"):
-            raise RefusedError(400, _error("a body has one length"))
+            raise RefusedError(400, request_error("a body has one length"))
         if method in ("GET", "HEAD"):
             await self._read_body(headers)
             return self._page(headers.only("host"), target)
         if method == "OPTIONS":
             await self._read_body(headers)
             entrance = self._service.directory.enter(headers.only("host"), target, socket=False)
-            return Response(204, headers=_preflight(headers, entrance.caller, self._service.origins))
+            return Response(204, headers=preflight(headers, entrance.caller, self._service.origins))
         if method != "POST":
-            raise RefusedError(405, _error("method not allowed"), {"Allow": METHODS})
+            raise RefusedError(405, request_error("method not allowed"), {"Allow": METHODS})
         return await self._call(headers, target)
 
-    async def _call(self, headers: "_Headers", target: str) -> Response:
+    async def _call(self, headers: Headers, target: str) -> Response:
         entrance = self._enter(headers, target)
         return await self._answer(entrance, headers, await self._read_body(headers))
 
-    def _enter(self, headers: "_Headers", target: str) -> Entrance:
+    def _enter(self, headers: Headers, target: str) -> Entrance:
         """Return where a POST leads, if its head admits it there."""
         entrance = self._service.directory.enter(headers.only("host"), target, socket=False)
         if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
-            raise RefusedError(415, _error("invalid content type, only application/json is supported"))
+            raise RefusedError(415, request_error("invalid content type, only application/json is supported"))
         return entrance
 
-    async def _answer(self, entrance: Entrance, headers: "_Headers", body: bytes) -> Response:
-        shared = _cross_origin(headers, entrance.caller, self._service.origins)
+    async def _answer(self, entrance: Entrance, headers: Headers, body: bytes) -> Response:
+        shared = cross_origin(headers, entrance.caller, self._service.origins)
         encoding = headers.first("content-encoding").strip().lower()
         text = decode_body(body, encoding, self._limits.body_bytes)
         if not text:
@@ -211,14 +202,14 @@ class HttpConnection:
             raise _DisconnectedError
         return reply
 
-    async def _read_body(self, headers: "_Headers") -> bytes:
+    async def _read_body(self, headers: Headers) -> bytes:
         limit = self._limits.body_bytes
         declared = headers.first("content-length")
         if declared and int(declared) > limit:
-            raise RefusedError(413, _error(f"content length too large ({declared}>{limit})"))
+            raise RefusedError(413, request_error(f"content length too large ({declared}>{limit})"))
         with trio.move_on_after(self._limits.body_seconds):
             return await self._read_parts(limit)
-        raise RefusedError(408, _error("read timeout"))
+        raise RefusedError(408, request_error("read timeout"))
 
     async def _read_parts(self, limit: int) -> bytes:
         parts, size, budget = list[bytes](), 0, self._service.shared.received
@@ -228,7 +219,7 @@ class HttpConnection:
                 size += len(event.data)
                 budget.used += len(event.data)
                 if size > limit:
-                    raise RefusedError(413, _error(f"content length too large ({size}>{limit})"))
+                    raise RefusedError(413, request_error(f"content length too large ({size}>{limit})"))
                 if not budget.allows(size):
                     raise RefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
         finally:
@@ -281,71 +272,6 @@ class HttpConnection:
             raise _DisconnectedError from None
 
 
-class _Headers:
-    """A request's headers by lower-case name."""
-
-    def __init__(self, pairs: list[tuple[str, str]]) -> None:
-        self._pairs = pairs
-
-    def count(self, name: str) -> int:
-        return sum(each == name for each, _ in self._pairs)
-
-    def first(self, name: str) -> str:
-        return next((value for each, value in self._pairs if each == name), "")
-
-    def only(self, name: str) -> str:
-        if self.count(name) > 1:
-            raise RefusedError(400, _error(f"more than one {name} header"))
-        return self.first(name)
-
-
-def _headers_of(request: h11.Request) -> _Headers:
-    return _Headers(
-        [(bytes(name).decode(), bytes(value).decode("latin-1")) for name, value in request.headers]
-    )
-
-
-def serialize(response: Response, *, last: bool = False) -> bytes:
-    """Return the response as bytes; the `last` one of a connection says so."""
-    lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
-    lines.append(f"Content-Length: {len(response.body)}")
-    if response.body:
-        lines.append(f"Content-Type: {response.content_type}")
-    lines += [f"{name}: {value}" for name, value in response.headers.items()]
-    if last:
-        lines.append("Connection: close")
-    return "\r\n".join((*lines, "", "")).encode("latin-1") + response.body
-
-
-def refused(refusal: RefusedError) -> Response:
-    """Return the response that refuses, with a JSON-RPC error that any web page may read."""
-    headers = {"Access-Control-Allow-Origin": "*", **refusal.headers}
-    return Response(refusal.status, error_reply(NULL, refusal.error), headers=headers)
-
-
 def _reason(error: h11.RemoteProtocolError) -> str:
     # What follows the colon repeats the client's bytes, among them perhaps its key.
     return str(error).partition(":")[0]
-
-
-def _error(message: str) -> RpcError:
-    return RpcError(INVALID_REQUEST, message)
-
-
-def _cross_origin(headers: _Headers, caller: Caller, origins: Sequence[str] | None) -> dict[str, str]:
-    origin = headers.only("origin")
-    if not origin:
-        return {}
-    if check_origin(caller, origin, origins):
-        return {"Access-Control-Allow-Origin": "*"}
-    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
-
-
-def _preflight(headers: _Headers, caller: Caller, origins: Sequence[str] | None) -> dict[str, str]:
-    return {
-        **_cross_origin(headers, caller, origins),
-        "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
-        # Libraries add headers of their own (tracing, say), and none of them means anything here.
-        "Access-Control-Allow-Headers": headers.first("access-control-request-headers") or "Content-Type",
-        "Access-Control-Max-Age": "86400",
-    }

@@ -1,0 +1,61 @@
+"""Headers of HTTP requests, and those of the response that follow from them."""
+
+from collections.abc import Sequence
+
+import h11
+
+from wsnode.server.network import Caller, RefusedError, check_origin
+from wsnode.server.responses import request_error
+
+
+class Headers:
+    """A request's headers by lower-case name."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
+
+    def count(self, name: str) -> int:
+        """Return how many headers have a name."""
+        return sum(each == name for each, _ in self._pairs)
+
+    def first(self, name: str) -> str:
+        """Return the value of the first one of a name, or nothing."""
+        return next((value for each, value in self._pairs if each == name), "")
+
+    def only(self, name: str) -> str:
+        """Return the value of the only one of a name, or nothing.
+
+        Raises:
+            RefusedError: There are several.
+        """
+        if self.count(name) > 1:
+            raise RefusedError(400, request_error(f"more than one {name} header"))
+        return self.first(name)
+
+
+def headers_of(request: h11.Request) -> Headers:
+    """Return the headers of a request."""
+    return Headers(
+        [(bytes(name).decode(), bytes(value).decode("latin-1")) for name, value in request.headers]
+    )
+
+
+def cross_origin(headers: Headers, caller: Caller, origins: Sequence[str] | None) -> dict[str, str]:
+    """Return the headers that let a web page read the response."""
+    origin = headers.only("origin")
+    if not origin:
+        return {}
+    if check_origin(caller, origin, origins):
+        return {"Access-Control-Allow-Origin": "*"}
+    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+
+
+def preflight(headers: Headers, caller: Caller, origins: Sequence[str] | None) -> dict[str, str]:
+    """Return the headers of the answer to OPTIONS, which a browser sends ahead."""
+    return {
+        **cross_origin(headers, caller, origins),
+        "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
+        # Libraries add headers of their own (tracing, say), and none of them means anything here.
+        "Access-Control-Allow-Headers": headers.first("access-control-request-headers") or "Content-Type",
+        "Access-Control-Max-Age": "86400",
+    }
