@@ -15,10 +15,11 @@ import trio
 from wsnode.config import Address, Config, ConfigurationError
 from wsnode.networks import Grow, open_network
 from wsnode.server.keys import KeyFileRing
-from wsnode.server.listener import RESTARTING, Server, serve
+from wsnode.server.listener import RESTARTING, Server
 from wsnode.server.logs import configure
 from wsnode.server.memory import keep_freed_memory
 from wsnode.server.network import Network
+from wsnode.server.serving import serve
 from wsnode.server.sockets import open_tcp, open_unix
 from wsnode.server.transport import read_certificate, tls_context
 

@@ -12,8 +12,9 @@ import trio
 
 from tests.server.conftest import NUMBER, Gate, Peer, View, registry, until
 from wsnode.server.limits import Limits
-from wsnode.server.listener import Server, serve
+from wsnode.server.listener import Server
 from wsnode.server.network import Network
+from wsnode.server.serving import serve
 from wsnode.server.sockets import open_tcp, open_unix
 from wsnode.server.transport import tls_context
 

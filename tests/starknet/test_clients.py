@@ -17,8 +17,9 @@ from tests.node_process import started
 from tests.starknet.conftest import Call
 from tests.starknet.models import state_updates
 from wsnode.demo.starknet_chain import BLOCKS
-from wsnode.server.listener import Server, serve
+from wsnode.server.listener import Server
 from wsnode.server.network import Network
+from wsnode.server.serving import serve
 from wsnode.server.sockets import open_tcp
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.rpc.methods import build_registry

@@ -13,8 +13,9 @@ from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
 from tests.vector_files import require_vectors
-from wsnode.server.listener import Server, serve
+from wsnode.server.listener import Server
 from wsnode.server.network import Network
+from wsnode.server.serving import serve
 from wsnode.server.sockets import open_tcp
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.rpc.methods import build_registry

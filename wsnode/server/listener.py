@@ -1,9 +1,6 @@
-"""Accepts connections, reads the head of each, and hands it to WebSocket or HTTP."""
+"""Reads the head of each connection, and hands it to WebSocket or HTTP."""
 
-import errno
 import logging
-import socket
-import ssl
 from collections.abc import Sequence
 from functools import partial
 
@@ -13,7 +10,6 @@ import trio
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
 from wsnode.server.allowance import Allowance
-from wsnode.server.arrivals import Arrivals
 from wsnode.server.garbage import Shelter
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
@@ -23,14 +19,12 @@ from wsnode.server.limits import Limits
 from wsnode.server.metrics import Metrics
 from wsnode.server.network import Directory, Network, RefusedError
 from wsnode.server.shared import Shared
-from wsnode.server.transport import SocketTransport, StreamTransport, Transport, encrypted, linger, send_all
+from wsnode.server.transport import StreamTransport, Transport, say
 from wsnode.server.websocket import WebSocketConnection
 
-ACCEPTS_AT_ONCE = 64
 STOPPING = (1001, "the server is stopping")
 RESTARTING = (1012, "service restart")
 POLICY_VIOLATION = 1008
-OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 logger = logging.getLogger("wsnode.server")
 
@@ -174,7 +168,7 @@ class Server:
                 text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
                 self.shared.counters.refusals[error.status] += 1
                 answer = refusal(RefusedError(error.status, RpcError(INVALID_REQUEST, text)))
-                await _say(transport, answer, seconds=self.limits.close_seconds)
+                await say(transport, answer, seconds=self.limits.close_seconds)
             return
         if wants_websocket(head):
             await self._serve_websocket(transport, head, rest)
@@ -184,11 +178,11 @@ class Server:
     async def _serve_websocket(self, transport: Transport, head: bytes, rest: bytes) -> None:
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.farewell[1])
-            await _say(transport, refusal(RefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
+            await say(transport, refusal(RefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
             return
         handshake = shake_hands(head, self.directory, self._origins)
         entrance, seconds = handshake.entrance, self.limits.close_seconds
-        said = await _say(transport, handshake.answer, seconds=seconds, last=entrance is None)
+        said = await say(transport, handshake.answer, seconds=seconds, last=entrance is None)
         if entrance is None:
             self.shared.counters.refusals[handshake.status] += 1
         if entrance is None or not said:
@@ -221,99 +215,3 @@ class Server:
             return (200, "text/plain", b"ready\n") if self.ready else (503, "text/plain", b"draining\n")
 
         return {"/healthz": healthy, "/readyz": ready}
-
-
-async def serve(
-    server: Server,
-    listeners: Sequence[socket.socket],
-    *,
-    tls: ssl.SSLContext | None = None,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning.
-
-    With `tls`, TCP connections are encrypted; those to a Unix socket never are.
-    """
-    stopping, arrivals = trio.Event(), Arrivals()
-    server.shelter.begin()
-    async with trio.open_nursery() as outer:
-        connections = await outer.start(_hold_connections, server, arrivals, stopping)
-        server.waits.append(connections.cancel_scope)
-        try:
-            async with trio.open_nursery() as accepting:
-                accepting.start_soon(server.keep_alive)
-                for listener in listeners:
-                    context = tls if listener.family in (socket.AF_INET, socket.AF_INET6) else None
-                    accepting.start_soon(_accept, server, arrivals, listener, connections, context)
-                task_status.started()
-        finally:
-            for listener in listeners:
-                listener.close()
-            with trio.CancelScope(shield=True) as draining:
-                server.waits.append(draining)
-                await server.drain()
-            connections.cancel_scope.deadline = trio.current_time() + server.limits.close_seconds
-            stopping.set()
-    arrivals.close()
-
-
-async def _hold_connections(
-    server: Server,
-    arrivals: Arrivals,
-    stopping: trio.Event,
-    *,
-    task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    # Connections outlive the cancellation of `serve` by the time that their goodbye may take.
-    with trio.CancelScope(shield=True):
-        async with trio.open_nursery() as publishing:
-            publishing.start_soon(server.hand_out)
-            publishing.start_soon(arrivals.run)
-            async with trio.open_nursery() as nursery:
-                task_status.started(nursery)
-                await stopping.wait()
-            publishing.cancel_scope.cancel()
-
-
-async def _accept(
-    server: Server,
-    arrivals: Arrivals,
-    listener: socket.socket,
-    connections: trio.Nursery,
-    tls: ssl.SSLContext | None,
-) -> None:
-    while True:
-        await trio.lowlevel.wait_readable(listener)
-        for _ in range(ACCEPTS_AT_ONCE):
-            try:
-                connected, _address = listener.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                break
-            except OSError as error:
-                if error.errno not in OUT_OF_FILES:
-                    raise
-                logger.warning("cannot accept: %s", error)
-                await trio.sleep(0.1)
-                break
-            transport = encrypted(connected, tls) if tls is not None else SocketTransport(connected, arrivals)
-            if server.connections >= server.limits.connections:
-                connections.start_soon(_refuse, transport)
-            else:
-                connections.start_soon(server.serve_transport, transport)
-
-
-async def _refuse(transport: Transport) -> None:
-    error = RpcError(LIMIT_EXCEEDED, "too many connections")
-    await _say(transport, refusal(RefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
-    await transport.aclose()
-
-
-async def _say(transport: Transport, data: bytes, *, seconds: float, last: bool = True) -> bool:
-    """Send `data`, and wait for the end if it was the last; False if the client is gone."""
-    try:
-        await send_all(transport, data, seconds)
-    except trio.BrokenResourceError:
-        return False
-    if last:
-        await linger(transport, seconds)
-    return True

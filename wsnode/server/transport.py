@@ -232,3 +232,14 @@ async def linger(transport: Transport, seconds: float) -> None:
         await transport.send_eof()
         while await transport.receive():
             pass
+
+
+async def say(transport: Transport, data: bytes, *, seconds: float, last: bool = True) -> bool:
+    """Send `data`, and wait for the end if it was the last; False if the client is gone."""
+    try:
+        await send_all(transport, data, seconds)
+    except trio.BrokenResourceError:
+        return False
+    if last:
+        await linger(transport, seconds)
+    return True

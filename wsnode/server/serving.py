@@ -1,0 +1,106 @@
+"""Accepts connections until the server is to stop, and then waits for those that are open."""
+
+import errno
+import logging
+import socket
+import ssl
+from collections.abc import Sequence
+
+import trio
+
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
+from wsnode.server.arrivals import Arrivals
+from wsnode.server.handshake import refusal
+from wsnode.server.listener import Server
+from wsnode.server.network import RefusedError
+from wsnode.server.transport import SocketTransport, Transport, encrypted, say
+
+ACCEPTS_AT_ONCE = 64
+OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+logger = logging.getLogger("wsnode.server")
+
+
+async def serve(
+    server: Server,
+    listeners: Sequence[socket.socket],
+    *,
+    tls: ssl.SSLContext | None = None,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning.
+
+    With `tls`, TCP connections are encrypted; those to a Unix socket never are.
+    """
+    stopping, arrivals = trio.Event(), Arrivals()
+    server.shelter.begin()
+    async with trio.open_nursery() as outer:
+        connections = await outer.start(_hold_connections, server, arrivals, stopping)
+        server.waits.append(connections.cancel_scope)
+        try:
+            async with trio.open_nursery() as accepting:
+                accepting.start_soon(server.keep_alive)
+                for listener in listeners:
+                    context = tls if listener.family in (socket.AF_INET, socket.AF_INET6) else None
+                    accepting.start_soon(_accept, server, arrivals, listener, connections, context)
+                task_status.started()
+        finally:
+            for listener in listeners:
+                listener.close()
+            with trio.CancelScope(shield=True) as draining:
+                server.waits.append(draining)
+                await server.drain()
+            connections.cancel_scope.deadline = trio.current_time() + server.limits.close_seconds
+            stopping.set()
+    arrivals.close()
+
+
+async def _hold_connections(
+    server: Server,
+    arrivals: Arrivals,
+    stopping: trio.Event,
+    *,
+    task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    # Connections outlive the cancellation of `serve` by the time that their goodbye may take.
+    with trio.CancelScope(shield=True):
+        async with trio.open_nursery() as publishing:
+            publishing.start_soon(server.hand_out)
+            publishing.start_soon(arrivals.run)
+            async with trio.open_nursery() as nursery:
+                task_status.started(nursery)
+                await stopping.wait()
+            publishing.cancel_scope.cancel()
+
+
+async def _accept(
+    server: Server,
+    arrivals: Arrivals,
+    listener: socket.socket,
+    connections: trio.Nursery,
+    tls: ssl.SSLContext | None,
+) -> None:
+    while True:
+        await trio.lowlevel.wait_readable(listener)
+        for _ in range(ACCEPTS_AT_ONCE):
+            try:
+                connected, _address = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                break
+            except OSError as error:
+                if error.errno not in OUT_OF_FILES:
+                    raise
+                logger.warning("cannot accept: %s", error)
+                await trio.sleep(0.1)
+                break
+            transport = encrypted(connected, tls) if tls is not None else SocketTransport(connected, arrivals)
+            if server.connections >= server.limits.connections:
+                connections.start_soon(_refuse, transport)
+            else:
+                connections.start_soon(server.serve_transport, transport)
+
+
+async def _refuse(transport: Transport) -> None:
+    error = RpcError(LIMIT_EXCEEDED, "too many connections")
+    await say(transport, refusal(RefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
+    await transport.aclose()
