@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from tests.memory_transport import run
-from wsnode.jsonrpc.dispatcher import Bounds, Dispatcher, Session
+from wsnode.jsonrpc.bounds import Bounds
+from wsnode.jsonrpc.dispatcher import Dispatcher, Session
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import Pending, Step
 from wsnode.jsonrpc.registry import Registry

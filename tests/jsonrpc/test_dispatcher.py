@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.dispatcher import Bounds, Dispatcher, Session
+from wsnode.jsonrpc.dispatcher import Dispatcher, Session
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, server_error
 from wsnode.jsonrpc.messages import CancelToken, InThread, Pending, Pieces, Rendered, Step
 from wsnode.jsonrpc.registry import Registry

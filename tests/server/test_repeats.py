@@ -9,8 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.server.conftest import OpenSite
+from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.codec import UNREADABLE, decode_request, result_reply
-from wsnode.jsonrpc.dispatcher import Bounds, Dispatcher, Gate, Session
+from wsnode.jsonrpc.dispatcher import Dispatcher, Session
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending, Rendered, Step
 from wsnode.jsonrpc.registry import Registry

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from wsnode.jsonrpc.dispatcher import Bounds
+from wsnode.jsonrpc.bounds import Bounds
 
 KIB = 1024
 MIB = 1024 * KIB

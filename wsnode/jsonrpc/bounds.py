@@ -1,0 +1,37 @@
+"""What bounds a session: the same for all of a server, and what one caller may ask for."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What one message may ask for."""
+
+    batch_items: int = 1000
+    batch_reply_bytes: int = 25_000_000
+    batch_seconds: float = 60.0
+    reply_bytes: int = 64 * 1024 * 1024
+    slice_seconds: float = 0.002
+    slow_seconds: float = 1.0
+
+
+class Gate(Protocol):
+    """Refuses what a caller may not ask for."""
+
+    def admit(self, name: str) -> None:
+        """Take note of a call of the method `name`, known or not.
+
+        Raises:
+            RpcError: It is refused.
+        """
+        ...
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None:
+        """Look at the contracts that a call names, or at nothing if it means any.
+
+        Raises:
+            RpcError: One is refused.
+        """
+        ...

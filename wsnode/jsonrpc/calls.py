@@ -1,0 +1,264 @@
+"""From a request to its reply: which method, which arguments, which errors.
+
+A quick method answers at once; a generator handler that yields goes on later. Nothing here waits, and no
+exception leaves: this is the one boundary where a handler's bug is logged and becomes -32603 for that request
+alone.
+"""
+
+import logging
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Sequence
+from time import perf_counter
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from wsnode.jsonrpc.bounds import Gate
+from wsnode.jsonrpc.codec import NULL, UNREADABLE, error_reply, result_reply
+from wsnode.jsonrpc.errors import (
+    RpcError,
+    TimeLimitError,
+    invalid_request,
+    notifications_not_supported,
+    response_too_large,
+)
+from wsnode.jsonrpc.messages import Channel, Replying, Request, Step, Steps, View
+from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
+from wsnode.jsonrpc.registry import Method
+
+if TYPE_CHECKING:
+    from wsnode.jsonrpc.dispatcher import Dispatcher
+
+COMPOUND = (b"[", b"{")
+"""How what can be no id begins."""
+LOGGED_PARAMS_BYTES = 200
+
+_NO_ARGUMENTS = (b"[]", b"")
+
+slow_logger = logging.getLogger("wsnode.slow")
+
+
+class Calls:
+    """Makes the calls of a caller. Those between two `end_turn` share one view, so they see one head."""
+
+    __slots__ = (
+        "_dispatcher",
+        "_gate",
+        "_methods",
+        "_scope",
+        "_slow_seconds",
+        "_view",
+        "caller",
+        "channel",
+        "eager",
+        "held",
+        "mark",
+        "may_repeat",
+        "refusal",
+        "repeatable",
+        "reply_bytes",
+    )
+
+    def __init__(self, dispatcher: "Dispatcher", caller: Any, gate: Gate | None) -> None:
+        self._dispatcher = dispatcher
+        self._methods = dispatcher.registry.methods
+        self._gate = gate
+        self.reply_bytes = dispatcher.bounds.reply_bytes
+        self._slow_seconds = dispatcher.bounds.slow_seconds
+        self._scope: View | None = None
+        self._view: Any = None
+        self.caller = caller
+        self.eager = True
+        """Whether a call in slices runs its first one at once."""
+        self.refusal: RpcError | None = None
+        """What such calls are told instead, while the connection can take no more of them."""
+        self.channel: Channel | None = None
+        """What methods that send more than their reply are given."""
+        self.held: list[Any] = []
+        """What calls have begun, held until their replies are posted; batches in flight keep their own."""
+        self.mark = 0.0
+        """When the call before ended, in this turn: one look at the clock a call is enough."""
+        self.repeatable: dict[str, bytes] = {}
+        """Results of this turn that calls of the same methods would have again."""
+        self.may_repeat = False
+        """Whether one of them was the last one's."""
+
+    def observe_repeats(self, counts: Sequence[int]) -> None:
+        """Count calls of the repeatable methods, answered together since the one before them."""
+        now = perf_counter()
+        each = (now - (self.mark or now)) / sum(counts)
+        self.mark = now
+        for name, calls in zip(self.repeatable, counts, strict=True):
+            if calls:
+                self._methods[name].succeeded.observe(calls * each, calls)
+
+    def end_turn(self) -> None:
+        """Close the view that this turn's calls shared."""
+        self.mark = 0.0
+        self._forget_repeatable()
+        if (scope := self._scope) is not None:
+            self._scope = self._view = None
+            scope.__exit__(None, None, None)
+
+    def call(self, request: Request) -> bytes | Replying | None:
+        """Return the reply to a request, nothing to a notification, or how to go on with a slow call."""
+        began = self.mark or perf_counter()
+        identity = bytes(request.id)
+        method = self._methods.get(request.method)
+        if method is None or identity[:1] in COMPOUND:
+            return self._refuse(request.method, identity)
+        try:
+            if self._gate is not None:
+                self._gate.admit(method.name)
+            if not method.plain:
+                if method.at_once is None or not self.eager or self.refusal is not None:
+                    return self._begin_slices(method, request.params, identity, began)
+                result = self._run(method, method.at_once, request.params)
+                if isinstance(result, GeneratorType):
+                    return self._slices(method, result, request.params, identity, began)
+            elif method.is_bare and bytes(request.params) in _NO_ARGUMENTS:
+                result = method.function(self._open() if self._scope is None else self._view)
+            else:
+                result = self._run(method, method.function, request.params)
+                if isinstance(result, GeneratorType):
+                    return self._go_on(method, result, request.params, identity, began)
+            reply = result_reply(identity, result)
+            meter = method.succeeded
+            if len(reply) > self.reply_bytes:
+                reply = self._fail(method, identity, response_too_large())
+                meter = method.failed
+            elif method.steady and identity and self._gate is None and isinstance(result, bytes):
+                self.repeatable[method.name] = result
+                self.may_repeat = True
+        except Exception as error:
+            reply = self._fail(method, identity, error)
+            meter = method.failed
+        self.mark = now = perf_counter()
+        seconds = now - began
+        # Meter.observe without the call, and without a search for most calls.
+        meter.counts[0 if seconds <= FIRST_BOUND else bisect_left(BOUNDS, seconds)] += 1
+        meter.seconds += seconds
+        if seconds > self._slow_seconds:
+            self._report_slow(method, seconds, request.params)
+        return reply if identity else None
+
+    def _fail(self, method: Method, identity: bytes, error: Exception) -> bytes:
+        if not isinstance(error, RpcError):
+            error = self._dispatcher.report_bug(method.name)
+        method.errors[error.code] = method.errors.get(error.code, 0) + 1
+        return error_reply(identity, error)
+
+    def _report_slow(self, method: Method, seconds: float, raw: msgspec.Raw) -> None:
+        params = bytes(raw)[:LOGGED_PARAMS_BYTES].decode(errors="replace")
+        details = {"method": method.name, "seconds": round(seconds, 3), "params": params}
+        slow_logger.warning("%s took %.3f s", method.name, seconds, extra={"details": details})
+
+    def _run(self, method: Method, function: Callable[..., Any], raw: msgspec.Raw) -> Any:
+        if method.takes_parameters:
+            try:
+                parameters = method.parameters.decode(raw)
+            except UNREADABLE:
+                parameters = method.parameters.explain(bytes(raw))
+            if method.contracts is not None and self._gate is not None:
+                self._gate.check_contracts(method.contracts(parameters))
+            if not method.needs_view:
+                return self._run_without_view(method, parameters)
+            return function(self._open() if self._scope is None else self._view, parameters)
+        if bytes(raw) not in _NO_ARGUMENTS:
+            method.parameters.explain(bytes(raw))
+        if not method.needs_view:
+            return self._run_without_view(method)
+        return function(self._open() if self._scope is None else self._view)
+
+    def _run_without_view(self, method: Method, *parameters: Any) -> Any:
+        if method.needs_channel:
+            return self._run_with_channel(method, *parameters)
+        if method.needs_caller:
+            return method.function(self.caller, *parameters)
+        return method.function(*parameters)
+
+    def _run_with_channel(self, method: Method, *parameters: Any) -> Any:
+        if self.channel is None:
+            raise notifications_not_supported()
+        try:
+            return method.function(self.channel, *parameters)
+        finally:
+            self.held += self.channel.take_held()
+
+    def _open(self) -> Any:
+        scope = self._dispatcher.open_view(self.caller)
+        self._view = scope.__enter__()
+        self._scope = scope
+        return self._view
+
+    def _refuse(self, name: str, identity: bytes) -> bytes | None:
+        if identity[:1] in COMPOUND:
+            return error_reply(NULL, invalid_request())
+        self._dispatcher.registry.unknown_calls += 1
+        try:
+            if self._gate is not None:
+                self._gate.admit(name)
+            error = self._dispatcher.registry.missing(name) if name else invalid_request()
+        except RpcError as refusal:
+            error = refusal
+        return error_reply(identity, error) if identity else None
+
+    def _forget_repeatable(self) -> None:
+        if self.repeatable:
+            self.repeatable.clear()
+            self.may_repeat = False
+
+    def _go_on(
+        self, method: Method, slices: Steps, raw: msgspec.Raw, identity: bytes, began: float
+    ) -> Replying:
+        if self.refusal is not None:
+            raise self.refusal
+        return self._slices(method, slices, raw, identity, began)
+
+    def _begin_slices(self, method: Method, raw: msgspec.Raw, identity: bytes, began: float) -> Replying:
+        if self.refusal is not None:
+            raise self.refusal
+        return self._slices(method, self._run(method, method.function, raw), raw, identity, began)
+
+    def _slices(
+        self, method: Method, slices: Steps, raw: msgspec.Raw, identity: bytes, began: float
+    ) -> Replying:
+        try:
+            reply = result_reply(identity, (yield from self._timed(method, slices)))
+            meter = method.succeeded
+            if len(reply) > self.reply_bytes:
+                reply = self._fail(method, identity, response_too_large())
+                meter = method.failed
+        except Exception as error:
+            reply = self._fail(method, identity, error)
+            meter = method.failed
+        finally:
+            slices.close()
+        seconds = perf_counter() - began
+        meter.observe(seconds)
+        if seconds > self._slow_seconds:
+            self._report_slow(method, seconds, raw)
+        return reply if identity else None
+
+    def _timed(self, method: Method, slices: Steps) -> Generator[Step, Any, Any]:
+        if method.deadline is None:
+            return (yield from slices)
+        clock = self._dispatcher.clock
+        end = clock() + method.deadline
+        resume, value = slices.send, None
+        while True:
+            try:
+                step = resume(value)
+            except StopIteration as stop:
+                return stop.value
+            if (left := end - clock()) <= 0:
+                raise method.timeout_error
+            if step is not None:
+                step.seconds = left
+            try:
+                resume, value = slices.send, (yield step)
+            except TimeLimitError:
+                raise method.timeout_error from None
+            except Exception as error:
+                resume, value = slices.throw, error
