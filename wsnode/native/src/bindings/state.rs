@@ -19,7 +19,7 @@ use super::numbers::{address, hash, Number};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
 use crate::build::{Candidate, Refused};
-use crate::call::{self, parse_patches, Estimate, Overrides, Watch};
+use crate::call::{self, parse_patches, Estimate, Overrides, Place, Watch};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::simulate::simulate;
@@ -231,10 +231,9 @@ impl State {
         block_overrides: Option<&[u8]>,
     ) -> PyResult<Py<PyAny>> {
         let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
-        let (message, cancel) = (&message.0, cancel.map(|flag| flag.0.clone()));
-        let result = inline_or_detached(py, budget.is_some(), || {
-            let watch = Watch::new(budget, cancel);
-            self.0.at_block(header.base(), overrides, |place| call::call(place, message, gas_cap, &watch))
+        let message = &message.0;
+        let result = self.run(py, &header, overrides, budget, cancel, |place, watch| {
+            call::call(place, message, gas_cap, watch)
         })?;
         outcome(py, result)
     }
@@ -256,10 +255,9 @@ impl State {
         block_overrides: Option<&[u8]>,
     ) -> PyResult<Py<PyAny>> {
         let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
-        let (message, cancel) = (&message.0, cancel.map(|flag| flag.0.clone()));
-        let result = inline_or_detached(py, budget.is_some(), || {
-            let watch = Watch::new(budget, cancel);
-            self.0.at_block(header.base(), overrides, |place| call::estimate(place, message, gas_cap, &watch))
+        let message = &message.0;
+        let result = self.run(py, &header, overrides, budget, cancel, |place, watch| {
+            call::estimate(place, message, gas_cap, watch)
         })?;
         match result {
             Estimate::Gas(gas) => gas.into_py_any(py),
@@ -305,6 +303,25 @@ impl State {
             self.0.build_block(&(&parent.0, &parent.1), attributes, &candidates)
         })?;
         Ok((Py::new(py, BuiltBlock::new(block))?, refused))
+    }
+}
+
+impl State {
+    /// What `work` returns where a message is run: within a budget at once, else without the interpreter's lock.
+    pub fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        header: &Header,
+        overrides: Overrides,
+        budget: Option<u64>,
+        cancel: Option<PyRef<'_, CancelFlag>>,
+        work: impl FnOnce(Place<'_>, &Watch) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let cancel = cancel.map(|flag| flag.0.clone());
+        inline_or_detached(py, budget.is_some(), || {
+            let watch = Watch::new(budget, cancel);
+            self.0.at_block(header.base(), overrides, |place| work(place, &watch))
+        })
     }
 }
 

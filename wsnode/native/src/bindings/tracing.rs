@@ -11,7 +11,7 @@ use super::errors::guard;
 use super::messages::{outcome, CancelFlag, Message};
 use super::state::State;
 use crate::access_list;
-use crate::call::{Outcome, Overrides, Watch};
+use crate::call::{Outcome, Overrides};
 use crate::engine::Rows;
 use crate::error::Error;
 use crate::trace::{self, CallPlace, Limits, Options, Stopped, Traced};
@@ -33,14 +33,9 @@ fn create_access_list(
     state_overrides: Option<&[u8]>,
 ) -> PyResult<Py<PyAny>> {
     let overrides = guard(|| Overrides::parse(state_overrides, None))?;
-    let (engine, message, cancel) = (&state.0, &message.0, cancel.map(|flag| flag.0.clone()));
-    let listed = py.detach(|| {
-        guard(|| {
-            let watch = Watch::new(None, cancel);
-            engine.at_block(header.base(), overrides, |place| {
-                access_list::create_access_list(place, message, nonce, gas_cap, &watch)
-            })
-        })
+    let message = &message.0;
+    let listed = state.run(py, &header, overrides, None, cancel, |place, watch| {
+        access_list::create_access_list(place, message, nonce, gas_cap, watch)
     })?;
     let (gas_used, failure) = match listed.outcome {
         Outcome::Success { gas_used, .. } => (gas_used, None),
