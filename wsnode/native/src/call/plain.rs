@@ -3,7 +3,7 @@
 use alloy_primitives::{hex, Bytes, TxKind};
 
 use super::Message;
-use crate::plain::{address, block, digits, quantity, Text};
+use crate::plain::{address, digits, last_block, quantity, Text};
 
 /// `[call, block]`, each member in its usual form.
 #[derive(Debug)]
@@ -29,35 +29,13 @@ pub fn read(params: &[u8]) -> Option<PlainCall> {
     let mut text = Text(params);
     text.take(b'[')?;
     let message = call_object(&mut text)?;
-    let block = match text.take(b',') {
-        Some(()) => block(text.string()?)?,
-        None => None,
-    };
-    text.take(b']')?;
-    text.end()?;
-    Some(PlainCall { message, block })
+    Some(PlainCall { message, block: last_block(&mut text)? })
 }
 
 fn call_object(text: &mut Text<'_>) -> Option<Message> {
-    text.take(b'{')?;
     let mut message = Message { to: TxKind::Create, ..Message::default() };
-    let mut seen = 0;
-    if text.take(b'}').is_some() {
-        return Some(message);
-    }
-    loop {
-        let name = text.string()?;
-        text.take(b':')?;
-        let member = set(&mut message, name, text.string()?)? as u8;
-        if seen & member != 0 {
-            return None;
-        }
-        seen |= member;
-        if text.take(b',').is_none() {
-            text.take(b'}')?;
-            return Some(message);
-        }
-    }
+    text.members(|text, name| Some(set(&mut message, name, text.string()?)? as u8))?;
+    Some(message)
 }
 
 fn set(message: &mut Message, name: &[u8], value: &[u8]) -> Option<Member> {

@@ -31,30 +31,14 @@ enum Member {
 pub fn log_parameters(params: &[u8]) -> Option<LogFilter> {
     let mut text = Text(params);
     text.take(b'[')?;
-    text.take(b'{')?;
     let mut filter = LogFilter::default();
-    let mut seen = 0;
-    if text.take(b'}').is_none() {
-        loop {
-            let member = set(&mut filter, &mut text)? as u8;
-            if seen & member != 0 {
-                return None;
-            }
-            seen |= member;
-            if text.take(b',').is_none() {
-                text.take(b'}')?;
-                break;
-            }
-        }
-    }
+    text.members(|text, name| Some(set(&mut filter, name, text)? as u8))?;
     text.take(b']')?;
     text.end()?;
     Some(filter)
 }
 
-fn set(filter: &mut LogFilter, text: &mut Text<'_>) -> Option<Member> {
-    let name = text.string()?;
-    text.take(b':')?;
+fn set(filter: &mut LogFilter, name: &[u8], text: &mut Text<'_>) -> Option<Member> {
     Some(match name {
         b"fromBlock" => {
             filter.first = block(text.string()?)?;

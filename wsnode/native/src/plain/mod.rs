@@ -41,7 +41,7 @@ pub fn hash_parameters(params: &[u8]) -> Option<B256> {
 }
 
 /// The block that comes last, the latest if none does; nothing stands for that.
-fn last_block(text: &mut Text<'_>) -> Option<Option<u64>> {
+pub fn last_block(text: &mut Text<'_>) -> Option<Option<u64>> {
     let block = match text.take(b',') {
         Some(()) => block(text.string()?)?,
         None => None,

@@ -4,7 +4,7 @@
 pub struct Text<'a>(pub &'a [u8]);
 
 impl<'a> Text<'a> {
-    fn skip_space(&mut self) {
+    pub fn skip_space(&mut self) {
         let space = self.0.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
         self.0 = &self.0[space.count()..];
     }
@@ -34,6 +34,28 @@ impl<'a> Text<'a> {
             if self.take(b',').is_none() {
                 self.take(b']')?;
                 return Some(items);
+            }
+        }
+    }
+
+    /// Which members an object has, as bits, each at most once: `member` reads a value by its name and returns its bit.
+    pub fn members(&mut self, mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<u8>) -> Option<u8> {
+        self.take(b'{')?;
+        let mut seen = 0;
+        if self.take(b'}').is_some() {
+            return Some(seen);
+        }
+        loop {
+            let name = self.string()?;
+            self.take(b':')?;
+            let bit = member(self, name)?;
+            if seen & bit != 0 {
+                return None;
+            }
+            seen |= bit;
+            if self.take(b',').is_none() {
+                self.take(b'}')?;
+                return Some(seen);
             }
         }
     }

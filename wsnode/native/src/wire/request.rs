@@ -1,5 +1,7 @@
 //! JSON-RPC requests without parameters.
 
+use crate::plain::Text;
+
 /// Member of a request, as a bit.
 #[derive(Clone, Copy)]
 enum Member {
@@ -24,85 +26,49 @@ impl<'a> Bare<'a> {
     /// have no escapes and are ASCII.
     pub fn read(text: &'a [u8]) -> Option<Self> {
         let mut text = Text(text);
-        let (mut seen, mut identity, mut method) = (0, None, None);
-        text.take(b'{')?;
-        loop {
-            let member = match text.string()? {
-                b"jsonrpc" => Member::Version,
-                b"id" => Member::Identity,
-                b"method" => Member::Method,
-                b"params" => Member::Parameters,
-                _ => return None,
-            };
-            if seen & member as u8 != 0 {
-                return None;
-            }
-            seen |= member as u8;
-            text.take(b':')?;
-            match member {
-                Member::Version => (text.string()? == b"2.0").then_some(())?,
-                Member::Identity => identity = Some(text.identity()?),
-                Member::Method => method = Some(text.string()?),
-                Member::Parameters => {
+        let (mut identity, mut method) = (None, None);
+        let seen = text.members(|text, name| {
+            Some(match name {
+                b"jsonrpc" => (text.string()? == b"2.0").then_some(Member::Version as u8)?,
+                b"id" => {
+                    identity = Some(self::identity(text)?);
+                    Member::Identity as u8
+                }
+                b"method" => {
+                    method = Some(printable(text)?);
+                    Member::Method as u8
+                }
+                b"params" => {
                     text.take(b'[')?;
                     text.take(b']')?;
+                    Member::Parameters as u8
                 }
-            }
-            if text.take(b',').is_none() {
-                break;
-            }
-        }
-        text.take(b'}')?;
-        text.skip_space();
-        let is_whole = text.0.is_empty() && seen & Member::Version as u8 != 0;
-        is_whole.then_some(Self { identity: identity?, method: method? })
+                _ => return None,
+            })
+        })?;
+        text.end()?;
+        let has_version = seen & Member::Version as u8 != 0;
+        has_version.then_some(Self { identity: identity?, method: method? })
     }
 }
 
-/// What has not been read.
-struct Text<'a>(&'a [u8]);
+/// A string of printable ASCII.
+fn printable<'a>(text: &mut Text<'a>) -> Option<&'a [u8]> {
+    text.string().filter(|content| content.iter().all(|byte| matches!(byte, b' '..=b'~')))
+}
 
-impl<'a> Text<'a> {
-    fn skip_space(&mut self) {
-        while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = self.0 {
-            self.0 = rest;
-        }
-    }
-
-    fn take(&mut self, wanted: u8) -> Option<()> {
-        self.skip_space();
-        self.0 = self.0.strip_prefix(&[wanted])?;
-        Some(())
-    }
-
-    fn split(&mut self, at: usize) -> &'a [u8] {
-        let (taken, rest) = self.0.split_at(at);
-        self.0 = rest;
-        taken
-    }
-
-    /// A string's content.
-    fn string(&mut self) -> Option<&'a [u8]> {
-        self.take(b'"')?;
-        let size =
-            self.0.iter().position(|byte| !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\'))?;
-        let content = self.split(size);
-        self.0 = self.0.strip_prefix(b"\"")?;
-        Some(content)
-    }
-
-    fn identity(&mut self) -> Option<&'a [u8]> {
-        self.skip_space();
-        let begun = self.0;
-        let size = match begun.first()? {
-            b'"' => self.string()?.len() + 2,
-            b'0' => 1,
-            b'1'..=b'9' => begun.iter().position(|byte| !byte.is_ascii_digit())?,
-            _ => return None,
-        };
-        self.0 = begun;
-        Some(self.split(size))
-    }
+fn identity<'a>(text: &mut Text<'a>) -> Option<&'a [u8]> {
+    text.skip_space();
+    let begun = text.0;
+    let size = match begun.first()? {
+        b'"' => printable(text)?.len() + 2,
+        b'0' => 1,
+        b'1'..=b'9' => begun.iter().position(|byte| !byte.is_ascii_digit())?,
+        _ => return None,
+    };
+    let (identity, rest) = begun.split_at(size);
+    text.0 = rest;
+    Some(identity)
 }
 
 #[cfg(test)]
