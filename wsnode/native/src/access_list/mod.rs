@@ -1,6 +1,6 @@
 //! The access list with which a message would have run: searched by running it until it touches nothing more.
 
-mod hash;
+mod refusal;
 mod touched;
 
 use std::collections::BTreeSet;
@@ -11,9 +11,10 @@ use alloy_primitives::{Address, TxKind, U256};
 use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
 
+use crate::call::unsigned::Terms;
 use crate::call::{Message, Outcome, Place, Scene, Watch};
 use crate::error::Error;
-use hash::Envelope;
+use refusal::named;
 use touched::Touched;
 
 /// A list and how the message ends with it.
@@ -35,9 +36,9 @@ pub fn create_access_list(
     let gas = message.gas.map_or(gas_cap, |gas| gas.min(gas_cap));
     let mut scene = Scene::set(place, watch)?.for_many_runs();
     let nonce = nonce.map_or_else(|| scene.nonce(message.sender), Ok)?;
-    let envelope = Envelope { chain_id, nonce, gas, has_base_fee };
+    let terms = Terms { chain_id, nonce, gas, has_base_fee };
     if !scene.environment.cfg_env.spec.is_enabled_in(SpecId::BERLIN) {
-        return Err(envelope.name(unsupported(message), message));
+        return Err(named(unsupported(message), message, terms));
     }
     let excluded = excluded(&scene, message, nonce, chain_id);
     let mut message = message.clone();
@@ -48,7 +49,7 @@ pub fn create_access_list(
         let mut touched = known.clone();
         let outcome = scene
             .run_inspected(&message, gas, &mut touched)
-            .map_err(|error| envelope.name(error, &message))?;
+            .map_err(|error| named(error, &message, terms))?;
         if matches!(outcome, Outcome::Interrupted { .. }) || touched.agrees(&known) {
             return Ok(Listed { list, outcome });
         }

@@ -13,6 +13,7 @@ pub mod plain;
 pub(crate) mod refusal;
 mod revert_reason;
 pub(crate) mod scene;
+pub(crate) mod unsigned;
 mod watch;
 
 pub use database::{CallState, Layer};

@@ -13,10 +13,11 @@ use super::block::Site;
 use super::ledger::Ledger;
 use super::precompiles::Borrowed;
 use super::tracer::{NumberedLog, Tracer};
-use super::transaction::{Terms, Unsigned};
+use super::transaction::Unsigned;
 use crate::call::evm::build_with;
 use crate::call::fees::Fees;
 use crate::call::refusal::{self, refuse};
+use crate::call::unsigned::Terms;
 use crate::call::{halt, scene, Message};
 use crate::error::Error;
 
