@@ -68,8 +68,13 @@ impl<'a> Text<'a> {
 
     /// The string that comes next; an escape ends it early, so that nothing usual is left of it.
     pub fn string(&mut self) -> Option<&'a [u8]> {
+        self.string_of(|byte| !matches!(byte, b'"' | b'\\'))
+    }
+
+    /// The string that comes next, if each byte of it `is_usual`, which a quote must not be.
+    pub fn string_of(&mut self, is_usual: impl Fn(u8) -> bool) -> Option<&'a [u8]> {
         self.take(b'"')?;
-        let end = self.0.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        let end = self.0.iter().position(|byte| !is_usual(*byte))?;
         let (string, rest) = self.0.split_at(end);
         self.0 = rest.strip_prefix(b"\"")?;
         Some(string)

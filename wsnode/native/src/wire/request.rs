@@ -52,9 +52,9 @@ impl<'a> Bare<'a> {
     }
 }
 
-/// A string of printable ASCII.
+/// A string of printable ASCII without escapes.
 fn printable<'a>(text: &mut Text<'a>) -> Option<&'a [u8]> {
-    text.string().filter(|content| content.iter().all(|byte| matches!(byte, b' '..=b'~')))
+    text.string_of(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'))
 }
 
 fn identity<'a>(text: &mut Text<'a>) -> Option<&'a [u8]> {
@@ -111,6 +111,8 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":null,"method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":"\u0031","method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":"é","method":"m","params":[]}"#,
+            "{\"jsonrpc\":\"2.0\",\"id\":\"\t\",\"method\":\"m\",\"params\":[]}",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"\x7f\",\"method\":\"m\",\"params\":[]}",
             r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#,
