@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.memory_transport import asking
 from tests.slices import result_of
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.live.criteria import meets
 from wsnode.ethereum.log_index import LogCriteria, search_logs
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.logs import longest_fitting
@@ -20,15 +21,7 @@ shared_chain = settings(suppress_health_check=[HealthCheck.function_scoped_fixtu
 
 
 def matches(log: dict[str, Any], criteria: LogCriteria) -> bool:
-    topics = [bytes.fromhex(topic[2:]) for topic in log["topics"]]
-    if criteria.addresses and bytes.fromhex(log["address"][2:]) not in criteria.addresses:
-        return False
-    if len(topics) < len(criteria.topics):
-        return False
-    return all(
-        not alternatives or topic in alternatives
-        for topic, alternatives in zip(topics, criteria.topics, strict=False)
-    )
+    return meets((raw(log["address"]), tuple(map(raw, log["topics"]))), criteria)
 
 
 @pytest.fixture(scope="session")
