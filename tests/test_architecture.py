@@ -37,6 +37,7 @@ COMPOSITION = {
 USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_verify", "demo", "verify"}
 USES_TRIO_IN = ("ethereum/live/", "starknet/live/")
 USES_NATIVE = (
+    "jsonrpc/requests.py",
     "ethereum/state.py",
     "ethereum/codec/",
     "starknet/native.py",

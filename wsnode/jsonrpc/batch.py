@@ -1,9 +1,12 @@
 """Batches: many requests in one message, answered in one."""
 
-from wsnode.jsonrpc.calls import COMPOUND, Calls
-from wsnode.jsonrpc.codec import NULL, UnusableRequestError, decode_item, error_reply
+from collections.abc import Sequence
+
+from wsnode.jsonrpc.calls import Calls
+from wsnode.jsonrpc.codec import error_reply
 from wsnode.jsonrpc.errors import RpcError, request_timed_out, response_too_large
-from wsnode.jsonrpc.messages import Replying
+from wsnode.jsonrpc.messages import Replying, Request
+from wsnode.jsonrpc.requests import UnusableRequestError, decode_item, identity_of
 
 
 class Batch(Calls):
@@ -11,7 +14,7 @@ class Batch(Calls):
 
     __slots__ = ()
 
-    def run(self, items: list[bytes]) -> Replying:
+    def run(self, items: Sequence[Request | bytes]) -> Replying:
         """Return, in the end, the reply to a batch, or nothing if it held notifications only."""
         bounds, clock = self._dispatcher.bounds, self._dispatcher.clock
         replies: list[bytes] = []
@@ -46,22 +49,13 @@ class Batch(Calls):
         if begun and self.channel is not None:
             self.channel.take_back(begun)
 
-    def _answer_item(self, item: bytes) -> bytes | Replying | None:
+    def _answer_item(self, item: Request | bytes) -> bytes | Replying | None:
         try:
-            return self.call(decode_item(item))
+            return self.call(item if isinstance(item, tuple) else decode_item(item))
         except UnusableRequestError as unusable:
             return unusable.reply
 
 
-def identity_of(item: bytes) -> bytes:
-    """Return the id to answer `item` under; none if it is a notification."""
-    try:
-        identity = bytes(decode_item(item).id)
-    except UnusableRequestError as unusable:
-        return unusable.identity
-    return NULL if identity[:1] in COMPOUND else identity
-
-
-def _refuse_item(item: bytes, error: RpcError) -> bytes | None:
+def _refuse_item(item: Request | bytes, error: RpcError) -> bytes | None:
     identity = identity_of(item)
     return error_reply(identity, error) if identity else None

@@ -12,10 +12,8 @@ from time import perf_counter
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from wsnode.jsonrpc.bounds import Gate
-from wsnode.jsonrpc.codec import NULL, UNREADABLE, error_reply, result_reply
+from wsnode.jsonrpc.codec import UNREADABLE, error_reply, result_reply
 from wsnode.jsonrpc.errors import (
     RpcError,
     TimeLimitError,
@@ -30,8 +28,6 @@ from wsnode.jsonrpc.registry import Method
 if TYPE_CHECKING:
     from wsnode.jsonrpc.dispatcher import Dispatcher
 
-COMPOUND = (b"[", b"{")
-"""How what can be no id begins."""
 LOGGED_PARAMS_BYTES = 200
 
 _NO_ARGUMENTS = (b"[]", b"")
@@ -104,25 +100,25 @@ class Calls:
     def call(self, request: Request) -> bytes | Replying | None:
         """Return the reply to a request, nothing to a notification, or how to go on with a slow call."""
         began = self.mark or perf_counter()
-        identity = bytes(request.id)
-        method = self._methods.get(request.method)
-        if method is None or identity[:1] in COMPOUND:
-            return self._refuse(request.method, identity)
+        name, params, identity = request
+        method = self._methods.get(name)
+        if method is None:
+            return self._refuse(name, identity)
         try:
             if self._gate is not None:
                 self._gate.admit(method.name)
             if not method.plain:
                 if method.at_once is None or not self.eager or self.refusal is not None:
-                    return self._begin_slices(method, request.params, identity, began)
-                result = self._run(method, method.at_once, request.params)
+                    return self._begin_slices(method, params, identity, began)
+                result = self._run(method, method.at_once, params)
                 if isinstance(result, GeneratorType):
-                    return self._slices(method, result, request.params, identity, began)
-            elif method.is_bare and bytes(request.params) in _NO_ARGUMENTS:
+                    return self._slices(method, result, params, identity, began)
+            elif method.is_bare and params in _NO_ARGUMENTS:
                 result = method.function(self._open() if self._scope is None else self._view)
             else:
-                result = self._run(method, method.function, request.params)
+                result = self._run(method, method.function, params)
                 if isinstance(result, GeneratorType):
-                    return self._go_on(method, result, request.params, identity, began)
+                    return self._go_on(method, result, params, identity, began)
             reply = result_reply(identity, result)
             meter = method.succeeded
             if len(reply) > self.reply_bytes:
@@ -140,7 +136,7 @@ class Calls:
         meter.counts[0 if seconds <= FIRST_BOUND else bisect_left(BOUNDS, seconds)] += 1
         meter.seconds += seconds
         if seconds > self._slow_seconds:
-            self._report_slow(method, seconds, request.params)
+            self._report_slow(method, seconds, params)
         return reply if identity else None
 
     def _fail(self, method: Method, identity: bytes, error: Exception) -> bytes:
@@ -149,24 +145,24 @@ class Calls:
         method.errors[error.code] = method.errors.get(error.code, 0) + 1
         return error_reply(identity, error)
 
-    def _report_slow(self, method: Method, seconds: float, raw: msgspec.Raw) -> None:
-        params = bytes(raw)[:LOGGED_PARAMS_BYTES].decode(errors="replace")
-        details = {"method": method.name, "seconds": round(seconds, 3), "params": params}
+    def _report_slow(self, method: Method, seconds: float, params: bytes) -> None:
+        shown = params[:LOGGED_PARAMS_BYTES].decode(errors="replace")
+        details = {"method": method.name, "seconds": round(seconds, 3), "params": shown}
         slow_logger.warning("%s took %.3f s", method.name, seconds, extra={"details": details})
 
-    def _run(self, method: Method, function: Callable[..., Any], raw: msgspec.Raw) -> Any:
+    def _run(self, method: Method, function: Callable[..., Any], params: bytes) -> Any:
         if method.takes_parameters:
             try:
-                parameters = method.parameters.decode(raw)
+                parameters = method.parameters.decode(params)
             except UNREADABLE:
-                parameters = method.parameters.explain(bytes(raw))
+                parameters = method.parameters.explain(params)
             if method.contracts is not None and self._gate is not None:
                 self._gate.check_contracts(method.contracts(parameters))
             if not method.needs_view:
                 return self._run_without_view(method, parameters)
             return function(self._open() if self._scope is None else self._view, parameters)
-        if bytes(raw) not in _NO_ARGUMENTS:
-            method.parameters.explain(bytes(raw))
+        if params not in _NO_ARGUMENTS:
+            method.parameters.explain(params)
         if not method.needs_view:
             return self._run_without_view(method)
         return function(self._open() if self._scope is None else self._view)
@@ -193,8 +189,6 @@ class Calls:
         return self._view
 
     def _refuse(self, name: str, identity: bytes) -> bytes | None:
-        if identity[:1] in COMPOUND:
-            return error_reply(NULL, invalid_request())
         self._dispatcher.registry.unknown_calls += 1
         try:
             if self._gate is not None:
@@ -209,20 +203,18 @@ class Calls:
             self.repeatable.clear()
             self.may_repeat = False
 
-    def _go_on(
-        self, method: Method, slices: Steps, raw: msgspec.Raw, identity: bytes, began: float
-    ) -> Replying:
+    def _go_on(self, method: Method, slices: Steps, params: bytes, identity: bytes, began: float) -> Replying:
         if self.refusal is not None:
             raise self.refusal
-        return self._slices(method, slices, raw, identity, began)
+        return self._slices(method, slices, params, identity, began)
 
-    def _begin_slices(self, method: Method, raw: msgspec.Raw, identity: bytes, began: float) -> Replying:
+    def _begin_slices(self, method: Method, params: bytes, identity: bytes, began: float) -> Replying:
         if self.refusal is not None:
             raise self.refusal
-        return self._slices(method, self._run(method, method.function, raw), raw, identity, began)
+        return self._slices(method, self._run(method, method.function, params), params, identity, began)
 
     def _slices(
-        self, method: Method, slices: Steps, raw: msgspec.Raw, identity: bytes, began: float
+        self, method: Method, slices: Steps, params: bytes, identity: bytes, began: float
     ) -> Replying:
         try:
             reply = result_reply(identity, (yield from self._timed(method, slices)))
@@ -238,7 +230,7 @@ class Calls:
         seconds = perf_counter() - began
         meter.observe(seconds)
         if seconds > self._slow_seconds:
-            self._report_slow(method, seconds, raw)
+            self._report_slow(method, seconds, params)
         return reply if identity else None
 
     def _timed(self, method: Method, slices: Steps) -> Generator[Step, Any, Any]:

@@ -9,20 +9,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from wsnode.jsonrpc.batch import Batch, identity_of
+from wsnode.jsonrpc.batch import Batch
 from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.calls import Calls
-from wsnode.jsonrpc.codec import (
-    NULL,
-    UNREADABLE,
-    UnusableRequestError,
-    decode_request,
-    decode_unusual,
-    error_reply,
-)
+from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import RpcError, internal_error, invalid_request
 from wsnode.jsonrpc.messages import Answer, Pending, Replying, Request, View
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.requests import UnusableRequestError, decode_message, identity_of, read_request
 
 logger = logging.getLogger("wsnode.jsonrpc")
 
@@ -62,11 +56,7 @@ class Session(Calls):
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to the message `text`: a request or a batch."""
-        try:
-            if not text.isascii():
-                text.decode()
-            request = decode_request(text)
-        except UNREADABLE:
+        if (request := read_request(text)) is None:
             return self._receive_unusual(text)
         reply = self.call(request)
         return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
@@ -88,19 +78,22 @@ class Session(Calls):
 
     def _receive_unusual(self, text: bytes) -> Answer:
         try:
-            request = decode_unusual(text)
+            message = decode_message(text, self._dispatcher.bounds.batch_items)
         except UnusableRequestError as unusable:
             return unusable.reply
-        if isinstance(request, Request):
-            reply = self.call(request)
-            return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
-        if not request:
+        if isinstance(message, list):
+            return self._receive_batch(message)
+        reply = self.call(message)
+        return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
+
+    def _receive_batch(self, items: list[Request] | list[bytes]) -> Answer:
+        if not items:
             return error_reply(NULL, invalid_request("empty batch"))
-        if len(request) > self._dispatcher.bounds.batch_items:
-            return b"[%b]" % error_reply(identity_of(request[0]) or NULL, invalid_request("batch too large"))
+        if len(items) > self._dispatcher.bounds.batch_items:
+            return b"[%b]" % error_reply(identity_of(items[0]) or NULL, invalid_request("batch too large"))
         batch = Batch(self._dispatcher, self.caller, self._gate)
         batch.refusal, batch.channel = self.refusal, self.channel
-        answer = self._begin(batch.run(request))
+        answer = self._begin(batch.run(items))
         if isinstance(answer, Pending):
             answer.held = batch.held
         else:

@@ -1,20 +1,10 @@
 """What passes between a connection, the dispatcher and a handler."""
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-import msgspec
-
-ABSENT = msgspec.Raw(b"")
-
-
-class Request(msgspec.Struct, gc=False):
-    """A request's envelope; `params` and `id` are still the sender's bytes, empty when absent."""
-
-    jsonrpc: Literal["2.0"]
-    method: str
-    params: msgspec.Raw = ABSENT
-    id: msgspec.Raw = ABSENT
+Request: TypeAlias = tuple[str, bytes, bytes]
+"""A request's method, its parameters and its id; these are still the sender's bytes, empty when absent."""
 
 
 class Rendered(bytes):

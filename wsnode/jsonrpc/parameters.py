@@ -21,7 +21,7 @@ class ParameterDecoder(Protocol):
     struct: type[msgspec.Struct] | None
     """Its type, none if the method takes nothing."""
 
-    def decode(self, params: bytes | msgspec.Raw) -> Any:
+    def decode(self, params: bytes) -> Any:
         """Return the decoded parameters.
 
         Raises:
@@ -69,7 +69,7 @@ class PositionalParameters:
         strict = msgspec.defstruct(struct.__name__, [], bases=(struct,), forbid_unknown_fields=True)
         self._decode = msgspec.json.Decoder(strict, dec_hook=decode_hook).decode
 
-    def decode(self, params: bytes | msgspec.Raw) -> Any:
+    def decode(self, params: bytes) -> Any:
         """Return `params` as the Struct, at once if each argument fits."""
         return self._decode(params)
 
@@ -98,7 +98,7 @@ class NamedParameters:
         self._fields = _Fields(struct)
         self._decode = msgspec.json.Decoder(struct, dec_hook=decode_hook).decode
 
-    def decode(self, params: bytes | msgspec.Raw) -> Any:
+    def decode(self, params: bytes) -> Any:
         """Return `params` as the Struct."""
         return self._decode(params)
 
@@ -129,9 +129,9 @@ class NoParameters:
         self.struct: type[msgspec.Struct] | None = None
         self._by_name = by_name
 
-    def decode(self, params: bytes | msgspec.Raw) -> None:
+    def decode(self, params: bytes) -> None:
         """Return nothing, once `explain` has found nothing."""
-        self.explain(bytes(params))
+        self.explain(params)
 
     def explain(self, params: bytes) -> None:
         """Return nothing, if that is what was sent."""

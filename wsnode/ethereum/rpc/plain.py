@@ -25,7 +25,7 @@ class TextParameters:
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct: type[msgspec.Struct] | None = struct
-        self.decode: Callable[[bytes | msgspec.Raw], bytes] = bytes
+        self.decode: Callable[[bytes], bytes] = bytes
         self._decoded = PositionalParameters(struct)
 
     def explain(self, params: bytes) -> bytes:
@@ -65,9 +65,9 @@ def reading_plainly(
 class _HashDecoder(PositionalParameters):
     """Reads `[hash]`; what it returns is the hash alone."""
 
-    def decode(self, params: bytes | msgspec.Raw) -> bytes:
+    def decode(self, params: bytes) -> bytes:
         """Return the hash."""
-        found = read_hash(bytes(params))
+        found = read_hash(params)
         return _hash(super().decode(params)) if found is None else found
 
     def explain(self, params: bytes) -> bytes:

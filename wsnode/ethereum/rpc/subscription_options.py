@@ -50,7 +50,7 @@ class SubscribeDecoder:
 
     struct: type[msgspec.Struct] | None = SubscribeParameters
 
-    def decode(self, params: bytes | msgspec.Raw) -> SubscribeParameters:
+    def decode(self, params: bytes) -> SubscribeParameters:
         """Return the kind and its argument.
 
         Raises:

@@ -2,10 +2,10 @@
 
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::wire::frame::{write_head, Whole};
-use crate::wire::request::Bare;
+use crate::wire::request::Envelope;
 
 /// Append to `messages` those that begin at `position`, one after another, and return where the last one ends.
 ///
@@ -34,6 +34,28 @@ fn take_messages(
     Ok(position)
 }
 
+type Request<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// Method, parameters and id of a request as they were sent; nothing if any part of it is unusual.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+fn read_request<'py>(py: Python<'py>, text: &[u8]) -> Option<Request<'py>> {
+    Envelope::read(text).map(|envelope| request(py, &envelope))
+}
+
+/// The same of each request in a batch of at most so many.
+#[pyfunction]
+#[pyo3(signature = (text, most, /))]
+fn read_batch<'py>(py: Python<'py>, text: &[u8], most: usize) -> Option<Vec<Request<'py>>> {
+    let envelopes = Envelope::read_batch(text).filter(|envelopes| envelopes.len() <= most)?;
+    Some(envelopes.iter().map(|envelope| request(py, envelope)).collect())
+}
+
+fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> Request<'py> {
+    let bytes = |text| PyBytes::new(py, text);
+    (PyString::new(py, envelope.method), bytes(envelope.params), bytes(envelope.identity))
+}
+
 /// Answer the messages from `start` on that ask for one of the `known` methods without parameters, by its result.
 ///
 /// Returns the replies as text frames, and how many there are for each method. They end at whatever asks for something
@@ -56,19 +78,19 @@ fn repeat_replies<'py>(
     let (mut frames, mut counts, mut size) = (Vec::new(), vec![0; known.len()], 0);
     for message in messages.iter().skip(start) {
         let text = message.cast::<PyBytes>()?.as_bytes();
-        let Some(bare) = Bare::read(text).filter(|_| size <= room) else {
+        let Some(call) = Envelope::read(text).filter(|call| size <= room && call.is_bare()) else {
             break;
         };
-        let Some(index) = known.iter().position(|(name, _)| name.as_bytes() == bare.method) else {
+        let Some(index) = known.iter().position(|(name, _)| **name == *call.method) else {
             break;
         };
         let result: &[u8] = &known[index].1;
-        let length = OPENING.len() + bare.identity.len() + MIDDLE.len() + result.len() + 1;
+        let length = OPENING.len() + call.identity.len() + MIDDLE.len() + result.len() + 1;
         if length > largest {
             break;
         }
         write_head(&mut frames, length);
-        for part in [OPENING, bare.identity, MIDDLE, result, b"}"] {
+        for part in [OPENING, call.identity, MIDDLE, result, b"}"] {
             frames.extend_from_slice(part);
         }
         size += length;
@@ -80,5 +102,7 @@ fn repeat_replies<'py>(
 /// Add this module's names.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(take_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(read_request, module)?)?;
+    module.add_function(wrap_pyfunction!(read_batch, module)?)?;
     module.add_function(wrap_pyfunction!(repeat_replies, module)?)
 }

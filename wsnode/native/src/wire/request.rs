@@ -1,4 +1,4 @@
-//! JSON-RPC requests without parameters.
+//! JSON-RPC requests, whose parameters and id are left as they are.
 
 use crate::plain::Text;
 
@@ -11,88 +11,146 @@ enum Member {
     Parameters = 8,
 }
 
-/// A request for a method without parameters.
+/// A request, its parts as they were sent.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Bare<'a> {
-    /// The id as it was sent: a whole number or a string.
+pub struct Envelope<'a> {
+    /// A whole number or a string, or nothing: then it is a notification.
     pub identity: &'a [u8],
-    pub method: &'a [u8],
+    pub method: &'a str,
+    /// Nothing, if there are none.
+    pub params: &'a [u8],
 }
 
-impl<'a> Bare<'a> {
+impl<'a> Envelope<'a> {
     /// The request that `text` is; nothing if any part of it is unusual, be it right or wrong.
     ///
-    /// Its members are the four of the specification, each once, with `[]` for parameters or none. Strings
-    /// have no escapes and are ASCII.
+    /// Its members are the four of the specification, each once. All is ASCII, and strings have no escapes.
     pub fn read(text: &'a [u8]) -> Option<Self> {
         let mut text = Text(text);
-        let (mut identity, mut method) = (None, None);
+        let envelope = Self::next(&mut text)?;
+        text.end()?;
+        Some(envelope)
+    }
+
+    /// The requests of the batch that `text` is, on the same conditions.
+    pub fn read_batch(text: &'a [u8]) -> Option<Vec<Self>> {
+        let mut text = Text(text);
+        text.take(b'[')?;
+        let envelopes = text.items(Self::next)?;
+        text.end()?;
+        Some(envelopes)
+    }
+
+    fn next(text: &mut Text<'a>) -> Option<Self> {
+        let (mut identity, mut method, mut params): (&[u8], _, &[u8]) = (b"", None, b"");
         let seen = text.members(|text, name| {
             Some(match name {
                 b"jsonrpc" => (text.string()? == b"2.0").then_some(Member::Version as u8)?,
                 b"id" => {
-                    identity = Some(self::identity(text)?);
+                    identity = self::identity(text)?;
                     Member::Identity as u8
                 }
                 b"method" => {
-                    method = Some(printable(text)?);
+                    method = Some(std::str::from_utf8(text.printable()?).ok()?);
                     Member::Method as u8
                 }
                 b"params" => {
-                    text.take(b'[')?;
-                    text.take(b']')?;
+                    params = text.value()?;
                     Member::Parameters as u8
                 }
                 _ => return None,
             })
         })?;
-        text.end()?;
         let has_version = seen & Member::Version as u8 != 0;
-        has_version.then_some(Self { identity: identity?, method: method? })
+        has_version.then_some(Self { identity, method: method?, params })
     }
-}
 
-/// A string of printable ASCII without escapes.
-fn printable<'a>(text: &mut Text<'a>) -> Option<&'a [u8]> {
-    text.string_of(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'))
+    /// Whether it is a call without parameters.
+    pub fn is_bare(&self) -> bool {
+        let list = self.params.strip_prefix(b"[").and_then(|list| list.strip_suffix(b"]"));
+        !self.identity.is_empty() && list.unwrap_or(self.params).trim_ascii().is_empty()
+    }
 }
 
 fn identity<'a>(text: &mut Text<'a>) -> Option<&'a [u8]> {
     text.skip_space();
-    let begun = text.0;
-    let size = match begun.first()? {
-        b'"' => printable(text)?.len() + 2,
-        b'0' => 1,
-        b'1'..=b'9' => begun.iter().position(|byte| !byte.is_ascii_digit())?,
-        _ => return None,
-    };
-    let (identity, rest) = begun.split_at(size);
-    text.0 = rest;
-    Some(identity)
+    match text.0.first()? {
+        b'"' | b'0'..=b'9' => text.value(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Bare;
+    use super::Envelope;
 
-    fn read(text: &str) -> Option<(&str, &str)> {
-        let bare = Bare::read(text.as_bytes())?;
-        Some((std::str::from_utf8(bare.identity).unwrap(), std::str::from_utf8(bare.method).unwrap()))
+    fn text_of(bytes: &[u8]) -> &str {
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    fn parts<'a>(envelope: &Envelope<'a>) -> (&'a str, &'a str, &'a str) {
+        (text_of(envelope.identity), envelope.method, text_of(envelope.params))
+    }
+
+    fn read(message: &str) -> Option<(&str, &str, &str)> {
+        Envelope::read(message.as_bytes()).as_ref().map(parts)
     }
 
     #[test]
-    fn usual_requests_are_read_with_their_ids_as_sent() {
-        for (text, identity) in [
-            (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[]}"#, "1"),
-            (r#"{"jsonrpc": "2.0", "method": "m", "params": [], "id": 0}"#, "0"),
-            ("\t{ \"method\":\"m\" ,\r\n\"id\" : \"a-1 \" , \"jsonrpc\":\"2.0\" } ", "\"a-1 \""),
+    fn usual_requests_are_read_with_their_ids_and_parameters_as_sent() {
+        for (text, identity, params) in [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[]}"#, "1", "[]"),
             (
-                r#"{"id":123456789012345678901234567890,"method":"m","params":[ ],"jsonrpc":"2.0"}"#,
-                "123456789012345678901234567890",
+                r#"{"jsonrpc": "2.0", "method": "m", "params": [ 1, {"a":[]} ], "id": 0}"#,
+                "0",
+                r#"[ 1, {"a":[]} ]"#,
             ),
-            (r#"{"id":"","method":"m","jsonrpc":"2.0"}"#, r#""""#),
+            ("\t{ \"method\":\"m\" ,\r\n\"id\" : \"a-1 \" , \"jsonrpc\":\"2.0\" } ", "\"a-1 \"", ""),
+            (
+                r#"{"id":123456789012345678901234567890,"method":"m","params": { } ,"jsonrpc":"2.0"}"#,
+                "123456789012345678901234567890",
+                "{ }",
+            ),
+            (r#"{"id":"","method":"m","jsonrpc":"2.0","params":null}"#, r#""""#, "null"),
+            (r#"{"method":"m","jsonrpc":"2.0"}"#, "", ""),
         ] {
-            assert_eq!(read(text), Some((identity, "m")), "{text}");
+            assert_eq!(read(text), Some((identity, "m", params)), "{text}");
+        }
+    }
+
+    #[test]
+    fn calls_without_parameters_are_bare() {
+        for (rest, is_bare) in [
+            (r#","id":1"#, true),
+            (r#","id":"","params":[]"#, true),
+            (r#","id":1,"params":[ ]"#, true),
+            (r#","id":1,"params":[0]"#, false),
+            (r#","id":1,"params":{}"#, false),
+            (r#","id":1,"params":null"#, false),
+            ("", false),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"m"{rest}}}"#);
+            assert_eq!(Envelope::read(text.as_bytes()).unwrap().is_bare(), is_bare, "{text}");
+        }
+    }
+
+    #[test]
+    fn batches_are_read_whole_or_not_at_all() {
+        let read = |text: &str| {
+            let envelopes = Envelope::read_batch(text.as_bytes())?;
+            Some(envelopes.iter().map(|each| text_of(each.identity)).collect::<Vec<_>>().join(" "))
+        };
+        let item = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+        let joined = |ids: &[&str]| {
+            format!(" [ {} ]\n", ids.iter().map(|id| item(id)).collect::<Vec<_>>().join(" , "))
+        };
+        assert_eq!(read("[]").as_deref(), Some(""));
+        assert_eq!(read(&joined(&["1", "\"a\"", "3"])).as_deref(), Some("1 \"a\" 3"));
+        assert_eq!(read(&joined(&["1", "null"])), None);
+        for text in
+            ["", "[", "[]]", "[1]", &item("1"), &format!("[{}", item("1")), &format!("[{},]", item("1"))]
+        {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 
@@ -101,7 +159,6 @@ mod tests {
         for text in [
             "",
             "{}",
-            r#"{"jsonrpc":"2.0","method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":1,"params":[]}"#,
             r#"{"id":1,"method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.1","id":1,"method":"m","params":[]}"#,
@@ -109,14 +166,13 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1.0,"method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":-1,"method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":null,"method":"m","params":[]}"#,
+            r#"{"jsonrpc":"2.0","id":[],"method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":"\u0031","method":"m","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":"é","method":"m","params":[]}"#,
             "{\"jsonrpc\":\"2.0\",\"id\":\"\t\",\"method\":\"m\",\"params\":[]}",
             "{\"jsonrpc\":\"2.0\",\"id\":\"\x7f\",\"method\":\"m\",\"params\":[]}",
             r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m","params":[]}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1.5]}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[],}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[],"more":0}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[]}}"#,
