@@ -38,13 +38,13 @@ USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_verify", "demo", "v
 USES_TRIO_IN = ("ethereum/live/", "starknet/live/")
 USES_NATIVE = (
     "jsonrpc/requests.py",
+    "store/",
     "ethereum/state.py",
     "ethereum/codec/",
     "starknet/native.py",
     "server/frames.py",
     "server/repeats.py",
 )
-USES_LMDB = ("store/environment.py",)
 
 
 def modules() -> list[Path]:
@@ -77,10 +77,9 @@ def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", modules(), ids=str)
-def test_trio_lmdb_and_the_engine_have_their_few_importers(path: Path) -> None:
+def test_trio_and_the_engine_have_their_few_importers(path: Path) -> None:
     names = {name.split(".")[0] for name in imported(path)}
     assert "trio" not in names or room(path) in USES_TRIO or str(path).startswith(USES_TRIO_IN)
-    assert "lmdb" not in names or str(path) in USES_LMDB
     if any(name.startswith("wsnode._native") for name in imported(path)):
         assert str(path).startswith(USES_NATIVE) or room(path) in COMPOSITION
 

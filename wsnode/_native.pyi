@@ -4,10 +4,18 @@ Numbers of blocks, seconds and gas are below 2**64; amounts of wei and difficult
 Hashes and slots are 32 bytes, addresses 20.
 """
 
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar, final
 
 from typing_extensions import disjoint_base
+
+from wsnode.store.table import Table
+
+_T = TypeVar("_T")
+
+PLACE_BYTES: int
 
 class EngineError(Exception): ...
 class InvalidGenesisError(EngineError): ...
@@ -36,6 +44,99 @@ class ReorganisedError(StateError):
     found: bytes | None
 
 class CorruptRowError(EngineError): ...
+class StoreError(Exception): ...
+class DiskFullError(StoreError): ...
+class SnapshotLostError(StoreError): ...
+
+@final
+class Environment:
+    """An open LMDB file of named tables. One process writes, any number read beside it.
+
+    With `durable` each change is on the disk when `write` returns; without, at the next `sync`, and a power
+    failure (not a killed process) before that may cost the file. `map_size`, in bytes, is how far the file
+    can grow before its map has to. A table that a reader does not find is a StoreError.
+    """
+
+    def __new__(
+        cls, path: Path, tables: Sequence[Table], *, writer: bool, durable: bool = True, map_size: int = ...
+    ) -> Environment: ...
+    def read(self) -> Reader:
+        """Return a snapshot of what is committed now, by any process."""
+
+    def write(self, change: Callable[[Writer], _T], /) -> _T:
+        """Return what `change` returned, once all that it wrote is committed, or nothing of it is.
+
+        `change` may be called again from the start when the map has to grow, so it touches only the store.
+        """
+
+    @property
+    def map_size(self) -> int: ...
+    def sync(self) -> None:
+        """Return when all committed changes are on the disk."""
+
+    def close(self) -> None:
+        """Close the file; snapshots still open are lost with it."""
+
+@disjoint_base
+class Reader:
+    """A snapshot of all tables; close it soon, since it keeps the pages it sees from being reused."""
+
+    @property
+    def version(self) -> int:
+        """Return what the last change before this snapshot has made the store's version."""
+
+    def get(self, table: Table, key: bytes, /) -> bytes | None:
+        """Return the value at `key`, None when there is none."""
+
+    def view(self, table: Table, key: bytes, /) -> bytes | memoryview | None:
+        """Return the same without a copy where that can be; it is good until the snapshot is closed.
+
+        To copy a large value costs more than to look something up in it, mostly because it is not in the
+        processor's cache.
+        """
+
+    def cursor(self, table: Table, /) -> Cursor:
+        """Return a cursor that stands nowhere yet."""
+
+    def entries(self, table: Table, /) -> int:
+        """Return how many entries the table has."""
+
+    def close(self) -> None:
+        """End the snapshot; a second time does nothing."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+@final
+class Writer(Reader):
+    """The one change of a file, seen by nobody else until it is committed; for its own thread only."""
+
+    def put(self, table: Table, key: bytes, value: bytes, /) -> None:
+        """Set the value at `key`."""
+
+    def append(self, table: Table, key: bytes, value: bytes, /) -> None:
+        """Set the value at `key`, which is greater than every key of the table, or else a StoreError."""
+
+    def put_new(self, table: Table, entries: Iterable[tuple[bytes, bytes]], /) -> int:
+        """Set the values of those keys that have none yet; return how many these were."""
+
+    def delete(self, table: Table, key: bytes, /) -> bool:
+        """Remove the entry at `key`; false when there was none."""
+
+    def pop(self, table: Table, key: bytes, /) -> bytes | None:
+        """Remove and return the value at `key`, None when there was none."""
+
+@final
+class Cursor:
+    def set_range(self, key: bytes, /) -> bool: ...
+    def next(self) -> bool: ...
+    def prev(self) -> bool: ...
+    def last(self) -> bool: ...
+    def key(self) -> bytes: ...
+    def value(self) -> bytes: ...
+    def item(self) -> tuple[bytes, bytes]: ...
 
 @final
 class ChainSpec:
@@ -146,7 +247,6 @@ def read_transaction_count(
 ) -> bytes | int | None: ...
 def read_code(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None: ...
 def read_storage(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None: ...
-def read_hash(params: bytes, /) -> bytes | None: ...
 def read_log_filter(
     params: bytes, most: int, /
 ) -> tuple[int | None, int | None, list[bytes], list[list[bytes]]] | None: ...
@@ -435,7 +535,12 @@ def header_fields(header: bytes) -> Header: ...
 def block_rlp(header: bytes, body: bytes | memoryview) -> bytes: ...
 def transaction_count(body: bytes | memoryview) -> int: ...
 def transaction_hashes(body: bytes | memoryview) -> bytes: ...
-def holds_transaction(body: bytes | memoryview, index: int, hash: bytes) -> bool: ...
+def transaction_places(number: int, hashes: bytes, /) -> list[tuple[bytes, bytes]]: ...
+def find_transaction(reader: Reader, hash: bytes, /) -> tuple[int, int] | None: ...
+def stored_transaction(reader: Reader, hash: bytes, /) -> bytes | None: ...
+def stored_receipt(reader: Reader, hash: bytes, /) -> bytes | None: ...
+def read_transaction(reader: Reader, params: bytes, /) -> bytes | None: ...
+def read_receipt(reader: Reader, params: bytes, /) -> bytes | None: ...
 def ommer_hashes(body: bytes | memoryview) -> bytes: ...
 def render_block(
     header: bytes,
@@ -451,9 +556,6 @@ def render_uncle(
 ) -> bytes | None: ...
 def render_transaction(
     header: bytes, body: bytes | memoryview, index: int, *, pending: bool = False
-) -> bytes | None: ...
-def render_receipt(
-    header: bytes, body: bytes | memoryview, receipts: bytes | memoryview, index: int
 ) -> bytes | None: ...
 def render_receipts(header: bytes, body: bytes | memoryview, receipts: bytes | memoryview) -> bytes: ...
 def render_logs(

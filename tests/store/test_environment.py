@@ -1,4 +1,9 @@
+import subprocess
+import sys
+from bisect import bisect_left
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -163,4 +168,134 @@ def test_a_scan_yields_its_range_in_order(
     with store.read() as reader:
         expected = sorted((k, v) for k, v in entries.items() if k >= start and (stop is None or k < stop))
         assert list(scan(reader, FRUIT, start, stop)) == expected
+    store.close()
+
+
+@given(
+    entries=st.dictionaries(st.binary(min_size=1, max_size=2), st.binary(max_size=4), max_size=12),
+    moves=st.lists(
+        st.sampled_from(["next", "prev", "last"]) | st.binary(max_size=2).map(lambda key: ("set_range", key))
+    ),
+)
+def test_a_cursor_moves_as_over_a_sorted_list(
+    tmp_path_factory: pytest.TempPathFactory,
+    entries: dict[bytes, bytes],
+    moves: list[str | tuple[str, bytes]],
+) -> None:
+    store = Environment(tmp_path_factory.mktemp("cursor"), [FRUIT], writer=True, durable=False)
+    store.write(lambda writer: fill(writer, entries))
+    keys = sorted(entries)
+    with store.read() as reader:
+        cursor, place = reader.cursor(FRUIT), None
+        for move in moves:
+            match move:
+                case ("set_range", key):
+                    found, place = cursor.set_range(key), bisect_left(keys, key)
+                case "next":
+                    found, place = cursor.next(), 0 if place is None else place + 1
+                case "prev":
+                    found, place = cursor.prev(), len(keys) - 1 if place is None else place - 1
+                case _:
+                    found, place = cursor.last(), len(keys) - 1
+            place = place if 0 <= place < len(keys) else None
+            assert found == (place is not None)
+            expected = (b"", b"") if place is None else (keys[place], entries[keys[place]])
+            assert (cursor.key(), cursor.value()) == cursor.item() == expected
+    store.close()
+
+
+def test_a_table_may_be_written_to_while_a_cursor_walks_it(store: Environment) -> None:
+    def change(writer: Writer) -> list[bytes]:
+        fill(writer, {bytes([number]): b"" for number in range(1, 100)})
+        seen = []
+        cursor = writer.cursor(FRUIT)
+        while cursor.next():
+            seen.append(cursor.key())
+            writer.delete(FRUIT, cursor.key())
+        return seen
+
+    assert store.write(change) == [bytes([number]) for number in range(1, 100)]
+
+
+def test_what_has_ended_is_no_longer_read_or_written(store: Environment) -> None:
+    kept = store.write(lambda writer: writer)
+    with store.read() as reader:
+        pass
+    for ended in (kept, reader):
+        with pytest.raises(SnapshotLostError):
+            ended.get(FRUIT, b"apple")
+    with pytest.raises(SnapshotLostError):
+        kept.put(FRUIT, b"apple", b"red")
+
+
+def test_a_change_belongs_to_its_thread(store: Environment) -> None:
+    def change(writer: Writer) -> None:
+        with ThreadPoolExecutor() as pool:
+            pool.submit(writer.put, FRUIT, b"apple", b"red").result()
+
+    with pytest.raises(StoreError, match="thread"):
+        store.write(change)
+    store.write(lambda writer: writer.put(FRUIT, b"pear", b"green"))
+
+
+def test_a_snapshot_may_go_to_another_thread(store: Environment) -> None:
+    store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
+    with store.read() as reader, ThreadPoolExecutor() as pool:
+        assert pool.submit(reader.get, FRUIT, b"apple").result() == b"red"
+
+
+def test_a_change_that_makes_light_of_a_full_map_is_made_once_more(tmp_path: Path) -> None:
+    store = Environment(tmp_path, [FRUIT], writer=True, map_size=1 << 16)
+
+    def change(writer: Writer) -> None:
+        for number in range(50):
+            with suppress(StoreError):
+                writer.put(FRUIT, bytes([number]), bytes(20_000))
+
+    store.write(change)
+    with store.read() as reader:
+        assert reader.entries(FRUIT) == 50
+    store.close()
+
+
+def test_a_closed_file_loses_its_snapshots_and_can_be_opened_again(tmp_path: Path) -> None:
+    store = Environment(tmp_path, [FRUIT], writer=True)
+    store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
+    reader = store.read()
+    store.close()
+    with pytest.raises(SnapshotLostError):
+        reader.get(FRUIT, b"apple")
+    with pytest.raises(StoreError, match="closed"):
+        store.read()
+    again = Environment(tmp_path, [FRUIT], writer=False)
+    with again.read() as reader:
+        assert reader.get(FRUIT, b"apple") == b"red"
+    again.close()
+
+
+def test_a_file_is_open_once_in_a_process(tmp_path: Path, store: Environment) -> None:
+    with pytest.raises(StoreError, match="already open"):
+        Environment(tmp_path / "store", [FRUIT], writer=False)
+
+
+def test_a_store_has_its_own_tables_only(store: Environment) -> None:
+    with store.read() as reader, pytest.raises(StoreError, match="other"):
+        reader.get(Table("other"), b"apple")
+
+
+def test_a_reader_follows_the_map_that_another_process_has_enlarged(tmp_path: Path) -> None:
+    Environment(tmp_path, [FRUIT], writer=True).close()
+    store = Environment(tmp_path, [FRUIT], writer=False, map_size=1 << 16)
+    script = (
+        "from pathlib import Path; from wsnode.store.environment import Environment\n"
+        "from wsnode.store.table import Table; fruit = Table('fruit')\n"
+        f"store = Environment(Path({str(tmp_path)!r}), [fruit], writer=True, map_size=1 << 24)\n"
+        "store.write(lambda writer: writer.put(fruit, b'apple', bytes(1 << 20)))"
+    )
+    with store.read() as before:
+        subprocess.run([sys.executable, "-c", script], check=True)
+        with store.read() as after:
+            assert len(after.get(FRUIT, b"apple") or b"") == 1 << 20
+        with pytest.raises(SnapshotLostError):
+            before.get(FRUIT, b"apple")
     store.close()

@@ -3,11 +3,11 @@
 from types import TracebackType
 from typing import Protocol, Self
 
-from wsnode.ethereum.codec.rows import Row, header_fields
+from wsnode.ethereum.codec.rows import Row, find_transaction, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, State
-from wsnode.ethereum.storage import canonical, meta, side, transactions
+from wsnode.ethereum.storage import canonical, meta, side
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
 from wsnode.store.environment import Environment, Reader
 
@@ -143,12 +143,8 @@ class Snapshot:
 
     def transaction(self, transaction_hash: bytes) -> tuple[BlockNumber, int] | None:
         """Return a canonical transaction's block number and its index there, None when unknown."""
-        found = transactions.find(self.reader, transaction_hash)
-        return None if found is None else found[:2]
-
-    def transaction_and_body(self, transaction_hash: bytes) -> tuple[BlockNumber, int, Row] | None:
-        """Return the same and the block's body row, which had to be read to find the transaction."""
-        return transactions.find(self.reader, transaction_hash)
+        found = find_transaction(self.reader, transaction_hash)
+        return None if found is None else (BlockNumber(found[0]), found[1])
 
     def side_header(self, block_hash: bytes) -> bytes | None:
         """Return the header row of a block beside the canonical chain."""

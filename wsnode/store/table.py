@@ -44,7 +44,7 @@ class Cursor(Protocol):
 class HasCursors(Protocol):
     """What a walk needs of a transaction."""
 
-    def cursor(self, table: Table) -> Cursor:
+    def cursor(self, table: Table, /) -> Cursor:
         """Return a cursor that stands nowhere yet."""
 
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rendering import read_receipt, read_transaction
 from wsnode.ethereum.codec.rows import log_values, transaction_hashes
 from wsnode.ethereum.state import (
     read_balance,
     read_code,
-    read_hash,
     read_log_filter,
     read_storage,
     read_transaction_count,
@@ -146,9 +146,13 @@ def test_of_another_block_its_number_is_told(execution_apis_chain: Chain) -> Non
     assert read_balance(execution_apis_chain.state, 1, bytes(32), params) == 3
 
 
-def test_a_hash_in_the_usual_form_is_read() -> None:
-    assert read_hash(b'["0x%064X"]' % 10) == bytes(31) + b"\n"
-    assert read_hash(b'["0X%064X"]' % 10) is None
+def test_a_hash_in_the_usual_form_is_read(execution_apis_chain: Chain) -> None:
+    with execution_apis_chain.snapshot() as view:
+        name = transaction_hashes(view.body(view.head) or b"")[:32].hex().upper().encode()
+        for read in (read_transaction, read_receipt):
+            assert name.lower() in (read(view.reader, b'["0x%b"]' % name) or b"")
+            assert read(view.reader, b'["0X%b"]' % name) is None
+            assert read(view.reader, b'["0x%064X"]' % 10) is None
 
 
 def assert_same(dispatcher: Dispatcher, method: str, params: list[Any]) -> None:

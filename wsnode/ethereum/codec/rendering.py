@@ -1,23 +1,29 @@
 """JSON as bytes, written by the engine straight from stored rows."""
 
 from wsnode._native import (
+    read_receipt,
+    read_transaction,
     render_block,
     render_each_log,
     render_header,
     render_logs,
-    render_receipt,
     render_receipts,
     render_transaction,
     render_uncle,
+    stored_receipt,
+    stored_transaction,
 )
 
 __all__ = [
+    "read_receipt",
+    "read_transaction",
     "render_block",
     "render_each_log",
     "render_header",
     "render_logs",
-    "render_receipt",
     "render_receipts",
     "render_transaction",
     "render_uncle",
+    "stored_receipt",
+    "stored_transaction",
 ]

@@ -3,32 +3,36 @@
 from typing import TypeAlias
 
 from wsnode._native import (
+    PLACE_BYTES,
     CorruptRowError,
     Header,
     block_rlp,
+    find_transaction,
     header_fields,
-    holds_transaction,
     log_count,
     log_entries,
     log_values,
     ommer_hashes,
     transaction_count,
     transaction_hashes,
+    transaction_places,
 )
 
 __all__ = [
+    "PLACE_BYTES",
     "CorruptRowError",
     "Header",
     "Row",
     "block_rlp",
+    "find_transaction",
     "header_fields",
-    "holds_transaction",
     "log_count",
     "log_entries",
     "log_values",
     "ommer_hashes",
     "transaction_count",
     "transaction_hashes",
+    "transaction_places",
 ]
 
 Row: TypeAlias = bytes | memoryview

@@ -6,8 +6,9 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.answers import NULL
+from wsnode.ethereum.rpc.blocks import HashParameters
 from wsnode.ethereum.rpc.partner_answer import AnswerError, checked_transaction
-from wsnode.ethereum.rpc.plain import HASH
+from wsnode.ethereum.rpc.plain import TextParameters
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.errors import RpcError
@@ -16,6 +17,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.store.errors import StoreError
 
 METHOD: Final = "eth_getTransactionByHash"
+PARAMETERS: Final = TextParameters(HashParameters)
 RESOURCE_UNAVAILABLE: Final = -32002
 
 AskPartner: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
@@ -95,17 +97,17 @@ class Forwarding:
         self._outage = outage
         self._is_allowed = is_allowed
 
-    def get_transaction_by_hash(self, view: Snapshot, transaction_hash: bytes) -> Steps:
+    def get_transaction_by_hash(self, view: Snapshot, params: bytes) -> Steps:
         """Return a canonical transaction, or null when unknown; in an outage perhaps what a partner has."""
         allowed = self._is_allowed(view.caller)
         try:
-            found = self._get_transaction(view, transaction_hash)
+            found = self._get_transaction(view, params)
             if found != NULL or not allowed or not self._outage.is_on(view):
                 return found
         except StoreError:
             if not allowed:
                 raise
-        return (yield from self._forward(transaction_hash))
+        return (yield from self._forward(PARAMETERS.read(params).hash))
 
     def _forward(self, wanted: bytes) -> Steps:
         try:
@@ -131,4 +133,4 @@ def add_forwarding(
 ) -> None:
     """Register the method that asks a partner in place of the one that does not."""
     forwarding = Forwarding(registry, spec, ask, outage, is_allowed)
-    registry.method(METHOD, decoder=HASH)(forwarding.get_transaction_by_hash)
+    registry.method(METHOD, decoder=PARAMETERS)(forwarding.get_transaction_by_hash)

@@ -6,12 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.codec.rendering import stored_receipt
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.rpc.answers import NULL
 from wsnode.ethereum.rpc.parameters import Payload
 from wsnode.ethereum.rpc.sending import Sending
-from wsnode.ethereum.rpc.transactions import get_transaction_receipt
 from wsnode.ethereum.rpc.words import kind, mismatch
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded
@@ -63,8 +62,8 @@ class Inclusion:
             # Whatever comes after the look at the store is another head than this one.
             head = self._hub.head
             with self._hub.snapshot() as view:
-                receipt = get_transaction_receipt(view, sent)
-            if receipt != NULL:
+                receipt = stored_receipt(view.reader, sent)
+            if receipt is not None:
                 return receipt
             left = end - time.monotonic()
             if left <= 0:

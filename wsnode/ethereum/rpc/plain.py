@@ -2,22 +2,24 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.rpc.blocks import HashParameters
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ReorganisedError, State, read_hash
+from wsnode.ethereum.state import ReorganisedError, State
 from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.messages import Steps
 from wsnode.jsonrpc.parameters import PositionalParameters
+from wsnode.store.environment import Reader
 
 PlainRead: TypeAlias = Callable[[State, int, bytes, bytes], bytes | int | None]
 """Reads state after the block of this number and hash, as JSON; `params` mean this block or the latest.
 
 Where they mean another block its number is returned, and nothing where they are not in the usual form.
 """
+PlainLookup: TypeAlias = Callable[[Reader, bytes], bytes | None]
+"""Looks up what `params` name, as JSON; nothing if there is none, or they are not in the usual form."""
 
 
 class TextParameters:
@@ -62,21 +64,13 @@ def reading_plainly(
     return answer
 
 
-class _HashDecoder(PositionalParameters):
-    """Reads `[hash]`; what it returns is the hash alone."""
+def looking_up_plainly(
+    read: PlainLookup, handler: Callable[[Snapshot, Any], bytes], parameters: TextParameters
+) -> Callable[[Snapshot, bytes], bytes]:
+    """Return `handler` for parameters as text, with which `read` finds nearly all that is asked for."""
 
-    def decode(self, params: bytes) -> bytes:
-        """Return the hash."""
-        found = read_hash(params)
-        return _hash(super().decode(params)) if found is None else found
+    @wraps(handler)
+    def answer(view: Snapshot, params: bytes) -> bytes:
+        return read(view.reader, params) or handler(view, parameters.read(params))
 
-    def explain(self, params: bytes) -> bytes:
-        """Return the hash where `decode` was too strict."""
-        return _hash(super().explain(params))
-
-
-def _hash(parameters: HashParameters) -> bytes:
-    return parameters.hash
-
-
-HASH: Final = _HashDecoder(HashParameters)
+    return answer

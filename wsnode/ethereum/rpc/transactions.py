@@ -2,18 +2,28 @@
 
 import msgspec
 
-from wsnode.ethereum.codec.rendering import render_receipt, render_receipts, render_transaction
+from wsnode.ethereum.codec.rendering import (
+    read_receipt,
+    read_transaction,
+    render_receipts,
+    render_transaction,
+    stored_receipt,
+    stored_transaction,
+)
 from wsnode.ethereum.codec.rows import Row
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.answers import NULL
-from wsnode.ethereum.rpc.blocks import Blocks, IndexByHashParameters, IndexByNumberParameters
+from wsnode.ethereum.rpc.blocks import (
+    Blocks,
+    HashParameters,
+    IndexByHashParameters,
+    IndexByNumberParameters,
+)
 from wsnode.ethereum.rpc.lookup import hashed_rows, is_pending, numbered, viewed_rows
 from wsnode.ethereum.rpc.parameters import BlockParameter
-from wsnode.ethereum.rpc.plain import HASH
+from wsnode.ethereum.rpc.plain import TextParameters, looking_up_plainly
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.storage.tables import HEADERS, RECEIPTS
-from wsnode.ethereum.storage.transactions import place
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 
@@ -29,17 +39,9 @@ def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters)
     return _render(hashed_rows(view, params.hash), params.index)
 
 
-def get_transaction_receipt(view: Snapshot, transaction_hash: bytes) -> bytes:
+def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
     """Return the receipt of a canonical transaction, or null when unknown."""
-    reader = view.reader
-    found = place(reader, transaction_hash)
-    if found is None:
-        return NULL
-    key, index, body = found
-    header, receipts = reader.get(HEADERS, key), reader.view(RECEIPTS, key)
-    if header is None or receipts is None:
-        return NULL
-    return render_receipt(header, body, receipts, index) or NULL
+    return stored_receipt(view.reader, params.hash) or NULL
 
 
 def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
@@ -73,15 +75,11 @@ class Transactions:
         self._blocks = blocks
         self._pool = pool
 
-    def get_transaction_by_hash(self, view: Snapshot, transaction_hash: bytes) -> bytes:
+    def get_transaction_by_hash(self, view: Snapshot, params: HashParameters) -> bytes:
         """Return a transaction that is canonical or in the pool, or null when unknown."""
-        reader = view.reader
-        found = place(reader, transaction_hash)
-        if found is not None:
-            key, index, body = found
-            header = reader.get(HEADERS, key)
-            return NULL if header is None else render_transaction(header, body, index) or NULL
-        waiting = None if self._pool is None else self._pool.find(transaction_hash)
+        if (stored := stored_transaction(view.reader, params.hash)) is not None:
+            return stored
+        waiting = None if self._pool is None else self._pool.find(params.hash)
         return NULL if waiting is None else render_pooled_transaction(waiting)
 
     def get_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
@@ -105,8 +103,11 @@ def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None
     """Register this module's methods."""
     transactions = Transactions(blocks, pool)
     method = registry.method
-    method("eth_getTransactionByHash", decoder=HASH)(transactions.get_transaction_by_hash)
+    hash_text = TextParameters(HashParameters)
+    by_hash = looking_up_plainly(read_transaction, transactions.get_transaction_by_hash, hash_text)
+    receipt = looking_up_plainly(read_receipt, get_transaction_receipt, hash_text)
+    method("eth_getTransactionByHash", decoder=hash_text)(by_hash)
     method("eth_getTransactionByBlockHashAndIndex")(get_transaction_by_block_hash)
     method("eth_getTransactionByBlockNumberAndIndex")(transactions.get_transaction_by_block_number)
-    method("eth_getTransactionReceipt", decoder=HASH)(get_transaction_receipt)
+    method("eth_getTransactionReceipt", decoder=hash_text)(receipt)
     method("eth_getBlockReceipts")(transactions.get_block_receipts)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from wsnode.ethereum.codec.blocks import VerifiedBlock
-from wsnode.ethereum.codec.rows import Header, header_fields, transaction_hashes
+from wsnode.ethereum.codec.rows import Header, header_fields, transaction_hashes, transaction_places
 from wsnode.ethereum.codec.rows import log_entries as entries_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -62,7 +62,7 @@ def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:
 
 def _places(blocks: Sequence[VerifiedBlock]) -> Iterator[tuple[bytes, bytes]]:
     for block in blocks:
-        yield from transactions.places(block.number, block.transaction_hashes)
+        yield from transaction_places(block.number, block.transaction_hashes)
 
 
 def _append_rows(writer: Writer, block: VerifiedBlock, before: Totals) -> Totals:
@@ -112,7 +112,7 @@ def _take_off(writer: Writer, number: int) -> Head:
     assert body is not None
     assert receipts is not None
     block_hash = Hash32(header_fields(header).hash)
-    transactions.remove(writer, transactions.places(number, transaction_hashes(body)))
+    transactions.remove(writer, transaction_places(number, transaction_hashes(body)))
     log_entries.remove(writer, entries_of([receipts], logs_before))
     writer.delete(TOTALS, key)
     if through.logs > logs_before:

@@ -14,6 +14,7 @@ mod simulate;
 mod spec;
 mod starknet;
 mod state;
+mod store;
 mod tracing;
 mod wire;
 
@@ -26,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     spec::register(module)?;
     blocks::register(module)?;
     state::register(module)?;
+    store::register(module)?;
     tracing::register(module)?;
     messages::register(module)?;
     plain_call::register(module)?;

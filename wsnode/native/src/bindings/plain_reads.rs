@@ -124,13 +124,6 @@ fn content(text: &mut Writer, bytes: &[u8]) {
     text.fixed(b"\"");
 }
 
-/// The hash that is the one parameter.
-#[pyfunction]
-#[pyo3(signature = (params, /))]
-fn read_hash<'py>(py: Python<'py>, params: &[u8]) -> Option<Bound<'py, PyBytes>> {
-    plain::hash_parameters(params).map(|hash| PyBytes::new(py, hash.as_slice()))
-}
-
 type Filter<'py> = (Option<u64>, Option<u64>, Vec<Bound<'py, PyBytes>>, Vec<Vec<Bound<'py, PyBytes>>>);
 
 /// First and last block, addresses, and alternatives for each topic, of a filter that names at most so many values.
@@ -152,6 +145,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_transaction_count, module)?)?;
     module.add_function(wrap_pyfunction!(read_code, module)?)?;
     module.add_function(wrap_pyfunction!(read_storage, module)?)?;
-    module.add_function(wrap_pyfunction!(read_hash, module)?)?;
     module.add_function(wrap_pyfunction!(read_log_filter, module)?)
 }

@@ -29,12 +29,11 @@ fn register_renderers(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(render_block, module)?)?;
     module.add_function(wrap_pyfunction!(render_uncle, module)?)?;
     module.add_function(wrap_pyfunction!(render_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(render_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(render_receipts, module)?)?;
     module.add_function(wrap_pyfunction!(render_header, module)?)
 }
 
-fn corrupt(error: RowError) -> PyErr {
+pub fn corrupt(error: RowError) -> PyErr {
     Error::from(error).into()
 }
 
@@ -50,6 +49,14 @@ pub fn rendered<'py, T>(
     py: Python<'py>,
     write: impl FnOnce(&mut Writer) -> Result<T, RowError>,
 ) -> PyResult<(Bound<'py, PyBytes>, T)> {
+    try_rendered(py, write).map_err(corrupt)
+}
+
+/// The same where more can go wrong than with a row.
+pub fn try_rendered<'py, T, E>(
+    py: Python<'py>,
+    write: impl FnOnce(&mut Writer) -> Result<T, E>,
+) -> Result<(Bound<'py, PyBytes>, T), E> {
     let mut text = Writer::new(BUFFER.take());
     let outcome = write(&mut text);
     let mut text = text.into_text();
@@ -58,7 +65,7 @@ pub fn rendered<'py, T>(
     if text.capacity() <= KEPT_BUFFER {
         BUFFER.set(text);
     }
-    bytes.map_err(corrupt)
+    bytes
 }
 
 /// The bytes that `write` writes, or None when it says that there is nothing.
@@ -116,20 +123,6 @@ fn render_transaction<'py>(
     rendered_if(py, |text| {
         let (header, body) = (HeaderRow::new(header)?, BodyRow::new(&body)?);
         json::render_transaction(text, &header, &body, index, pending)
-    })
-}
-
-#[pyfunction]
-fn render_receipt<'py>(
-    py: Python<'py>,
-    header: &[u8],
-    body: Row<'_>,
-    receipts: Row<'_>,
-    index: usize,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    rendered_if(py, |text| {
-        let (header, body) = (HeaderRow::new(header)?, BodyRow::new(&body)?);
-        json::render_receipt(text, &header, &body, &ReceiptsRow::new(&receipts)?, index)
     })
 }
 

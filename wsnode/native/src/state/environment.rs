@@ -1,7 +1,8 @@
 //! The LMDB environment: opening, read snapshots, write transactions and the growth of the map.
 
 use super::tables::{Head, Tables};
-use super::{space, StateError};
+use super::StateError;
+use crate::store::space;
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -75,7 +76,7 @@ impl Environment {
         let env = unsafe { options.open(path)? };
         let tables = if writer {
             env.clear_stale_readers()?;
-            Tables::create(&env).map_err(|error| space::explain(path, error))?
+            Tables::create(&env).map_err(|error| explained(path, error))?
         } else {
             Tables::open(&env)?
         };
@@ -145,7 +146,7 @@ impl Environment {
                     (full, self.env.info().map_size * 2)
                 }
                 Err(StateError::Lmdb(heed::Error::Mdb(resized @ MdbError::MapResized))) => (resized, 0),
-                done => return done.map_err(|error| space::explain(self.env.path(), error)),
+                done => return done.map_err(|error| explained(self.env.path(), error)),
             };
             drop(self.resize(self.readers(), size, failure)?);
         }
@@ -163,7 +164,7 @@ impl Environment {
 
     /// Bring everything committed to the disk.
     pub(super) fn sync(&self) -> Result<(), StateError> {
-        self.env.force_sync().map_err(|error| space::explain(self.env.path(), error.into()))
+        self.env.force_sync().map_err(|error| explained(self.env.path(), error.into()))
     }
 
     #[cfg(test)]
@@ -173,5 +174,15 @@ impl Environment {
 
     fn readers(&self) -> MutexGuard<'_, Readers> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error in an operator's words.
+fn explained(path: &Path, error: StateError) -> StateError {
+    match error {
+        StateError::Lmdb(reason) if space::is_lacking(path, &reason) => {
+            StateError::NoSpace(path.display().to_string())
+        }
+        other => other,
     }
 }

@@ -20,7 +20,6 @@ mod patch;
 mod patches;
 mod proof;
 mod reader;
-mod space;
 mod store;
 mod tables;
 mod trial;

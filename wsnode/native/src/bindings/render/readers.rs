@@ -11,7 +11,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(block_rlp, module)?)?;
     module.add_function(wrap_pyfunction!(transaction_count, module)?)?;
     module.add_function(wrap_pyfunction!(transaction_hashes, module)?)?;
-    module.add_function(wrap_pyfunction!(holds_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(ommer_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(log_count, module)?)?;
     module.add_function(wrap_pyfunction!(log_entries, module)?)
@@ -54,13 +53,6 @@ fn transaction_count(body: Row<'_>) -> PyResult<usize> {
 fn transaction_hashes<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
     let hashes = BodyRow::new(&body).and_then(|body| body.transaction_hashes());
     hashes.map(|hashes| PyBytes::new(py, hashes)).map_err(corrupt)
-}
-
-/// Whether the transaction at `index` has this hash.
-#[pyfunction]
-fn holds_transaction(body: Row<'_>, index: usize, hash: &[u8]) -> PyResult<bool> {
-    let found = BodyRow::new(&body).and_then(|body| body.transaction_hash(index)).map_err(corrupt)?;
-    Ok(found.is_some_and(|found| found.as_slice() == hash))
 }
 
 #[pyfunction]

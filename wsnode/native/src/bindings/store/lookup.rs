@@ -1,0 +1,102 @@
+//! Transactions in a snapshot of a chain.
+
+use alloy_primitives::B256;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::reader::Reader;
+use super::StoreError;
+use crate::bindings::numbers;
+use crate::bindings::render::{corrupt, try_rendered};
+use crate::json::Writer as Text;
+use crate::lookup::{ChainTables, LookupError};
+use crate::plain;
+use crate::rows;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("PLACE_BYTES", rows::PLACE)?;
+    module.add_function(wrap_pyfunction!(transaction_places, module)?)?;
+    module.add_function(wrap_pyfunction!(find_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(stored_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(stored_receipt, module)?)?;
+    module.add_function(wrap_pyfunction!(read_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(read_receipt, module)?)
+}
+
+type PlaceEntry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// Key and place of each transaction of a block in the index, given their hashes one after another.
+#[pyfunction]
+#[pyo3(signature = (number, hashes, /))]
+fn transaction_places<'py>(py: Python<'py>, number: u64, hashes: &[u8]) -> PyResult<Vec<PlaceEntry<'py>>> {
+    let entry = |(index, hash): (usize, &[u8; 32])| {
+        let place =
+            rows::place(number, index).ok_or_else(|| StoreError::new_err("no place for a transaction"))?;
+        Ok((PyBytes::new(py, rows::place_key(&B256::from(*hash))), PyBytes::new(py, &place)))
+    };
+    hashes.as_chunks().0.iter().enumerate().map(entry).collect()
+}
+
+/// A canonical transaction's block number and its index there.
+#[pyfunction]
+#[pyo3(signature = (reader, hash, /))]
+fn find_transaction(reader: &Bound<'_, Reader>, hash: &[u8]) -> PyResult<Option<(u64, usize)>> {
+    let (reader, hash) = (reader.get(), numbers::hash("transaction hash", hash)?);
+    let tables = reader.chain()?;
+    let place = reader.transaction.with(|txn| {
+        let place = tables.place(txn, &hash)?;
+        Ok::<_, LookupError>(place.map(|place| (u64::from_be_bytes(place.key), place.index)))
+    });
+    place.map_err(|error| raised(reader, error))
+}
+
+type Written<'py> = PyResult<Option<Bound<'py, PyBytes>>>;
+
+#[pyfunction]
+#[pyo3(signature = (reader, hash, /))]
+fn stored_transaction<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]) -> Written<'py> {
+    written(py, reader, &numbers::hash("transaction hash", hash)?, ChainTables::write_transaction)
+}
+
+#[pyfunction]
+#[pyo3(signature = (reader, hash, /))]
+fn stored_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]) -> Written<'py> {
+    written(py, reader, &numbers::hash("transaction hash", hash)?, ChainTables::write_receipt)
+}
+
+/// The same, from parameters as they were sent; nothing also if these are unusual.
+#[pyfunction]
+#[pyo3(signature = (reader, params, /))]
+fn read_transaction<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {
+    match plain::hash_parameters(params) {
+        Some(hash) => written(py, reader, &hash, ChainTables::write_transaction),
+        None => Ok(None),
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (reader, params, /))]
+fn read_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {
+    match plain::hash_parameters(params) {
+        Some(hash) => written(py, reader, &hash, ChainTables::write_receipt),
+        None => Ok(None),
+    }
+}
+
+type Write =
+    fn(&ChainTables, &heed::RoTxn<'_, heed::WithoutTls>, &B256, &mut Text) -> Result<bool, LookupError>;
+
+fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, write: Write) -> Written<'py> {
+    let reader = reader.get();
+    let tables = reader.chain()?;
+    let text = try_rendered(py, |text| reader.transaction.with(|txn| write(tables, txn, hash, text)));
+    let (text, exists) = text.map_err(|error| raised(reader, error))?;
+    Ok(exists.then_some(text))
+}
+
+fn raised(reader: &Reader, error: LookupError) -> PyErr {
+    match error {
+        LookupError::Store(failure) => reader.raised(failure),
+        LookupError::Row(error) => corrupt(error),
+    }
+}

@@ -1,0 +1,80 @@
+//! The store as Python uses it: an environment, snapshots, changes and cursors.
+
+mod cursor;
+mod environment;
+mod lookup;
+mod reader;
+mod writer;
+
+use std::sync::Arc;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::lookup::ChainTables;
+use crate::store::{Environment, StoreError as Failure, Table};
+
+create_exception!(wsnode._native, StoreError, PyException, "The store cannot be read or written.");
+create_exception!(
+    wsnode._native,
+    DiskFullError,
+    StoreError,
+    "The file system has no room for the change; nothing of it was kept."
+);
+create_exception!(
+    wsnode._native,
+    SnapshotLostError,
+    StoreError,
+    "The file was closed, or its map enlarged, while the snapshot was open; asking again succeeds."
+);
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("StoreError", py.get_type::<StoreError>())?;
+    module.add("DiskFullError", py.get_type::<DiskFullError>())?;
+    module.add("SnapshotLostError", py.get_type::<SnapshotLostError>())?;
+    module.add_class::<environment::PyEnvironment>()?;
+    module.add_class::<reader::Reader>()?;
+    module.add_class::<writer::Writer>()?;
+    module.add_class::<cursor::Cursor>()?;
+    lookup::register(module)
+}
+
+/// An open file and the objects that stand for its tables.
+struct Store {
+    environment: Environment,
+    names: Vec<Py<PyAny>>,
+    /// The tables of a chain, if it is one's.
+    chain: Option<ChainTables>,
+}
+
+type Shared = Arc<Store>;
+
+impl Store {
+    /// The handle of the table that `object` stands for: it equals itself alone.
+    fn table(&self, object: &Bound<'_, PyAny>) -> PyResult<Table> {
+        match self.names.iter().position(|name| name.is(object)) {
+            Some(index) => Ok(self.environment.tables[index]),
+            None => Err(StoreError::new_err(format!("the store has no {object}"))),
+        }
+    }
+
+    fn raised(&self, failure: Failure) -> PyErr {
+        raised(self.environment.explained(failure))
+    }
+}
+
+fn raised(failure: Failure) -> PyErr {
+    let text = failure.to_string();
+    match failure {
+        Failure::NoSpace(_) => DiskFullError::new_err(text),
+        Failure::Lost | Failure::Ended | Failure::Closed => SnapshotLostError::new_err(text),
+        _ => StoreError::new_err(text),
+    }
+}
+
+fn name_of(table: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(table.getattr("name")?.cast::<PyString>()?.to_string())
+}

@@ -1,0 +1,95 @@
+//! A snapshot.
+
+use pyo3::exceptions::PyMemoryError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::cursor::Cursor;
+use super::{Shared, StoreError};
+use crate::lookup::ChainTables;
+use crate::store::{StoreError as Failure, Transaction};
+
+#[pyclass(frozen, subclass, module = "wsnode._native")]
+pub struct Reader {
+    pub(super) store: Shared,
+    pub(super) transaction: Transaction,
+}
+
+impl Reader {
+    pub(super) fn new(store: &Shared, transaction: Transaction) -> Self {
+        Self { store: store.clone(), transaction }
+    }
+
+    /// The tables of the chain that is read.
+    pub(super) fn chain(&self) -> PyResult<&ChainTables> {
+        self.store.chain.as_ref().ok_or_else(|| StoreError::new_err("the store keeps no chain of blocks"))
+    }
+
+    pub(super) fn raised(&self, failure: Failure) -> PyErr {
+        self.store.raised(failure)
+    }
+}
+
+#[pymethods]
+impl Reader {
+    #[getter]
+    fn version(&self) -> PyResult<usize> {
+        self.transaction.version().map_err(|failure| self.raised(failure))
+    }
+
+    #[pyo3(signature = (table, key, /))]
+    pub(super) fn get<'py>(
+        &self,
+        table: &Bound<'py, PyAny>,
+        key: &[u8],
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let handle = self.store.table(table)?;
+        let found = self.transaction.get(handle, key, |value| PyBytes::new(table.py(), value));
+        found.map_err(|failure| self.raised(failure))
+    }
+
+    #[pyo3(signature = (table, key, /))]
+    fn view<'py>(&self, table: &Bound<'py, PyAny>, key: &[u8]) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let handle = self.store.table(table)?;
+        let found = self.transaction.get(handle, key, |value| (value.as_ptr(), value.len()));
+        match found.map_err(|failure| self.raised(failure))? {
+            Some((start, size)) => viewed(table.py(), start, size).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    #[pyo3(signature = (table, /))]
+    fn cursor(&self, table: &Bound<'_, PyAny>) -> PyResult<Cursor> {
+        Ok(Cursor::new(&self.store, self.transaction.clone(), self.store.table(table)?))
+    }
+
+    #[pyo3(signature = (table, /))]
+    fn entries(&self, table: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.transaction.entries(self.store.table(table)?).map_err(|failure| self.raised(failure))
+    }
+
+    fn close(&self) {
+        self.transaction.end();
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_details))]
+    fn __exit__(&self, _details: &Bound<'_, PyAny>) {
+        self.close();
+    }
+}
+
+/// Bytes that are good until the snapshot is closed, as a memoryview.
+fn viewed(py: Python<'_>, start: *const u8, size: usize) -> PyResult<Bound<'_, PyAny>> {
+    let size = ffi::Py_ssize_t::try_from(size).map_err(|_| PyMemoryError::new_err("a value is too long"))?;
+    // SAFETY: the pages of a snapshot do not change, and stay until it is closed; who asks for a view has been told so.
+    // The view is for reading only, so nothing is written through the pointer.
+    unsafe {
+        let view = ffi::PyMemoryView_FromMemory(start.cast_mut().cast(), size, ffi::PyBUF_READ);
+        Bound::from_owned_ptr_or_err(py, view)
+    }
+}

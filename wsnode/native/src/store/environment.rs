@@ -1,0 +1,206 @@
+//! The LMDB environment: opening, transactions, the growth of the map.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+
+use heed::types::Bytes;
+use heed::{
+    CommitOrAbort, CommitToken, Database, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, WithoutTls,
+};
+
+use super::transaction::{Moment, Transaction};
+use super::{space, StoreError, Table};
+
+const MAX_READERS: u32 = 1024;
+/// How many snapshots are remembered before those that are gone are looked for.
+const REMEMBERED: usize = 64;
+
+/// An open file, and its tables in the order of their names.
+#[derive(Debug)]
+pub struct Environment {
+    path: PathBuf,
+    pub tables: Vec<Table>,
+    open: Mutex<Option<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    env: Env<WithoutTls>,
+    /// The snapshots that have begun, of which some are gone.
+    snapshots: Vec<Weak<Mutex<Moment>>>,
+    prune_at: usize,
+}
+
+impl Environment {
+    /// Open the file in the folder `path`; a writer creates what is missing.
+    ///
+    /// With `durable` each change is on the disk once it is committed; without, at the next `sync`, and a power failure
+    /// (not a killed process) before that may cost the file.
+    pub fn open(
+        path: &Path,
+        names: &[String],
+        writer: bool,
+        durable: bool,
+        map_size: usize,
+    ) -> Result<Self, StoreError> {
+        if writer {
+            std::fs::create_dir_all(path)
+                .map_err(|reason| StoreError::Folder(path.display().to_string(), reason))?;
+        }
+        let unusable = |reason| StoreError::Unusable { path: path.display().to_string(), reason };
+        let env = open(path, names.len(), writer, durable, map_size).map_err(unusable)?;
+        let tables = if writer { create_tables(&env, names) } else { open_tables(&env, names) };
+        let tables =
+            tables.map_err(unusable)?.ok_or_else(|| StoreError::NoTables(path.display().to_string()))?;
+        let open = Open { env, snapshots: Vec::new(), prune_at: REMEMBERED };
+        Ok(Self { path: path.to_owned(), tables, open: Mutex::new(Some(open)) })
+    }
+
+    /// A snapshot of what is committed now, by any process.
+    pub fn read(&self) -> Result<Transaction, StoreError> {
+        let mut guard = self.locked();
+        let open = guard.as_mut().ok_or(StoreError::Closed)?;
+        let txn = match open.env.clone().static_read_txn() {
+            // The writer's process has enlarged the map: take its size over.
+            Err(heed::Error::Mdb(MdbError::MapResized)) => {
+                open.resize(0)?;
+                open.env.clone().static_read_txn()?
+            }
+            begun => begun?,
+        };
+        let transaction = Transaction::reading(txn);
+        open.remember(transaction.downgraded());
+        Ok(transaction)
+    }
+
+    /// Begin the one change; this waits for another process's to end.
+    pub fn begin(&self) -> Result<Transaction, StoreError> {
+        Transaction::writing(self.env()?)
+    }
+
+    /// Enlarge the map for a change that `error` has cut short; whether that was the reason.
+    pub fn has_grown_for(&self, error: &StoreError) -> Result<bool, StoreError> {
+        let size = match error {
+            StoreError::Lmdb(heed::Error::Mdb(MdbError::MapFull)) => 2 * self.map_size()?,
+            StoreError::Lmdb(heed::Error::Mdb(MdbError::MapResized)) => 0,
+            _ => return Ok(false),
+        };
+        self.locked().as_mut().ok_or(StoreError::Closed)?.resize(size)?;
+        Ok(true)
+    }
+
+    /// How far the file can grow before its map has to, in bytes.
+    pub fn map_size(&self) -> Result<usize, StoreError> {
+        Ok(self.env()?.info().map_size)
+    }
+
+    /// Bring all committed changes to the disk.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.env()?.force_sync().map_err(|error| self.explained(error.into()))
+    }
+
+    /// Close the file; snapshots still open end with it.
+    pub fn close(&self) {
+        if let Some(mut open) = self.locked().take() {
+            open.lose_snapshots();
+        }
+    }
+
+    /// The error of a change in an operator's words.
+    pub fn explained(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Lmdb(reason) if space::is_lacking(&self.path, &reason) => {
+                StoreError::NoSpace(self.path.display().to_string())
+            }
+            StoreError::Lmdb(reason) => {
+                StoreError::Unusable { path: self.path.display().to_string(), reason }
+            }
+            other => other,
+        }
+    }
+
+    fn env(&self) -> Result<Env<WithoutTls>, StoreError> {
+        Ok(self.locked().as_ref().ok_or(StoreError::Closed)?.env.clone())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn remember(&mut self, snapshot: Weak<Mutex<Moment>>) {
+        if self.snapshots.len() >= self.prune_at {
+            self.snapshots.retain(|snapshot| snapshot.strong_count() > 0);
+            self.prune_at = REMEMBERED.max(2 * self.snapshots.len());
+        }
+        self.snapshots.push(snapshot);
+    }
+
+    fn lose_snapshots(&mut self) {
+        for snapshot in self.snapshots.drain(..).filter_map(|snapshot| snapshot.upgrade()) {
+            snapshot.lock().unwrap_or_else(PoisonError::into_inner).lose();
+        }
+    }
+
+    /// Enlarge the map to `size` bytes, or to what another process has made of it; snapshots end with the old one.
+    fn resize(&mut self, size: usize) -> Result<(), StoreError> {
+        self.lose_snapshots();
+        // SAFETY: there is no transaction in this process: the snapshots have just been ended, none begins while this
+        // is locked, and the one change comes here between its transactions.
+        unsafe { self.env.resize(size)? };
+        Ok(())
+    }
+}
+
+fn open(
+    path: &Path,
+    tables: usize,
+    writer: bool,
+    durable: bool,
+    map_size: usize,
+) -> heed::Result<Env<WithoutTls>> {
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options.max_dbs(u32::try_from(tables).unwrap_or(u32::MAX)).max_readers(MAX_READERS).map_size(map_size);
+    let mut flags = EnvFlags::NO_READ_AHEAD;
+    flags.set(EnvFlags::READ_ONLY, !writer);
+    flags.set(EnvFlags::NO_SYNC, !durable);
+    // SAFETY: of LMDB's guarantees only that against power failures is given up, and only where that was asked for.
+    unsafe { options.flags(flags) };
+    // SAFETY: the files of the folder are changed through LMDB only, with its locks on.
+    let env = unsafe { options.open(path)? };
+    env.clear_stale_readers()?;
+    Ok(env)
+}
+
+/// Tables that are being opened.
+struct Handles<'e>(Vec<Database<'e, Bytes, Bytes>>);
+
+impl OnCommit for Handles<'_> {
+    type Committed = Vec<Table>;
+
+    fn on_commit(self, token: &CommitToken) -> Vec<Table> {
+        self.0.into_iter().map(|table| table.on_commit(token)).collect()
+    }
+}
+
+fn create_tables(env: &Env<WithoutTls>, names: &[String]) -> heed::Result<Option<Vec<Table>>> {
+    let done = env.create_databases_and_commit(env.write_txn()?, |opener, txn| {
+        let tables = names.iter().map(|name| opener.create_database::<Bytes, Bytes>(txn, Some(name)));
+        let tables = tables.collect::<heed::Result<Vec<_>>>()?;
+        heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(Handles(tables)))
+    })?;
+    Ok(done.commit())
+}
+
+fn open_tables(env: &Env<WithoutTls>, names: &[String]) -> heed::Result<Option<Vec<Table>>> {
+    let done = env.open_databases_and_commit(env.read_txn()?, |opener, txn| {
+        let tables = names.iter().map(|name| opener.open_database::<Bytes, Bytes>(txn, Some(name)));
+        let tables = tables.collect::<heed::Result<Option<Vec<_>>>>()?;
+        heed::Result::Ok(match tables {
+            Some(tables) => CommitOrAbort::Commit(Handles(tables)),
+            None => CommitOrAbort::Abort(()),
+        })
+    })?;
+    Ok(done.commit())
+}

@@ -1,0 +1,26 @@
+//! The ways in which a store fails.
+
+/// Why a store cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("{0}")]
+    Lmdb(#[from] heed::Error),
+    #[error("{path}: {reason}")]
+    Unusable { path: String, reason: heed::Error },
+    #[error("{0}: {1}")]
+    Folder(String, std::io::Error),
+    #[error("{0}: no space is left on the disk")]
+    NoSpace(String),
+    #[error("{0}: there is no such store yet")]
+    NoTables(String),
+    #[error("the snapshot ended when the file was closed or its map grew")]
+    Lost,
+    #[error("the transaction has ended")]
+    Ended,
+    #[error("the store is closed")]
+    Closed,
+    #[error("a change belongs to the thread that makes it")]
+    AnotherThread,
+    #[error("only a change can write")]
+    ReadOnly,
+}

@@ -1,0 +1,15 @@
+//! Named tables of bytes in one LMDB file: moments to read from, and one change at a time.
+
+mod environment;
+mod error;
+pub mod space;
+mod transaction;
+
+pub use environment::Environment;
+pub use error::StoreError;
+pub use transaction::{Entry, Transaction, Way};
+
+use heed::types::Bytes;
+
+/// A table's handle, good for the environment that it was opened in.
+pub type Table = heed::Database<'static, Bytes, Bytes>;

@@ -1,0 +1,188 @@
+//! A moment of all tables: one that stays as it is, or the one that a change is making.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, ThreadId};
+
+use heed::{Env, MdbError, PutFlags, RoTxn, RwTxn, WithoutTls};
+
+use super::{StoreError, Table};
+
+/// What a transaction is, or has become.
+pub(super) enum Moment {
+    Reading(RoTxn<'static, WithoutTls>),
+    Writing(Change),
+    Ended,
+    Lost,
+}
+
+/// The one change of an environment.
+pub(super) struct Change {
+    // Declared, hence dropped, before what it borrows from.
+    txn: RwTxn<'static>,
+    thread: ThreadId,
+    /// A write found no room in the map, so that the change has to be made once more.
+    is_cut_short: bool,
+    _env: Box<Env<WithoutTls>>,
+}
+
+// SAFETY: LMDB wants a change used and ended by the thread that began it. Who uses it is asked for the thread, and it is
+// ended in the call that began it.
+unsafe impl Send for Change {}
+
+impl Moment {
+    fn seen(&self) -> Result<&RoTxn<'static, WithoutTls>, StoreError> {
+        match self {
+            Self::Reading(txn) => Ok(txn),
+            Self::Writing(change) if change.thread == thread::current().id() => Ok(&change.txn),
+            Self::Writing(_) => Err(StoreError::AnotherThread),
+            Self::Ended => Err(StoreError::Ended),
+            Self::Lost => Err(StoreError::Lost),
+        }
+    }
+
+    pub(super) fn lose(&mut self) {
+        if let Self::Reading(_) = self {
+            *self = Self::Lost;
+        }
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Reading(_) => "Reading",
+            Self::Writing(_) => "Writing",
+            Self::Ended => "Ended",
+            Self::Lost => "Lost",
+        })
+    }
+}
+
+/// An entry of a table: its key and its value.
+pub type Entry<'a> = (&'a [u8], &'a [u8]);
+
+/// From which key to which entry.
+#[derive(Debug, Clone, Copy)]
+pub enum Way<'a> {
+    First,
+    AtOrAfter(&'a [u8]),
+    After(&'a [u8]),
+    Before(&'a [u8]),
+    Last,
+}
+
+/// A handle on a transaction, until it ends or is lost.
+#[derive(Debug, Clone)]
+pub struct Transaction(Arc<Mutex<Moment>>);
+
+impl Transaction {
+    pub(super) fn reading(txn: RoTxn<'static, WithoutTls>) -> Self {
+        Self(Arc::new(Mutex::new(Moment::Reading(txn))))
+    }
+
+    pub(super) fn writing(env: Env<WithoutTls>) -> Result<Self, StoreError> {
+        let env = Box::new(env);
+        let txn = env.write_txn()?;
+        // SAFETY: the environment lies in a box of its own that lives longer than the transaction.
+        let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
+        let change = Change { txn, thread: thread::current().id(), is_cut_short: false, _env: env };
+        Ok(Self(Arc::new(Mutex::new(Moment::Writing(change)))))
+    }
+
+    pub(super) fn downgraded(&self) -> Weak<Mutex<Moment>> {
+        Arc::downgrade(&self.0)
+    }
+
+    /// What the last change before this snapshot has made the store's version.
+    pub fn version(&self) -> Result<usize, StoreError> {
+        self.locked().seen().map(RoTxn::id)
+    }
+
+    /// What `work` makes of the transaction; it must not come back to it.
+    pub fn with<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&RoTxn<'_, WithoutTls>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        work(self.locked().seen()?)
+    }
+
+    /// What `take` makes of the value at `key`, if there is one; it must not come back to the transaction.
+    pub fn get<T>(
+        &self,
+        table: Table,
+        key: &[u8],
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        self.with(|txn| Ok(table.get(txn, key)?.map(take)))
+    }
+
+    /// What `take` makes of another entry, if there is one.
+    pub fn entry<T>(
+        &self,
+        table: Table,
+        way: Way<'_>,
+        take: impl FnOnce(Entry<'_>) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        self.with(|txn| {
+            let found = match way {
+                Way::First => table.first(txn),
+                Way::AtOrAfter(key) => table.get_greater_than_or_equal_to(txn, key),
+                Way::After(key) => table.get_greater_than(txn, key),
+                Way::Before(key) => table.get_lower_than(txn, key),
+                Way::Last => table.last(txn),
+            };
+            Ok(found?.map(take))
+        })
+    }
+
+    pub fn entries(&self, table: Table) -> Result<u64, StoreError> {
+        self.with(|txn| Ok(table.len(txn)?))
+    }
+
+    /// Set the value at `key`; whether it was set, which `flags` may forbid.
+    pub fn put(&self, table: Table, flags: PutFlags, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+        self.change(|txn| match table.put_with_flags(txn, flags, key, value) {
+            Err(heed::Error::Mdb(MdbError::KeyExist)) => Ok(false),
+            done => done.map(|()| true),
+        })
+    }
+
+    /// Remove the entry at `key`; whether there was one.
+    pub fn delete(&self, table: Table, key: &[u8]) -> Result<bool, StoreError> {
+        self.change(|txn| table.delete(txn, key))
+    }
+
+    /// End it; a change is thereby undone.
+    pub fn end(&self) {
+        *self.locked() = Moment::Ended;
+    }
+
+    /// End a change and keep it.
+    pub fn commit(&self) -> Result<(), StoreError> {
+        match std::mem::replace(&mut *self.locked(), Moment::Ended) {
+            Moment::Writing(change) => Ok(change.txn.commit()?),
+            _ => Err(StoreError::Ended),
+        }
+    }
+
+    /// Whether a write has found no room in the map, whatever has been made of its error since.
+    pub fn is_cut_short(&self) -> bool {
+        matches!(&*self.locked(), Moment::Writing(change) if change.is_cut_short)
+    }
+
+    fn change<T>(&self, write: impl FnOnce(&mut RwTxn<'_>) -> heed::Result<T>) -> Result<T, StoreError> {
+        let mut moment = self.locked();
+        moment.seen()?;
+        let Moment::Writing(change) = &mut *moment else {
+            return Err(StoreError::ReadOnly);
+        };
+        let written = write(&mut change.txn);
+        change.is_cut_short |= matches!(written, Err(heed::Error::Mdb(MdbError::MapFull)));
+        Ok(written?)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Moment> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
