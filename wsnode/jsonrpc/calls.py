@@ -7,7 +7,7 @@ alone.
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,14 @@ from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import UNREADABLE, error_reply, result_reply
 from wsnode.jsonrpc.errors import (
     RpcError,
-    TimeLimitError,
     invalid_request,
     notifications_not_supported,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import Channel, Replying, Request, Step, Steps, View
+from wsnode.jsonrpc.messages import Channel, Replying, Request, Steps, View
 from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method
+from wsnode.jsonrpc.slices import timed
 
 if TYPE_CHECKING:
     from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -115,6 +115,10 @@ class Calls:
                     return self._slices(method, result, params, identity, began)
             elif method.is_bare and params in _NO_ARGUMENTS:
                 result = method.function(self._open() if self._scope is None else self._view)
+            elif method.takes_text and (self._gate is None or method.contracts is None):
+                result = method.function(self._open() if self._scope is None else self._view, params)
+                if isinstance(result, GeneratorType):
+                    return self._go_on(method, result, params, identity, began)
             else:
                 result = self._run(method, method.function, params)
                 if isinstance(result, GeneratorType):
@@ -217,7 +221,7 @@ class Calls:
         self, method: Method, slices: Steps, params: bytes, identity: bytes, began: float
     ) -> Replying:
         try:
-            reply = result_reply(identity, (yield from self._timed(method, slices)))
+            reply = result_reply(identity, (yield from timed(method, slices, self._dispatcher.clock)))
             meter = method.succeeded
             if len(reply) > self.reply_bytes:
                 reply = self._fail(method, identity, response_too_large())
@@ -232,25 +236,3 @@ class Calls:
         if seconds > self._slow_seconds:
             self._report_slow(method, seconds, params)
         return reply if identity else None
-
-    def _timed(self, method: Method, slices: Steps) -> Generator[Step, Any, Any]:
-        if method.deadline is None:
-            return (yield from slices)
-        clock = self._dispatcher.clock
-        end = clock() + method.deadline
-        resume, value = slices.send, None
-        while True:
-            try:
-                step = resume(value)
-            except StopIteration as stop:
-                return stop.value
-            if (left := end - clock()) <= 0:
-                raise method.timeout_error
-            if step is not None:
-                step.seconds = left
-            try:
-                resume, value = slices.send, (yield step)
-            except TimeLimitError:
-                raise method.timeout_error from None
-            except Exception as error:
-                resume, value = slices.throw, error

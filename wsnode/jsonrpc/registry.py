@@ -35,6 +35,7 @@ class Method:
         "steady",
         "succeeded",
         "takes_parameters",
+        "takes_text",
         "timeout_error",
     )
 
@@ -73,6 +74,8 @@ class Method:
         self.steady = steady
         """Whether one view determines its result."""
         self.plain = not inspect.isgeneratorfunction(function)
+        self.takes_text = self.plain and needs_view and parameters.decode is bytes
+        """Whether it is given its parameters as they were sent."""
         self.is_bare = self.plain and needs_view and not takes_parameters
         """Whether it is called with a view and nothing else, as the most frequent methods are."""
 

@@ -1,0 +1,35 @@
+"""The time that a call in slices may take."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from wsnode.jsonrpc.errors import TimeLimitError
+from wsnode.jsonrpc.messages import Step, Steps
+from wsnode.jsonrpc.registry import Method
+
+
+def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generator[Step, Any, Any]:
+    """Yield what `slices` yield, each step bound by the time that is left, and return what they return.
+
+    Raises:
+        RpcError: The method's `timeout_error`, once its deadline has passed.
+    """
+    if method.deadline is None:
+        return (yield from slices)
+    end = clock() + method.deadline
+    resume, value = slices.send, None
+    while True:
+        try:
+            step = resume(value)
+        except StopIteration as stop:
+            return stop.value
+        if (left := end - clock()) <= 0:
+            raise method.timeout_error
+        if step is not None:
+            step.seconds = left
+        try:
+            resume, value = slices.send, (yield step)
+        except TimeLimitError:
+            raise method.timeout_error from None
+        except Exception as error:
+            resume, value = slices.throw, error
