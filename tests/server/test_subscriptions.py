@@ -444,7 +444,7 @@ async def test_who_is_just_being_cut_off_keeps_nobody_else_from_being_told(
         gone, peer = await site.peer(), await site.peer()
         for each in (gone, peer):
             await subscribed(each)
-        next(iter(site.server._alive))._end_within(0)
+        next(iter(site.server._alive)).end_within(0)
         for _ in range(turns):
             await trio.lowlevel.checkpoint()
         site.feed.publish(1)

@@ -431,7 +431,7 @@ async def test_a_connection_that_is_just_ending_takes_no_more_frames(
         await site.peer()
         connection = next(iter(site.server._alive))
         connection._framing.heard = True
-        connection._end_within(0)
+        connection.end_within(0)
         for _ in range(turns):
             await trio.lowlevel.checkpoint()
         getattr(connection, act)(*((1008, "the API key was revoked") if act == "close" else ()))

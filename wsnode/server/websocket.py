@@ -12,20 +12,18 @@ from typing import Any
 import trio
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.frames import CloseCode
-from websockets.protocol import SEND_EOF
 
 from wsnode.jsonrpc.dispatcher import Session
-from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
-from wsnode.pubsub.subscription import Subscription
 from wsnode.server.allowance import Allowance
 from wsnode.server.channel import SocketChannel
-from wsnode.server.deflate import compress
-from wsnode.server.frames import CLOSE_WHOLE, PING, SHORT_HEADS, Framing, frame_head, text_frame
+from wsnode.server.frames import PING, SHORT_HEADS, Framing, frame_head
 from wsnode.server.notifications import PLAIN
-from wsnode.server.outbox import LargeReply, Outbox
+from wsnode.server.outbox import Outbox
 from wsnode.server.repeats import answer_repeats
+from wsnode.server.sending import Sending
 from wsnode.server.shared import Shared
+from wsnode.server.slow_calls import SlowCalls
 from wsnode.server.transport import Transport, linger
 
 logger = logging.getLogger("wsnode.server")
@@ -39,22 +37,20 @@ class WebSocketConnection:
 
     __slots__ = (
         "_backlog",
-        "_calls",
         "_channel",
         "_deflate",
-        "_ended",
         "_framing",
         "_held",
-        "_idle",
         "_is_over",
-        "_lane",
         "_nursery",
         "_outbox",
         "_owing",
-        "_said_goodbye",
+        "_sending",
         "_session",
         "_shared",
+        "_slow",
         "_transport",
+        "post",
     )
 
     def __init__(
@@ -69,23 +65,22 @@ class WebSocketConnection:
         self._transport = transport
         self._session = session
         self._shared = shared
-        self._lane = shared.lane
         self._deflate = deflate
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
         encoding = PLAIN if deflate is None else deflate.local_max_window_bits
         self._channel = SocketChannel(self, self._outbox, shared, allowance, encoding)
+        self._sending = Sending(self, self._framing, self._outbox, self._channel, shared, deflate)
+        self._slow = SlowCalls(session, self._sending, self._outbox, self._channel, shared)
+        self.post = self._sending.post
+        """Sends whole frames behind all that was sent before."""
         self._backlog: list[bytes] = []
         """Messages that wait for room in the outbox."""
-        self._calls: set[trio.CancelScope] = set()
         self._nursery: trio.Nursery | None = None
         self._held = 0
         """What unfinished messages have been counted as in the process's budget."""
-        self._idle: trio.Event | None = None
         self._owing = False
         """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
-        self._said_goodbye = False
-        self._ended = False
         self._is_over = False
         """Whether nothing is read any more; its tasks may be about to end, so none is begun from outside."""
 
@@ -102,17 +97,16 @@ class WebSocketConnection:
                 finally:
                     self._is_over = True
                     self._channel.end()
-                for scope in self._calls:
-                    scope.cancel()
-                self._end_within(self._shared.limits.close_seconds if self._ended else 0)
+                self._slow.cancel()
+                self.end_within(self._shared.limits.close_seconds if self._sending.is_over else 0)
         finally:
             self._channel.end()
             self._session.channel = None
-            self._outbox.discard()
+            self._sending.end()
             self._shared.counters.closes[self._framing.close_code] += 1
             self._shared.received.used -= self._held
             self._framing.release()
-        if self._ended:
+        if self._sending.is_over:
             await linger(self._transport, self._shared.limits.close_seconds)
 
     def keep_alive(self) -> None:
@@ -121,12 +115,12 @@ class WebSocketConnection:
             return
         reading = self._owing and self._outbox.progressed
         if not (self._framing.heard or reading):
-            self._end_within(0)
+            self.end_within(0)
             return
         self._framing.heard = self._outbox.progressed = False
         self._owing = self._outbox.waiting_bytes > 0
         if not self._framing.closed:
-            self._post_urgent(PING)
+            self._sending.post_urgent(PING)
 
     def dismiss(self) -> None:
         """Tell each subscription where it stands, and end it."""
@@ -137,15 +131,13 @@ class WebSocketConnection:
         if self._is_over:
             return
         self._framing.close(code, reason)
-        self._post_control()
-        self._end_within(self._shared.limits.close_seconds)
+        self._sending.post_control()
+        self.end_within(self._shared.limits.close_seconds)
 
     async def retire(self, code: int, reason: str) -> None:
         """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
         with trio.move_on_after(self._shared.limits.grace_seconds):
-            while self._calls:
-                self._idle = trio.Event()
-                await self._idle.wait()
+            await self._slow.wait_idle()
         self.close(code, reason)
 
     async def _read_until_the_end(self, early: bytes) -> None:
@@ -154,8 +146,8 @@ class WebSocketConnection:
         except Exception:
             logger.exception("a connection of %s failed", self._session.caller)
             self._framing.fail(CloseCode.INTERNAL_ERROR, "")
-            self._post_control()
-            self._ended = True
+            self._sending.post_control()
+            self._sending.is_over = True
 
     async def _read(self, early: bytes) -> None:
         more = True
@@ -163,7 +155,7 @@ class WebSocketConnection:
             self._take(early)
         while more:
             await self._catch_up()
-            if self._ended:
+            if self._sending.is_over:
                 return
             more = await self._transport.feed(self._take)
         self._framing.receive_eof()
@@ -174,7 +166,7 @@ class WebSocketConnection:
         dialogue.heard(self)
         while data:
             messages = self._receive(data)
-            if self._backlog or self._ended:
+            if self._backlog or self._sending.is_over:
                 return False
             data = dialogue.receive(self, self._transport, messages)
         return True
@@ -188,14 +180,14 @@ class WebSocketConnection:
         if self._held or framing.is_midway:
             self._count_unfinished()
         if framing.writes and not framing.closed:
-            self._post_control()
+            self._sending.post_control()
         if messages:
             if self._backlog or self._outbox.is_full:
                 self._backlog += messages
             else:
                 self._backlog = self._take_turn(messages)
         if framing.writes and not self._backlog:
-            self._post_control()
+            self._sending.post_control()
         return len(messages)
 
     def _count_unfinished(self) -> None:
@@ -211,17 +203,23 @@ class WebSocketConnection:
         while self._backlog:
             if not self._outbox.is_full:
                 await trio.lowlevel.checkpoint()
-                self._resume()
+                self.resume()
             elif sum(map(len, self._backlog)) <= self._shared.limits.inbox_bytes:
                 break
             else:
                 # Nothing more is read ahead; only the client can change that, by reading.
                 await self._outbox.wait_room()
         if self._framing.writes:
-            self._post_control()
+            self._sending.post_control()
 
-    def _resume(self) -> None:
-        if self._backlog and not self._outbox.is_full:
+    @property
+    def has_more(self) -> bool:
+        """Tell whether requests wait that there is room to answer."""
+        return bool(self._backlog) and not self._outbox.is_full
+
+    def resume(self) -> None:
+        """Answer them for the time of one turn."""
+        if self.has_more:
             self._backlog = self._take_turn(self._backlog)
 
     def _take_turn(self, messages: list[bytes]) -> list[bytes]:
@@ -233,9 +231,7 @@ class WebSocketConnection:
         size = count = calls = 0
         room = min(TURN_BYTES, self._outbox.room)
         deadline = time.perf_counter() + limits.slice_seconds
-        session.refusal = too_many_calls() if self._is_full else None
-        # The first slow call of a turn shows itself; those behind it begin in the lane.
-        session.eager = True
+        self._slow.begin_turn()
         while count < len(messages) and size <= room:
             answer = receive(messages[count])
             count += 1
@@ -243,7 +239,7 @@ class WebSocketConnection:
             if answer is None:
                 continue
             if isinstance(answer, Pending):
-                self._begin(answer)
+                self._slow.begin(answer, self.start)
                 continue
             length = len(answer)
             if length < 126:
@@ -254,7 +250,7 @@ class WebSocketConnection:
                 if pieces:
                     self.post(b"".join(pieces))
                     pieces = []
-                self._post_reply(answer, session.take_held())
+                self._sending.post_reply(answer, session.take_held())
             size += length
             if not calls & 7 and time.perf_counter() > deadline:
                 break
@@ -270,112 +266,13 @@ class WebSocketConnection:
             self._channel.release(session.take_held())
         return messages[count:]
 
-    @property
-    def _is_full(self) -> bool:
-        return self._lane.is_full or len(self._calls) >= self._shared.limits.calls_per_connection
-
-    def _begin(self, pending: Pending) -> None:
-        scope = trio.CancelScope()
-        self._calls.add(scope)
-        self._session.eager = False
-        if self._is_full:
-            self._session.refusal = too_many_calls()
-        self.start(self._finish, pending, scope)
-
-    async def _finish(self, pending: Pending, scope: trio.CancelScope) -> None:
-        reply = None
-        try:
-            with scope:
-                reply = await self._lane.finish(pending, self, self._outbox.wait_room)
-        finally:
-            self._calls.discard(scope)
-            if not self._calls:
-                self._session.eager = True
-                if self._idle is not None:
-                    self._idle.set()
-        if reply is not None:
-            self._post_reply(reply, pending.held)
-        else:
-            self._channel.release(pending.held)
-
-    def _post_reply(self, reply: bytes, held: list[Subscription]) -> None:
-        """Post `reply`, and then begin what was held for it."""
-        size = len(reply)
-        if self._deflate is None or size < self._shared.limits.deflate_bytes:
-            self._post_message(reply)
-        elif size <= self._shared.limits.deflate_inline_bytes:
-            self._post_message(compress(reply, self._deflate), compressed=True)
-        else:
-            self.start(self._post_compressed, reply, self._deflate, held)
-            return
-        self._channel.release(held)
-
-    async def _post_compressed(
-        self, reply: bytes, deflate: PerMessageDeflate, held: list[Subscription]
-    ) -> None:
-        payload = await self._lane.workers.run(self, lambda _cancel: compress(reply, deflate))
-        self._post_message(payload, compressed=True)
-        self._channel.release(held)
-
-    def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
-        if self._said_goodbye:
-            return
-        if len(payload) > self._shared.limits.fragment_bytes:
-            reply = LargeReply(payload, self._shared.limits.fragment_bytes, compressed=compressed)
-            self._drain_if(self._outbox.send_large(reply))
-        else:
-            self.post(text_frame(payload, compressed=compressed))
-
-    def _post_control(self) -> None:
-        writes, self._framing.writes = self._framing.writes, []
-        for frame in writes:
-            if frame == SEND_EOF:
-                self._ended = True
-            elif frame[0] == CLOSE_WHOLE:
-                # Behind all replies, for nothing may follow it.
-                self._said_goodbye = True
-                self.post(frame)
-                self._channel.end()
-            else:
-                self._post_urgent(frame)
-
-    def _post_urgent(self, frame: bytes) -> None:
-        try:
-            self._drain_if(self._outbox.send_urgent(frame))
-        except trio.BrokenResourceError:
-            self._end_within(0)
-
-    def post(self, frames: bytes) -> None:
-        """Send whole frames behind all that was sent before."""
-        try:
-            self._drain_if(self._outbox.send(frames))
-        except trio.BrokenResourceError:
-            self._end_within(0)
-
-    def _drain_if(self, waiting: bool) -> None:
-        if waiting:
-            self.start(self._drain)
-
-    async def _drain(self) -> None:
-        try:
-            await self._outbox.drain(self._resume)
-        except trio.BrokenResourceError:
-            self._end_within(0)
-        while self._backlog and not self._outbox.is_full:
-            await trio.lowlevel.checkpoint()
-            self._resume()
-
     def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
         """Run `function` until the connection ends."""
         if self._nursery is not None:
             self._nursery.start_soon(function, *arguments)
 
-    def _end_within(self, seconds: float) -> None:
+    def end_within(self, seconds: float) -> None:
+        """End the connection at the latest in so many seconds."""
         if self._nursery is not None:
             scope = self._nursery.cancel_scope
             scope.deadline = min(scope.deadline, trio.current_time() + seconds)
-
-
-def too_many_calls() -> RpcError:
-    """Return what a slow call is told when no more can be in flight."""
-    return limit_exceeded("too many calls in flight")

@@ -1,0 +1,84 @@
+"""The calls of one connection that go on beside its reader."""
+
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded
+from wsnode.jsonrpc.messages import Pending
+from wsnode.server.channel import SocketChannel
+from wsnode.server.outbox import Outbox
+from wsnode.server.sending import Sending
+from wsnode.server.shared import Shared
+
+
+class SlowCalls:
+    """Runs slow calls as tasks of the connection, and posts their replies."""
+
+    __slots__ = ("_channel", "_idle", "_outbox", "_scopes", "_sending", "_session", "_shared")
+
+    def __init__(
+        self, session: Session, sending: Sending, outbox: Outbox, channel: SocketChannel, shared: Shared
+    ) -> None:
+        self._session = session
+        self._sending = sending
+        self._outbox = outbox
+        self._channel = channel
+        self._shared = shared
+        self._scopes: set[trio.CancelScope] = set()
+        self._idle: trio.Event | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no more can be in flight."""
+        shared = self._shared
+        return shared.lane.is_full or len(self._scopes) >= shared.limits.calls_per_connection
+
+    def begin_turn(self) -> None:
+        """Have the session begin slow calls, or refuse them while there are too many."""
+        self._session.refusal = too_many_calls() if self.is_full else None
+        # The first slow call of a turn shows itself; those behind it begin in the lane.
+        self._session.eager = True
+
+    def begin(self, pending: Pending, start: Callable[..., Any]) -> None:
+        """Go on with a call in a task that `start` starts."""
+        scope = trio.CancelScope()
+        self._scopes.add(scope)
+        self._session.eager = False
+        if self.is_full:
+            self._session.refusal = too_many_calls()
+        start(self._finish, pending, scope)
+
+    def cancel(self) -> None:
+        """End all of them unanswered."""
+        for scope in self._scopes:
+            scope.cancel()
+
+    async def wait_idle(self) -> None:
+        """Wait until none is in flight."""
+        while self._scopes:
+            self._idle = trio.Event()
+            await self._idle.wait()
+
+    async def _finish(self, pending: Pending, scope: trio.CancelScope) -> None:
+        reply = None
+        try:
+            with scope:
+                reply = await self._shared.lane.finish(pending, self._sending, self._outbox.wait_room)
+        finally:
+            self._scopes.discard(scope)
+            if not self._scopes:
+                self._session.eager = True
+                if self._idle is not None:
+                    self._idle.set()
+        if reply is not None:
+            self._sending.post_reply(reply, pending.held)
+        else:
+            self._channel.release(pending.held)
+
+
+def too_many_calls() -> RpcError:
+    """Return what a slow call is told when no more can be in flight."""
+    return limit_exceeded("too many calls in flight")
