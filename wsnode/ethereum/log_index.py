@@ -14,13 +14,13 @@ from typing import Final
 import msgspec
 from pyroaring import BitMap
 
+from wsnode.ethereum.log_values import NO_CHUNK, Group, Value, common_positions, within
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.canonical import log_count_before
 from wsnode.ethereum.storage.log_entries import (
     CHUNK_BITS,
     CHUNK_KEY,
     Positions,
-    bitmap_of,
     read_positions,
 )
 from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, number_from, number_key
@@ -30,8 +30,6 @@ from wsnode.store.table import Cursor
 MAX_TOPICS: Final = 4
 # The number of the log after a block's last one, the block's number, and that of its first log.
 _BLOCK: Final = Struct(">QQQ")
-_CHUNK_SIZE: Final = 1 << CHUNK_BITS
-_NO_CHUNK: Final = 1 << (8 * CHUNK_KEY)
 # A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond.
 _SEEKS_A_SLICE: Final = 128
 
@@ -191,12 +189,12 @@ def _matches(
         return
     # Few values first: their leaps are cheapest, and most searches name one address.
     members = [
-        _Value(cursor, prefixes[0]) if len(prefixes) == 1 else _Group(cursor, prefixes)
+        Value(cursor, prefixes[0]) if len(prefixes) == 1 else Group(cursor, prefixes)
         for prefixes in (sorted(groups, key=len) if len(groups) > 1 else groups)
     ]
     seeks = 0
     chunk = begin >> CHUNK_BITS
-    while chunk < _NO_CHUNK and (chunk << CHUNK_BITS) < end:
+    while chunk < NO_CHUNK and (chunk << CHUNK_BITS) < end:
         target = chunk
         for group in members:
             while group.chunk < target:
@@ -210,8 +208,8 @@ def _matches(
             chunk = target
             continue
         base = chunk << CHUNK_BITS
-        positions = _common(members) if len(members) > 1 else members[0].positions()
-        yield base, _window(positions, begin - base, end - base)
+        positions = common_positions(members) if len(members) > 1 else members[0].positions()
+        yield base, within(positions, begin - base, end - base)
         chunk += 1
 
 
@@ -228,110 +226,8 @@ def _matches_of_one(
         base = int.from_bytes(key[-CHUNK_KEY:], "big") << CHUNK_BITS
         if base >= end:
             return
-        yield base, _window(read_positions(row), begin - base, end - base)
+        yield base, within(read_positions(row), begin - base, end - base)
         moves += 1
         if moves % _SEEKS_A_SLICE == 0:
             yield None
         found = cursor.next()
-
-
-def _common(groups: "list[_Value | _Group]") -> Positions:
-    """Return the positions that all groups have in the chunk they stand at."""
-    # The shortest rows are the rarest values, and an empty intersection spares the longer ones.
-    ordered = sorted(groups, key=lambda group: group.size())
-    common = ordered[0].positions()
-    for group in ordered[1:]:
-        if not common:
-            break
-        common = _intersection(common, group.positions())
-    return common
-
-
-def _intersection(some: Positions, others: Positions) -> Positions:
-    if isinstance(some, BitMap):
-        if isinstance(others, BitMap):
-            some &= others
-            return some
-        some, others = others, some
-    return [position for position in some if position in others]
-
-
-def _window(positions: Positions, begin: int, end: int) -> Positions:
-    """Return the positions from `begin` to before `end`."""
-    if isinstance(positions, BitMap):
-        if begin > 0:
-            positions.remove_range(0, begin)
-        if end < _CHUNK_SIZE:
-            positions.remove_range(end, _CHUNK_SIZE)
-    elif begin > 0 or end < _CHUNK_SIZE:
-        return [position for position in positions if begin <= position < end]
-    return positions
-
-
-class _Value:
-    """One value, standing at a chunk of the index that it occurs in."""
-
-    __slots__ = ("_cursor", "_prefix", "_row", "chunk")
-
-    def __init__(self, cursor: Cursor, prefix: bytes) -> None:
-        self._cursor = cursor
-        self._prefix = prefix
-        self._row = b""
-        self.chunk = -1
-
-    def leap(self, target: int, most: int = 1) -> int:
-        """Move to the first chunk at or after `target` that has the value, and return seeks made: one."""
-        prefix, cursor = self._prefix, self._cursor
-        if target < _NO_CHUNK and cursor.set_range(prefix + target.to_bytes(CHUNK_KEY, "big")):
-            key, self._row = cursor.item()
-            if key.startswith(prefix):
-                self.chunk = int.from_bytes(key[-CHUNK_KEY:], "big")
-                return 1
-        self.chunk = _NO_CHUNK
-        return 1
-
-    def size(self) -> int:
-        """Return the bytes of the row in this chunk."""
-        return len(self._row)
-
-    def positions(self) -> Positions:
-        """Return the value's positions in this chunk."""
-        return read_positions(self._row)
-
-
-class _Group:
-    """The values of one criterion, standing together at one chunk of the index."""
-
-    __slots__ = ("_index", "_values", "chunk")
-
-    def __init__(self, cursor: Cursor, prefixes: list[bytes]) -> None:
-        # For each value the chunk it occurs in next, as far as it has been looked up.
-        self._values = [_Value(cursor, prefix) for prefix in sorted(prefixes)]
-        self._index = 0
-        self.chunk = -1
-
-    def leap(self, target: int, most: int) -> int:
-        """Move to the first chunk at or after `target` that has any of the values, and return seeks made.
-
-        After as many as `most`, which is at least one, the rest of the way is left to the next call.
-        """
-        seeks = 0
-        while self._index < len(self._values):
-            value = self._values[self._index]
-            if value.chunk < target:
-                if seeks == most:
-                    return seeks
-                seeks += value.leap(target)
-            self._index += 1
-        self._index = 0
-        self.chunk = min(value.chunk for value in self._values)
-        return seeks
-
-    def size(self) -> int:
-        """Return the bytes of the rows in this chunk."""
-        return sum(value.size() for value in self._values if value.chunk == self.chunk)
-
-    def positions(self) -> Positions:
-        """Return the positions of all values in this chunk."""
-        found = [value.positions() for value in self._values if value.chunk == self.chunk]
-        return found[0] if len(found) == 1 else BitMap.union(*map(bitmap_of, found))

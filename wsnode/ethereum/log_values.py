@@ -1,0 +1,114 @@
+"""Values in the log index: each leaps from chunk to chunk that it occurs in, alone or as one of a group."""
+
+from typing import Final
+
+from pyroaring import BitMap
+
+from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, Positions, bitmap_of, read_positions
+from wsnode.store.table import Cursor
+
+NO_CHUNK: Final = 1 << (8 * CHUNK_KEY)
+"""Where a value stands that occurs in no further chunk."""
+_CHUNK_SIZE: Final = 1 << CHUNK_BITS
+
+
+class Value:
+    """One value, standing at a chunk of the index that it occurs in."""
+
+    __slots__ = ("_cursor", "_prefix", "_row", "chunk")
+
+    def __init__(self, cursor: Cursor, prefix: bytes) -> None:
+        self._cursor = cursor
+        self._prefix = prefix
+        self._row = b""
+        self.chunk = -1
+
+    def leap(self, target: int, most: int = 1) -> int:
+        """Move to the first chunk at or after `target` that has the value, and return seeks made: one."""
+        prefix, cursor = self._prefix, self._cursor
+        if target < NO_CHUNK and cursor.set_range(prefix + target.to_bytes(CHUNK_KEY, "big")):
+            key, self._row = cursor.item()
+            if key.startswith(prefix):
+                self.chunk = int.from_bytes(key[-CHUNK_KEY:], "big")
+                return 1
+        self.chunk = NO_CHUNK
+        return 1
+
+    def size(self) -> int:
+        """Return the bytes of the row in this chunk."""
+        return len(self._row)
+
+    def positions(self) -> Positions:
+        """Return the value's positions in this chunk."""
+        return read_positions(self._row)
+
+
+class Group:
+    """The values of one criterion, standing together at one chunk of the index."""
+
+    __slots__ = ("_index", "_values", "chunk")
+
+    def __init__(self, cursor: Cursor, prefixes: list[bytes]) -> None:
+        # For each value the chunk it occurs in next, as far as it has been looked up.
+        self._values = [Value(cursor, prefix) for prefix in sorted(prefixes)]
+        self._index = 0
+        self.chunk = -1
+
+    def leap(self, target: int, most: int) -> int:
+        """Move to the first chunk at or after `target` that has any of the values, and return seeks made.
+
+        After as many as `most`, which is at least one, the rest of the way is left to the next call.
+        """
+        seeks = 0
+        while self._index < len(self._values):
+            value = self._values[self._index]
+            if value.chunk < target:
+                if seeks == most:
+                    return seeks
+                seeks += value.leap(target)
+            self._index += 1
+        self._index = 0
+        self.chunk = min(value.chunk for value in self._values)
+        return seeks
+
+    def size(self) -> int:
+        """Return the bytes of the rows in this chunk."""
+        return sum(value.size() for value in self._values if value.chunk == self.chunk)
+
+    def positions(self) -> Positions:
+        """Return the positions of all values in this chunk."""
+        found = [value.positions() for value in self._values if value.chunk == self.chunk]
+        return found[0] if len(found) == 1 else BitMap.union(*map(bitmap_of, found))
+
+
+def common_positions(groups: list[Value | Group]) -> Positions:
+    """Return the positions that all groups have in the chunk they stand at."""
+    # The shortest rows are the rarest values, and an empty intersection spares the longer ones.
+    ordered = sorted(groups, key=lambda group: group.size())
+    common = ordered[0].positions()
+    for group in ordered[1:]:
+        if not common:
+            break
+        common = _intersection(common, group.positions())
+    return common
+
+
+def _intersection(some: Positions, others: Positions) -> Positions:
+    if isinstance(some, BitMap):
+        if isinstance(others, BitMap):
+            some &= others
+            return some
+        some, others = others, some
+    return [position for position in some if position in others]
+
+
+def within(positions: Positions, begin: int, end: int) -> Positions:
+    """Return the positions from `begin` to before `end`."""
+    if isinstance(positions, BitMap):
+        if begin > 0:
+            positions.remove_range(0, begin)
+        if end < _CHUNK_SIZE:
+            positions.remove_range(end, _CHUNK_SIZE)
+    elif begin > 0 or end < _CHUNK_SIZE:
+        return [position for position in positions if begin <= position < end]
+    return positions
