@@ -11,7 +11,7 @@ from tests.memory_transport import Ask, asking
 from tests.vector_files import require_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from wsnode.ethereum.chain import Chain
@@ -78,3 +78,19 @@ def encoded_blocks(content: bytes) -> Iterator[bytes]:
         size = int.from_bytes(content[start + 1 : start + 1 + width], "big") if width else prefix - 0xC0
         yield content[start : start + 1 + width + size]
         start += 1 + width + size
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say why an asynchronous test was skipped: the plugin that runs it skips without the reason."""
+    report = yield
+    skip = call.excinfo.value if call.excinfo is not None else None
+    if report.skipped and isinstance(skip, pytest.skip.Exception) and not skip.msg:
+        group = skip.__context__
+        while isinstance(group, BaseExceptionGroup):
+            group = group.exceptions[0]
+        if isinstance(group, pytest.skip.Exception) and isinstance(report.longrepr, tuple):
+            report.longrepr = (*report.longrepr[:2], f"Skipped: {group.msg}")
+    return report
