@@ -37,13 +37,13 @@ COMPOSITION = {
 USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_verify", "demo", "verify"}
 USES_TRIO_IN = ("ethereum/live/", "starknet/live/")
 USES_NATIVE = (
-    "jsonrpc/requests.py",
+    "jsonrpc/",
     "store/",
     "ethereum/state.py",
     "ethereum/codec/",
     "starknet/native.py",
     "server/frames.py",
-    "server/repeats.py",
+    "server/together.py",
 )
 
 

@@ -576,9 +576,28 @@ def log_entries(receipts: Sequence[bytes], first: int) -> list[tuple[bytes, byte
 def take_messages(data: bytes, position: int, limit: int, messages: list[bytes], /) -> int: ...
 def read_request(text: bytes, /) -> tuple[str, bytes, bytes] | None: ...
 def read_batch(text: bytes, most: int, /) -> list[tuple[str, bytes, bytes]] | None: ...
-def repeat_replies(
-    messages: list[bytes], start: int, known: dict[str, bytes], largest: int, room: int, /
-) -> tuple[bytes, list[int]]: ...
+def answer_calls(
+    messages: list[bytes],
+    start: int,
+    results: dict[str, bytes],
+    methods: EngineMethods,
+    moment: Moment | None,
+    largest: int,
+    room: int,
+    /,
+) -> tuple[bytes, dict[str, int]]: ...
+
+@final
+class EngineMethods:
+    """Methods that the engine may answer by itself, by their names; a ValueError for any that it cannot."""
+
+    def __new__(cls, names: Sequence[str], /) -> EngineMethods: ...
+
+@final
+class Moment:
+    """A snapshot of a chain and the state after its head; good as long as the snapshot."""
+
+    def __new__(cls, state: State, reader: Reader, number: int, block_hash: bytes, /) -> Moment: ...
 
 @final
 class StarknetTries:

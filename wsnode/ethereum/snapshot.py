@@ -6,7 +6,7 @@ from typing import Protocol, Self
 from wsnode.ethereum.codec.rows import Row, find_transaction, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.state import ChainSpec, State
+from wsnode.ethereum.state import ChainSpec, Moment, State
 from wsnode.ethereum.storage import canonical, meta, side
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
 from wsnode.store.environment import Environment, Reader
@@ -38,7 +38,7 @@ class Caller(Protocol):
 class Snapshot:
     """The canonical chain up to one head, and the side blocks known then. A context manager."""
 
-    __slots__ = ("caller", "head", "head_hash", "reader", "spec", "state")
+    __slots__ = ("_moment", "caller", "head", "head_hash", "reader", "spec", "state")
 
     earliest = BlockNumber(0)
 
@@ -50,6 +50,14 @@ class Snapshot:
         head = chain.head_in(reader)
         self.head = head.number
         self.head_hash = head.hash
+        self._moment: Moment | None = None
+
+    @property
+    def moment(self) -> Moment:
+        """Return the snapshot as the engine reads it by itself."""
+        if self._moment is None:
+            self._moment = Moment(self.state, self.reader, self.head, self.head_hash)
+        return self._moment
 
     @property
     def head_timestamp(self) -> int:

@@ -7,11 +7,12 @@ alone.
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
+from wsnode._native import EngineMethods, Moment
 from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import UNREADABLE, error_reply, result_reply
 from wsnode.jsonrpc.errors import (
@@ -50,10 +51,10 @@ class Calls:
         "eager",
         "held",
         "mark",
-        "may_repeat",
+        "may_go_together",
         "refusal",
-        "repeatable",
         "reply_bytes",
+        "results",
     )
 
     def __init__(self, dispatcher: "Dispatcher", caller: Any, gate: Gate | None) -> None:
@@ -75,24 +76,33 @@ class Calls:
         """What calls have begun, held until their replies are posted; batches in flight keep their own."""
         self.mark = 0.0
         """When the call before ended, in this turn: one look at the clock a call is enough."""
-        self.repeatable: dict[str, bytes] = {}
+        self.results: dict[str, bytes] = {}
         """Results of this turn that calls of the same methods would have again."""
-        self.may_repeat = False
-        """Whether one of them was the last one's."""
+        self.may_go_together = False
+        """Whether the engine could tell the last one by itself, and perhaps those that follow."""
 
-    def observe_repeats(self, counts: Sequence[int]) -> None:
-        """Count calls of the repeatable methods, answered together since the one before them."""
+    @property
+    def engine_methods(self) -> EngineMethods:
+        """Return the methods that the engine may answer by itself."""
+        return self._dispatcher.engine_methods
+
+    @property
+    def moment(self) -> Moment | None:
+        """Return the moment that this turn's calls see, None where the engine cannot read it."""
+        return getattr(self._view, "moment", None)
+
+    def observe_together(self, counts: Mapping[str, int]) -> None:
+        """Count calls of methods, answered together since the one before them."""
         now = perf_counter()
-        each = (now - (self.mark or now)) / sum(counts)
+        each = (now - (self.mark or now)) / sum(counts.values())
         self.mark = now
-        for name, calls in zip(self.repeatable, counts, strict=True):
-            if calls:
-                self._methods[name].succeeded.observe(calls * each, calls)
+        for name, calls in counts.items():
+            self._methods[name].succeeded.observe(calls * each, calls)
 
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""
         self.mark = 0.0
-        self._forget_repeatable()
+        self._forget_results()
         if (scope := self._scope) is not None:
             self._scope = self._view = None
             scope.__exit__(None, None, None)
@@ -128,9 +138,10 @@ class Calls:
             if len(reply) > self.reply_bytes:
                 reply = self._fail(method, identity, response_too_large())
                 meter = method.failed
-            elif method.steady and identity and self._gate is None and isinstance(result, bytes):
-                self.repeatable[method.name] = result
-                self.may_repeat = True
+            elif method.goes_together and identity and self._gate is None and isinstance(result, bytes):
+                if method.steady:
+                    self.results[method.name] = result
+                self.may_go_together = True
         except Exception as error:
             reply = self._fail(method, identity, error)
             meter = method.failed
@@ -202,10 +213,10 @@ class Calls:
             error = refusal
         return error_reply(identity, error) if identity else None
 
-    def _forget_repeatable(self) -> None:
-        if self.repeatable:
-            self.repeatable.clear()
-            self.may_repeat = False
+    def _forget_results(self) -> None:
+        self.may_go_together = False
+        if self.results:
+            self.results.clear()
 
     def _go_on(self, method: Method, slices: Steps, params: bytes, identity: bytes, began: float) -> Replying:
         if self.refusal is not None:

@@ -7,8 +7,10 @@ import itertools
 import logging
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
+from wsnode._native import EngineMethods
 from wsnode.jsonrpc.batch import Batch
 from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.calls import Calls
@@ -37,6 +39,11 @@ class Dispatcher:
         self.bounds = bounds or Bounds()
         self.clock = clock
         self._bugs = itertools.count(1)
+
+    @cached_property
+    def engine_methods(self) -> EngineMethods:
+        """Return the methods that the engine may answer by itself."""
+        return EngineMethods([method.name for method in self.registry.methods.values() if method.at_engine])
 
     def session(self, caller: Any, gate: Gate | None = None) -> "Session":
         """Return a session for `caller`, whose calls must pass `gate`."""
@@ -73,7 +80,7 @@ class Session(Calls):
             return pending.reply
         # From here on the view is this call's own, which may read it while the next turn reads another.
         pending.view, self._scope, self._view = self._scope, None, None
-        self._forget_repeatable()
+        self._forget_results()
         return pending
 
     def _receive_unusual(self, text: bytes) -> Answer:

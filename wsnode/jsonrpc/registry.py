@@ -19,12 +19,14 @@ class Method:
     """One registered method, as the dispatcher needs it."""
 
     __slots__ = (
+        "at_engine",
         "at_once",
         "contracts",
         "deadline",
         "errors",
         "failed",
         "function",
+        "goes_together",
         "is_bare",
         "name",
         "needs_caller",
@@ -53,6 +55,7 @@ class Method:
         timeout_error: RpcError,
         at_once: Callable[..., Any] | None = None,
         steady: bool = False,
+        at_engine: bool = False,
     ) -> None:
         self.name = name
         self.function = function
@@ -73,6 +76,9 @@ class Method:
         """How many calls failed with each code."""
         self.steady = steady
         """Whether one view determines its result."""
+        self.at_engine = at_engine
+        """Whether the engine may answer it by itself."""
+        self.goes_together = steady or at_engine
         self.plain = not inspect.isgeneratorfunction(function)
         self.takes_text = self.plain and needs_view and parameters.decode is bytes
         """Whether it is given its parameters as they were sent."""
@@ -106,6 +112,7 @@ class Registry:
         at_once: Callable[..., Any] | None = None,
         decoder: ParameterDecoder | None = None,
         steady: bool = False,
+        at_engine: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Return the decorator that registers `handler(view, params)` as `name`.
 
@@ -118,7 +125,9 @@ class Registry:
         plain one in the worker pool. After `deadline` seconds it is `timeout_error`. Most calls of a
         generator handler end in their first slice: `at_once(view, params)` returns their result, and a
         generator for the others. With `decoder` the parameters are what it makes of them. A `steady` method
-        has no parameters and the same result for the same view, whoever asks and however often.
+        has no parameters and the same result for the same view, whoever asks and however often. One that is
+        `at_engine` the engine answers by itself where it finds a result in the view's `moment`, and `handler`
+        where it does not; whoever asks, it is the same.
         """
 
         def register(handler: Handler) -> Handler:
@@ -142,6 +151,7 @@ class Registry:
                 timeout_error=timeout_error or request_timed_out(),
                 at_once=at_once,
                 steady=steady,
+                at_engine=at_engine,
             )
             return handler
 

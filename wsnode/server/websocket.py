@@ -20,10 +20,10 @@ from wsnode.server.channel import SocketChannel
 from wsnode.server.frames import PING, SHORT_HEADS, Framing, frame_head
 from wsnode.server.notifications import PLAIN
 from wsnode.server.outbox import Outbox
-from wsnode.server.repeats import answer_repeats
 from wsnode.server.sending import Sending
 from wsnode.server.shared import Shared
 from wsnode.server.slow_calls import SlowCalls
+from wsnode.server.together import answer_together
 from wsnode.server.transport import Transport, linger
 
 logger = logging.getLogger("wsnode.server")
@@ -254,11 +254,11 @@ class WebSocketConnection:
             size += length
             if not calls & 7 and time.perf_counter() > deadline:
                 break
-            if session.may_repeat and count < len(messages) and size <= room:
-                frames, repeats = answer_repeats(session, messages, count, largest, room - size)
+            if session.may_go_together and count < len(messages) and size <= room:
+                frames, answered = answer_together(session, messages, count, largest, room - size)
                 pieces.append(frames)
                 size += len(frames)
-                count += repeats
+                count += answered
         if pieces:
             self.post(b"".join(pieces))
         session.end_turn()

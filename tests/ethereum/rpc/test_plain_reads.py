@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.vector_files import require_vectors
+from tests.ethereum.rpc.random_calls import GARBAGE, NOBODY, STATE_METHODS, hashes_of_transactions, of_state
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rendering import read_receipt, read_transaction
 from wsnode.ethereum.codec.rows import log_values, transaction_hashes
@@ -19,42 +19,6 @@ from wsnode.ethereum.state import (
     read_transaction_count,
 )
 from wsnode.jsonrpc.dispatcher import Dispatcher
-
-NOBODY = "0x" + "13" * 20
-GARBAGE: st.SearchStrategy[Any] = st.sampled_from(
-    [None, 4, True, "", "0x", "0X1", "1", "0xg", "0x0x00", "0x" + "0" * 65, [], {}]
-)
-SLOTS = st.one_of(
-    st.integers(0, 3).map(hex),
-    st.integers(0, 3).map("0x{:064x}".format),
-    st.integers(0, 2**260).map(hex),
-    st.sampled_from(["0x00A", "00", "f"]),
-)
-
-
-def of_state(chain: Chain, *places: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
-    """Return strategies of parameters: an account of the genesis or nobody, other places, and a block."""
-    genesis = json.loads((require_vectors("execution-apis") / "genesis.json").read_text())
-    names = sorted(f"0x{name.removeprefix('0x')}" for name in genesis["alloc"])
-    accounts = st.sampled_from([*names, NOBODY, NOBODY.upper(), names[0].upper().replace("X", "x")])
-    with chain.snapshot() as view:
-        hashes = [f"0x{(view.hash_of(number) or b'').hex()}" for number in (0, view.head)]
-        last = view.head
-    blocks = st.one_of(
-        st.integers(0, last + 2).map(hex),
-        st.sampled_from(["latest", "earliest", "pending", "safe", "0x01", hex(1 << 63), *hashes, NOBODY]),
-    )
-    usual = [accounts, *places, blocks]
-    members = [st.one_of(place, place, place, GARBAGE) for place in usual]
-    return st.one_of(*(st.tuples(*some).map(list) for some in (members, usual, usual[:-1], members[:-2])))
-
-
-STATE_METHODS: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
-    "eth_getBalance": (),
-    "eth_getTransactionCount": (),
-    "eth_getCode": (),
-    "eth_getStorageAt": (SLOTS,),
-}
 
 
 @pytest.mark.parametrize("method", STATE_METHODS)
@@ -73,13 +37,7 @@ def test_state_is_the_same_in_any_form(
 def test_transactions_are_the_same_in_any_form(
     execution_apis_chain: Chain, dispatcher: Dispatcher, method: str, chosen: st.DataObject
 ) -> None:
-    with execution_apis_chain.snapshot() as view:
-        row = view.body(chosen.draw(st.integers(0, view.head)))
-        hashes = transaction_hashes(row or b"")
-    names = [f"0x{hashes[start : start + 32].hex()}" for start in range(0, len(hashes), 32)]
-    # The index knows the first eight bytes only.
-    alike = [name[:18] + "0" * 48 for name in names]
-    name = st.sampled_from([*names, *alike, *map(str.upper, names), "0x" + "13" * 32])
+    name = hashes_of_transactions(execution_apis_chain)
     for params in ([chosen.draw(name)], chosen.draw(st.lists(st.one_of(name, GARBAGE), max_size=2))):
         assert_same(dispatcher, method, params)
 

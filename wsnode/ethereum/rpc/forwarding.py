@@ -59,6 +59,8 @@ class StaleHead:
 class FailedSnapshot:
     """Stands for the view that the store could not give: whoever reads from it learns why."""
 
+    moment = None
+
     def __init__(self, error: StoreError, caller: Any) -> None:
         self.error = error
         self.caller = caller

@@ -126,4 +126,4 @@ def add_methods(registry: Registry, pending: PendingBlock, pool: TransactionPool
     )
     for name, read, handler, struct in readers:
         parameters = TextParameters(struct)
-        registry.method(name, decoder=parameters)(reading_plainly(read, handler, parameters))
+        registry.method(name, decoder=parameters, at_engine=True)(reading_plainly(read, handler, parameters))

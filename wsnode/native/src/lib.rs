@@ -16,6 +16,7 @@ pub mod json;
 pub mod lookup;
 pub mod plain;
 pub mod pool;
+pub mod reads;
 pub mod rows;
 pub mod sign;
 pub mod simulate;

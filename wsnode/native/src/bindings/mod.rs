@@ -15,6 +15,7 @@ mod spec;
 mod starknet;
 mod state;
 mod store;
+mod together;
 mod tracing;
 mod wire;
 
@@ -39,6 +40,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     simulate::register(module)?;
     starknet::register(module)?;
     wire::register(module)?;
+    together::register(module)?;
     // PyO3 lists every name in it; the stub file does so already.
     module.delattr("__all__")
 }

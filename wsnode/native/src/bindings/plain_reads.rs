@@ -1,7 +1,7 @@
 //! State at a block, from the text of parameters to the text of the result, where both are usual.
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::B256;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -11,6 +11,7 @@ use super::state::State;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::plain;
+use crate::reads;
 use crate::state::HistoryView;
 
 /// JSON, or the number of the block after which state is asked for, if it is another one.
@@ -31,11 +32,7 @@ fn read_balance<'py>(
     block_hash: &[u8],
     params: &[u8],
 ) -> Answered<'py> {
-    answer(py, state, (number, block_hash), plain::account_parameters(params), |view, address, text| {
-        let balance = view.account(address)?.map_or(U256::ZERO, |account| account.balance);
-        quantity(text, &balance);
-        Ok(())
-    })
+    answer(py, state, (number, block_hash), plain::account_parameters(params), reads::write_balance)
 }
 
 #[pyfunction]
@@ -47,11 +44,7 @@ fn read_transaction_count<'py>(
     block_hash: &[u8],
     params: &[u8],
 ) -> Answered<'py> {
-    answer(py, state, (number, block_hash), plain::account_parameters(params), |view, address, text| {
-        let nonce = view.account(address)?.map_or(0, |account| account.nonce);
-        quantity(text, &U256::from(nonce));
-        Ok(())
-    })
+    answer(py, state, (number, block_hash), plain::account_parameters(params), reads::write_transaction_count)
 }
 
 #[pyfunction]
@@ -63,14 +56,7 @@ fn read_code<'py>(
     block_hash: &[u8],
     params: &[u8],
 ) -> Answered<'py> {
-    answer(py, state, (number, block_hash), plain::account_parameters(params), |view, address, text| {
-        let code = match view.account(address)? {
-            Some(account) => view.code(account.code_hash)?,
-            None => <_>::default(),
-        };
-        content(text, &code);
-        Ok(())
-    })
+    answer(py, state, (number, block_hash), plain::account_parameters(params), reads::write_code)
 }
 
 #[pyfunction]
@@ -82,11 +68,7 @@ fn read_storage<'py>(
     block_hash: &[u8],
     params: &[u8],
 ) -> Answered<'py> {
-    let read = |view: &HistoryView<'_>, (address, slot): (Address, U256), text: &mut Writer| {
-        content(text, &view.storage(address, slot)?.to_be_bytes::<32>());
-        Ok(())
-    };
-    answer(py, state, (number, block_hash), plain::slot_parameters(params), read)
+    answer(py, state, (number, block_hash), plain::slot_parameters(params), reads::write_storage)
 }
 
 /// Reads after the block of this number and hash, which is the latest, or the one that is asked about.
@@ -110,18 +92,6 @@ fn answer<'py, Place>(
         Ok(text.into_text())
     })?;
     Ok(Some(Answer::Text(PyBytes::new(py, &text))))
-}
-
-fn quantity(text: &mut Writer, number: &U256) {
-    text.fixed(b"\"0x");
-    text.big_quantity(&number.to_be_bytes::<32>());
-    text.fixed(b"\"");
-}
-
-fn content(text: &mut Writer, bytes: &[u8]) {
-    text.fixed(b"\"0x");
-    text.bytes(bytes);
-    text.fixed(b"\"");
 }
 
 type Filter<'py> = (Option<u64>, Option<u64>, Vec<Bound<'py, PyBytes>>, Vec<Vec<Bound<'py, PyBytes>>>);

@@ -52,6 +52,14 @@ impl ChainTables {
         })
     }
 
+    /// The hash of a canonical block.
+    pub fn block_hash(&self, txn: &Txn<'_>, number: u64) -> Result<Option<B256>, LookupError> {
+        let Some(row) = self.headers.get(txn, &number.to_be_bytes())? else {
+            return Ok(None);
+        };
+        Ok(Some(*HeaderRow::new(row)?.hash()))
+    }
+
     /// Where a transaction lies, if it is a canonical one.
     pub fn place<'t>(&self, txn: &'t Txn<'_>, hash: &B256) -> Result<Option<Place<'t>>, LookupError> {
         let listed = self.transactions.get(txn, place_key(hash))?.unwrap_or_default();

@@ -13,6 +13,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+pub use reader::Reader;
+
 use crate::lookup::ChainTables;
 use crate::store::{Environment, StoreError as Failure, Table};
 

@@ -13,7 +13,7 @@ use crate::store::{StoreError as Failure, Transaction};
 #[pyclass(frozen, subclass, module = "wsnode._native")]
 pub struct Reader {
     pub(super) store: Shared,
-    pub(super) transaction: Transaction,
+    pub transaction: Transaction,
 }
 
 impl Reader {
@@ -22,7 +22,7 @@ impl Reader {
     }
 
     /// The tables of the chain that is read.
-    pub(super) fn chain(&self) -> PyResult<&ChainTables> {
+    pub fn chain(&self) -> PyResult<&ChainTables> {
         self.store.chain.as_ref().ok_or_else(|| StoreError::new_err("the store keeps no chain of blocks"))
     }
 

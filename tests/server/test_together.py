@@ -18,7 +18,7 @@ from wsnode.jsonrpc.messages import Pending, Rendered, Step
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import decode_request
 from wsnode.server.frames import text_frame
-from wsnode.server.repeats import answer_repeats
+from wsnode.server.together import answer_together
 
 ROOM = 10_000
 
@@ -93,7 +93,7 @@ def test_what_is_answered_together_is_answered_as_alone(messages: list[bytes]) -
         reply = together.receive(message)
         assert isinstance(reply, bytes)
         frames += text_frame(reply)
-    repeated, repeats = answer_repeats(together, messages, count, ROOM, ROOM)
+    repeated, repeats = answer_together(together, messages, count, ROOM, ROOM)
     frames += repeated
     count += repeats
     expected = [alone.receive(message) for message in messages[:count]]
@@ -107,7 +107,7 @@ def test_what_is_answered_together_is_answered_as_alone(messages: list[bytes]) -
 def test_only_the_plainest_requests_are_answered_together(message: bytes) -> None:
     together, _ = session()
     together.receive(request("steady"))
-    frames, count = answer_repeats(together, [message], 0, ROOM, ROOM)
+    frames, count = answer_together(together, [message], 0, ROOM, ROOM)
     if count:
         method, params, identity = decode_request(message)
         assert (method, params in (b"", b"[]", b"[ ]")) == ("steady", True)
@@ -126,7 +126,7 @@ def replies(count: int, size: int, *, largest: int = ROOM, room: int = ROOM) -> 
     together, _ = session()
     first = request("steady")
     together.receive(first)
-    return answer_repeats(together, [request("steady", "x" * size)] * count, 0, largest, room)[1]
+    return answer_together(together, [request("steady", "x" * size)] * count, 0, largest, room)[1]
 
 
 def test_repeats_end_at_a_long_reply_and_where_there_is_no_room() -> None:
@@ -141,14 +141,14 @@ def test_repeats_end_at_a_long_reply_and_where_there_is_no_room() -> None:
 def test_a_reply_beyond_the_limit_is_refused_by_itself() -> None:
     together, _ = session(reply_bytes=60)
     together.receive(request("steady"))
-    assert answer_repeats(together, [request("steady", "x" * 40)], 0, ROOM, ROOM) == (b"", 0)
+    assert answer_together(together, [request("steady", "x" * 40)], 0, ROOM, ROOM) == (b"", 0)
 
 
 def test_replies_of_every_length_have_the_right_head() -> None:
     for size in (80, 81, 100, 65_480, 65_520, 70_000):
         together, _ = session()
         together.receive(request("steady"))
-        frames, _ = answer_repeats(together, [request("steady", "x" * size)], 0, 100_000, ROOM)
+        frames, _ = answer_together(together, [request("steady", "x" * size)], 0, 100_000, ROOM)
         assert frames == text_frame(result_reply(b'"%b"' % (b"x" * size), b'"1"'))
 
 
@@ -156,21 +156,21 @@ def test_replies_of_every_length_have_the_right_head() -> None:
 def test_nothing_is_repeated_after_what_is_not_steady_text(method: str) -> None:
     together, _ = session()
     together.receive(request(method))
-    assert answer_repeats(together, [request(method)], 0, ROOM, ROOM) == (b"", 0)
+    assert answer_together(together, [request(method)], 0, ROOM, ROOM) == (b"", 0)
 
 
 def test_rendered_results_are_repeated() -> None:
     together, _ = session()
     together.receive(request("rendered"))
-    assert answer_repeats(together, [request("rendered", 5)], 0, ROOM, ROOM)[1] == 1
+    assert answer_together(together, [request("rendered", 5)], 0, ROOM, ROOM)[1] == 1
 
 
 def test_no_result_outlives_its_view() -> None:
     together, _ = session()
     together.receive(request("steady"))
     assert isinstance(together.receive(request("slices")), Pending)
-    assert not together.may_repeat
-    assert answer_repeats(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
+    assert not together.may_go_together
+    assert answer_together(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
     assert together.receive(request("steady")) == result_reply(b"1", b'"2"')
 
 
@@ -178,17 +178,17 @@ def test_no_result_outlives_its_turn() -> None:
     together, _ = session()
     together.receive(request("steady"))
     together.end_turn()
-    assert answer_repeats(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
+    assert answer_together(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
 
 
 def test_a_notification_leaves_nothing_to_repeat_and_repeats_nothing() -> None:
     together, _ = session()
     notification = b'{"jsonrpc":"2.0","method":"steady","params":[]}'
     together.receive(request("steady"))
-    assert answer_repeats(together, [notification], 0, ROOM, ROOM) == (b"", 0)
+    assert answer_together(together, [notification], 0, ROOM, ROOM) == (b"", 0)
     together.end_turn()
     assert together.receive(notification) is None
-    assert answer_repeats(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
+    assert answer_together(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
 
 
 def test_calls_that_have_to_be_admitted_are_answered_one_by_one() -> None:
@@ -196,7 +196,7 @@ def test_calls_that_have_to_be_admitted_are_answered_one_by_one() -> None:
     together, _ = session(gate)
     for number in range(3):
         together.receive(request("steady", number))
-        assert answer_repeats(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
+        assert answer_together(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
     assert gate.refused == 3
 
 
@@ -211,7 +211,7 @@ def test_several_methods_may_take_turns_and_are_counted_each() -> None:
     for name in ("steady", "second", "steady"):
         together.receive(request(name))
     names = ["second", "steady", "steady", "second", "second", "other", "steady"]
-    assert answer_repeats(together, [request(name) for name in names], 0, ROOM, ROOM)[1] == 5
+    assert answer_together(together, [request(name) for name in names], 0, ROOM, ROOM)[1] == 5
     counts = {name: sum(method.succeeded.counts) for name, method in methods.methods.items()}
     assert (counts["steady"], counts["second"], counts["other"]) == (4, 4, 0)
 

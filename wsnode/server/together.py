@@ -1,0 +1,28 @@
+"""Has the engine answer calls that follow one another and ask for what it can tell by itself.
+
+Clients send small calls in bursts, and all calls of a turn see the same moment of the chain. A request of
+the plainest form (the engine reads no other) is answered together with those behind it, if its result was
+given in this turn before and is determined by that moment, or if the engine finds it in the state or among
+the transactions. Whatever is unusual, right or wrong, is left to one answer a call. Tests hold the two ways
+against each other: tests/server/test_together.py and tests/ethereum/rpc/test_engine_answers.py.
+"""
+
+from wsnode._native import answer_calls
+from wsnode.jsonrpc.dispatcher import Session
+
+
+def answer_together(
+    session: Session, messages: list[bytes], start: int, largest: int, room: int
+) -> tuple[bytes, int]:
+    """Answer the messages from `start` on as far as the engine can; return frames, and how many.
+
+    None of the replies is longer than `largest`, and no more are begun once they are longer than `room`.
+    """
+    session.may_go_together = False
+    largest = min(largest, session.reply_bytes)
+    frames, counts = answer_calls(
+        messages, start, session.results, session.engine_methods, session.moment, largest, room
+    )
+    if frames:
+        session.observe_together(counts)
+    return frames, sum(counts.values())
