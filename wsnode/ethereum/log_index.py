@@ -5,15 +5,14 @@ criterion. Each value's chunks lie side by side in the index, so a group leaps t
 in, all groups leap until they stand at the same chunk, and only then bitmaps are read and intersected.
 """
 
-from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
-from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from pyroaring import BitMap
 
+from wsnode.ethereum.codec.rows import locate_logs
 from wsnode.ethereum.log_values import NO_CHUNK, Group, Value, common_positions, within
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.canonical import log_count_before
@@ -28,8 +27,6 @@ from wsnode.store.environment import Reader
 from wsnode.store.table import Cursor
 
 MAX_TOPICS: Final = 4
-# The number of the log after a block's last one, the block's number, and that of its first log.
-_BLOCK: Final = Struct(">QQQ")
 # A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond.
 _SEEKS_A_SLICE: Final = 128
 
@@ -49,7 +46,7 @@ class LogCriteria(msgspec.Struct, frozen=True):
     topics: Sequence[Sequence[bytes]] = ()
 
 
-class BlockLogs(msgspec.Struct, frozen=True):
+class BlockLogs(NamedTuple):
     """Logs of one block by their index in it, ascending; `indices` None means all of the block's logs."""
 
     number: BlockNumber
@@ -151,31 +148,18 @@ def _locate(
     reader: Reader, chunks: Sequence[tuple[int, Positions | range]], blocks: list[BlockLogs]
 ) -> Generator[None, None, None]:
     """Put the blocks of logs into `blocks`; a chunk is a log number and ascending distances from it."""
-    cursor = reader.cursor(LOG_BLOCKS)
     for base, found in chunks:
         positions = found.to_array() if isinstance(found, BitMap) else found
-        start, count = 0, len(positions)
-        while start < count:
-            cursor.set_range(number_key(base + positions[start] + 1))
-            key, value = cursor.item()
-            end, number, before = _BLOCK.unpack(key + value)
-            stop = bisect_left(positions, end - base, start)
-            indices = _indices(positions, start, stop, before - base)
-            if not start and blocks and blocks[-1].number == number:
+        place = 0
+        while place < len(positions):
+            located, place = locate_logs(reader, base, positions, place, _SEEKS_A_SLICE)
+            if blocks and blocks[-1].number == located[0][0]:
                 # The chunk before ended within this block.
-                indices = [*(blocks.pop().indices or ()), *indices]
-            blocks.append(BlockLogs(number, indices))
-            start = stop
-            if len(blocks) % _SEEKS_A_SLICE == 0:
+                number, indices = located[0]
+                located[0] = number, [*(blocks.pop().indices or ()), *indices]
+            blocks += [BlockLogs(BlockNumber(number), indices) for number, indices in located]
+            if len(located) == _SEEKS_A_SLICE:
                 yield
-
-
-def _indices(positions: Sequence[int], start: int, stop: int, first: int) -> Sequence[int]:
-    """Return the distances from `first` of some positions; where all of a block's logs match, it is cheap."""
-    lowest, end = positions[start] - first, positions[stop - 1] - first + 1
-    if end - lowest == stop - start:
-        return range(lowest, end)
-    return [position - first for position in positions[start:stop]]
 
 
 def _matches(

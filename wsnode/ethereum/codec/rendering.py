@@ -10,6 +10,7 @@ from wsnode._native import (
     render_receipts,
     render_transaction,
     render_uncle,
+    stored_logs,
     stored_receipt,
     stored_transaction,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "render_receipts",
     "render_transaction",
     "render_uncle",
+    "stored_logs",
     "stored_receipt",
     "stored_transaction",
 ]

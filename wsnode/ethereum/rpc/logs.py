@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.rendering import render_logs
+from wsnode.ethereum.codec.rendering import render_logs, stored_logs
 from wsnode.ethereum.codec.rows import Row, log_count
 from wsnode.ethereum.log_index import BlockLogs, LogCriteria, LogMatches, search_logs
 from wsnode.ethereum.primitives.values import BlockNumber
@@ -140,8 +140,7 @@ def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
 
 
 def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> Pieces:
-    logs = render_logs([(*view.log_rows(block.number), block.indices) for block in blocks])
-    return Pieces((b"[", logs, b"]"))
+    return Pieces((b"[", stored_logs(view.reader, blocks), b"]"))
 
 
 def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:

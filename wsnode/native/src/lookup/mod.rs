@@ -1,13 +1,13 @@
-//! A transaction by its hash, straight from the chain's tables.
+//! Transactions by their hashes and logs by their numbers, straight from the chain's tables.
 
 use alloy_primitives::B256;
 use heed::{RoTxn, WithoutTls};
 
-use crate::json::{self, Writer};
+use crate::json::{self, LogSelection, Writer};
 use crate::rows::{place_key, places, BodyRow, HeaderRow, ReceiptsRow, RowError};
 use crate::store::{StoreError, Table};
 
-/// Why a transaction cannot be looked up.
+/// Why something cannot be looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     #[error(transparent)]
@@ -31,6 +31,15 @@ pub struct ChainTables {
     bodies: Table,
     receipts: Table,
     transactions: Table,
+    log_blocks: Table,
+}
+
+/// A block that has logs: its number, and the numbers of its first log and of the one behind its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogBlock {
+    pub number: u64,
+    pub first: u64,
+    pub end: u64,
 }
 
 /// A canonical transaction: its block's key and body row, and its index there.
@@ -49,6 +58,7 @@ impl ChainTables {
             bodies: named("bodies")?,
             receipts: named("receipts")?,
             transactions: named("transactions")?,
+            log_blocks: named("log_blocks")?,
         })
     }
 
@@ -101,5 +111,48 @@ impl ChainTables {
             return Ok(false);
         };
         Ok(json::render_receipt(text, &HeaderRow::new(header)?, &body, &ReceiptsRow::new(receipts)?, index)?)
+    }
+
+    /// The block that has the log of this number, which there is.
+    pub fn block_of_log(&self, txn: &Txn<'_>, log: u64) -> Result<LogBlock, LookupError> {
+        let found = self.log_blocks.get_greater_than_or_equal_to(txn, &(log + 1).to_be_bytes())?;
+        let parts = found.and_then(|(key, value)| {
+            let (number, first) = value.split_first_chunk::<8>()?;
+            Some(
+                [key.first_chunk::<8>()?, number, first.first_chunk::<8>()?]
+                    .map(|part| u64::from_be_bytes(*part)),
+            )
+        });
+        match parts {
+            Some([end, number, first]) if first <= log => Ok(LogBlock { number, first, end }),
+            _ => Err(RowError::Corrupt("no block has a log").into()),
+        }
+    }
+
+    /// Write logs of canonical blocks, separated by commas: those of these indices in their block, or all.
+    pub fn write_logs(
+        &self,
+        txn: &Txn<'_>,
+        blocks: Vec<(u64, Option<Vec<usize>>)>,
+        text: &mut Writer,
+    ) -> Result<(), LookupError> {
+        let mut separate = false;
+        for (number, numbers) in blocks {
+            let key = number.to_be_bytes();
+            let (header, body, receipts) =
+                (self.headers.get(txn, &key)?, self.bodies.get(txn, &key)?, self.receipts.get(txn, &key)?);
+            let (Some(header), Some(body), Some(receipts)) = (header, body, receipts) else {
+                return Err(RowError::Corrupt("a block is not there").into());
+            };
+            let selection = LogSelection {
+                header: HeaderRow::new(header)?,
+                body: BodyRow::new(body)?,
+                receipts: ReceiptsRow::new(receipts)?,
+                numbers,
+            };
+            json::render_logs(text, &selection, separate)?;
+            separate |= selection.count() > 0;
+        }
+        Ok(())
     }
 }

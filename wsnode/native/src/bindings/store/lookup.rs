@@ -1,8 +1,8 @@
-//! Transactions in a snapshot of a chain.
+//! Transactions and logs in a snapshot of a chain.
 
 use alloy_primitives::B256;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList, PyRange};
 
 use super::reader::Reader;
 use super::StoreError;
@@ -20,7 +20,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stored_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(stored_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(read_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(read_receipt, module)?)
+    module.add_function(wrap_pyfunction!(read_receipt, module)?)?;
+    module.add_function(wrap_pyfunction!(locate_logs, module)?)?;
+    module.add_function(wrap_pyfunction!(stored_logs, module)?)
 }
 
 type PlaceEntry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
@@ -81,6 +83,66 @@ fn read_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]
         Some(hash) => written(py, reader, &hash, ChainTables::write_receipt),
         None => Ok(None),
     }
+}
+
+type Located<'py> = Vec<(u64, Bound<'py, PyAny>)>;
+
+/// The blocks of the logs `base + positions[start:]`, these ascending, each with the logs' indices in it; at most so
+/// many, and the place behind the positions that they have used up.
+#[pyfunction]
+#[pyo3(signature = (reader, base, positions, start, most, /))]
+fn locate_logs<'py>(
+    py: Python<'py>,
+    reader: &Bound<'py, Reader>,
+    base: u64,
+    positions: &Bound<'py, PyAny>,
+    start: usize,
+    most: usize,
+) -> PyResult<(Located<'py>, usize)> {
+    let (reader, count) = (reader.get(), positions.len()?);
+    let tables = reader.chain()?;
+    let log_at = |place: usize| Ok::<u64, PyErr>(base + positions.get_item(place)?.extract::<u64>()?);
+    let (mut located, mut place) = (Vec::new(), start);
+    while place < count && located.len() < most {
+        let mut log = log_at(place)?;
+        let block = reader.transaction.with(|txn| tables.block_of_log(txn, log));
+        let block = block.map_err(|error| raised(reader, error))?;
+        let mut indices = Vec::new();
+        while log < block.end {
+            indices.push(log - block.first);
+            place += 1;
+            if place == count {
+                break;
+            }
+            log = log_at(place)?;
+        }
+        located.push((block.number, ascending(py, indices)?));
+    }
+    Ok((located, place))
+}
+
+/// Ascending numbers; a range is cheaper than a list, and logs of one kind are often neighbours.
+fn ascending(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyAny>> {
+    if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+        if last - first == numbers.len() as u64 - 1 {
+            return Ok(PyRange::new(py, *first as isize, *last as isize + 1)?.into_any());
+        }
+    }
+    Ok(PyList::new(py, numbers)?.into_any())
+}
+
+/// Logs of canonical blocks, given as `locate_logs` does, or None for all logs of a block; without brackets.
+#[pyfunction]
+#[pyo3(signature = (reader, blocks, /))]
+fn stored_logs<'py>(
+    py: Python<'py>,
+    reader: &Bound<'py, Reader>,
+    blocks: Vec<(u64, Option<Vec<usize>>)>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let reader = reader.get();
+    let tables = reader.chain()?;
+    let text = try_rendered(py, |text| reader.transaction.with(|txn| tables.write_logs(txn, blocks, text)));
+    text.map(|(text, ())| text).map_err(|error| raised(reader, error))
 }
 
 type Write =
