@@ -117,22 +117,17 @@ class Calls:
         try:
             if self._gate is not None:
                 self._gate.admit(method.name)
-            if not method.plain:
-                if method.at_once is None or not self.eager or self.refusal is not None:
-                    return self._begin_slices(method, params, identity, began)
-                result = self._run(method, method.at_once, params)
-                if isinstance(result, GeneratorType):
-                    return self._slices(method, result, params, identity, began)
-            elif method.is_bare and params in _NO_ARGUMENTS:
-                result = method.function(self._open() if self._scope is None else self._view)
+            function = method.at_once
+            if function is None or not (method.plain or (self.eager and self.refusal is None)):
+                return self._begin_slices(method, params, identity, began)
+            if method.is_bare and params in _NO_ARGUMENTS:
+                result = function(self._open() if self._scope is None else self._view)
             elif method.takes_text and (self._gate is None or method.contracts is None):
-                result = method.function(self._open() if self._scope is None else self._view, params)
-                if isinstance(result, GeneratorType):
-                    return self._go_on(method, result, params, identity, began)
+                result = function(self._open() if self._scope is None else self._view, params)
             else:
-                result = self._run(method, method.function, params)
-                if isinstance(result, GeneratorType):
-                    return self._go_on(method, result, params, identity, began)
+                result = self._run(method, function, params)
+            if isinstance(result, GeneratorType):
+                return self._go_on(method, result, params, identity, began)
             reply = result_reply(identity, result)
             meter = method.succeeded
             if len(reply) > self.reply_bytes:

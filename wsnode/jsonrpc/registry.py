@@ -59,7 +59,8 @@ class Method:
     ) -> None:
         self.name = name
         self.function = function
-        self.at_once = at_once
+        self.plain = not inspect.isgeneratorfunction(function)
+        self.at_once = function if self.plain else at_once
         """Returns the result, or else the slices to come."""
         self.needs_view = needs_view
         self.needs_caller = needs_caller
@@ -79,8 +80,7 @@ class Method:
         self.at_engine = at_engine
         """Whether the engine may answer it by itself."""
         self.goes_together = steady or at_engine
-        self.plain = not inspect.isgeneratorfunction(function)
-        self.takes_text = self.plain and needs_view and parameters.decode is bytes
+        self.takes_text = needs_view and parameters.decode is bytes
         """Whether it is given its parameters as they were sent."""
         self.is_bare = self.plain and needs_view and not takes_parameters
         """Whether it is called with a view and nothing else, as the most frequent methods are."""
