@@ -76,6 +76,15 @@ def test_a_second_import_of_a_file_changes_nothing(chain: Path, genesis: Path, t
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, HEAD + "\n", "")
 
 
+def test_only_a_new_chain_needs_its_genesis(chain: Path, genesis: Path, tmp_path: Path) -> None:
+    arguments = ("import", "eth", "--data", str(tmp_path), str(chain))
+    refused = run(*arguments)
+    assert (refused.returncode, "--genesis" in refused.stderr) == (1, True)
+    assert import_chain(tmp_path, genesis, [chain]).returncode == 0
+    again = run(*arguments)
+    assert (again.returncode, again.stdout, again.stderr) == (0, HEAD + "\n", "")
+
+
 def test_a_damaged_block_ends_the_import_and_what_was_valid_stays(
     chain: Path, genesis: Path, tmp_path: Path
 ) -> None:

@@ -56,7 +56,10 @@ def main() -> None:
 def import_ethereum(
     files: Annotated[list[str], typer.Argument(metavar="CHAIN.rlp …", help=".rlp or .rlp.gz; - is stdin.")],
     data: DataFolder,
-    genesis: Annotated[Path, typer.Option(help="The chain's genesis in geth's format.", metavar="FILE")],
+    genesis: Annotated[
+        Path | None,
+        typer.Option(help="The genesis of a new chain, in geth's format.", metavar="FILE"),
+    ] = None,
 ) -> None:
     """Execute and verify every block of RLP files; importing again continues."""
     with (
@@ -169,13 +172,13 @@ def announce_alt_head(chain: StarknetChain) -> None:
             announce_head(f"{snapshot.head} {felt_text(head.hash)}")
 
 
-def read_genesis(path: Path) -> bytes:
-    """Return the bytes of a genesis file.
+def read_genesis(path: Path | None) -> bytes | None:
+    """Return the bytes of a genesis file, if one is named.
 
     Raises:
         ConfigurationError: It cannot be read.
     """
     try:
-        return path.read_bytes()
+        return None if path is None else path.read_bytes()
     except OSError as error:
         raise config.ConfigurationError(f"{path}: {error.strerror}") from error

@@ -25,7 +25,7 @@ class NoChainError(ChainError):
     """Nothing was imported into the folder yet."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(f"{folder} holds no chain: import one first")
+        super().__init__(f"{folder} holds no chain: import one first, with its --genesis")
         self.folder = folder
 
 
