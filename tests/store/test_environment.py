@@ -2,7 +2,7 @@ import subprocess
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 
@@ -186,20 +186,21 @@ def test_a_cursor_moves_as_over_a_sorted_list(
     store.write(lambda writer: fill(writer, entries))
     keys = sorted(entries)
     with store.read() as reader:
-        cursor, place = reader.cursor(FRUIT), None
+        cursor = reader.cursor(FRUIT)
+        # Before the first entry, at one, or behind the last one; nowhere is both ends.
+        place: int | None = None
         for move in moves:
             match move:
                 case ("set_range", key):
                     found, place = cursor.set_range(key), bisect_left(keys, key)
                 case "next":
-                    found, place = cursor.next(), 0 if place is None else place + 1
+                    found, place = cursor.next(), min(len(keys), 0 if place is None else place + 1)
                 case "prev":
-                    found, place = cursor.prev(), len(keys) - 1 if place is None else place - 1
+                    found, place = cursor.prev(), max(-1, (len(keys) if place is None else place) - 1)
                 case _:
-                    found, place = cursor.last(), len(keys) - 1
-            place = place if 0 <= place < len(keys) else None
-            assert found == (place is not None)
-            expected = (b"", b"") if place is None else (keys[place], entries[keys[place]])
+                    found, place = cursor.last(), len(keys) - 1 if keys else len(keys)
+            assert found == (0 <= place < len(keys))
+            expected = (keys[place], entries[keys[place]]) if found else (b"", b"")
             assert (cursor.key(), cursor.value()) == cursor.item() == expected
     store.close()
 
@@ -298,4 +299,67 @@ def test_a_reader_follows_the_map_that_another_process_has_enlarged(tmp_path: Pa
             assert len(after.get(FRUIT, b"apple") or b"") == 1 << 20
         with pytest.raises(SnapshotLostError):
             before.get(FRUIT, b"apple")
+    store.close()
+
+
+def test_a_view_outlives_the_file(tmp_path: Path) -> None:
+    store = Environment(tmp_path, [FRUIT], writer=True)
+    store.write(lambda writer: writer.put(FRUIT, b"apple", b"red" * 10_000))
+    reader = store.read()
+    view = reader.view(FRUIT, b"apple")
+    store.close()
+    assert view == b"red" * 10_000
+
+
+def test_the_map_grows_when_nobody_views_it_any_more(tmp_path: Path) -> None:
+    store = Environment(tmp_path, [FRUIT], writer=True, map_size=1 << 16)
+    store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
+    with ThreadPoolExecutor() as pool, store.read() as reader:
+        view = reader.view(FRUIT, b"apple")
+        growing = pool.submit(store.write, lambda writer: writer.put(FRUIT, b"a", bytes(1 << 20)))
+        assert wait([growing], 0.05).not_done
+        assert view == b"red"
+        del view
+        growing.result()
+        with pytest.raises(SnapshotLostError):
+            reader.get(FRUIT, b"apple")
+    store.close()
+
+
+def test_two_threads_may_change_a_store_whose_map_grows(tmp_path: Path) -> None:
+    store = Environment(tmp_path, [FRUIT], writer=True, durable=False, map_size=1 << 16)
+
+    def put(number: int) -> None:
+        store.write(lambda writer: writer.put(FRUIT, b"%d" % number, bytes(20_000)))
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(put, range(200)))
+    with store.read() as reader:
+        assert reader.entries(FRUIT) == 200
+    store.close()
+
+
+def test_a_change_is_not_ended_by_what_it_calls(store: Environment) -> None:
+    def change(writer: Writer) -> None:
+        with writer:
+            writer.put(FRUIT, b"apple", b"red")
+        with ThreadPoolExecutor() as pool:
+            pool.submit(writer.close).result()
+        writer.put(FRUIT, b"pear", b"green")
+
+    store.write(change)
+    with store.read() as reader:
+        assert reader.entries(FRUIT) == 2
+
+
+def test_an_exception_of_a_change_without_room_is_raised(tmp_path: Path) -> None:
+    store = Environment(tmp_path, [FRUIT], writer=True, map_size=1 << 16)
+
+    def change(writer: Writer) -> None:
+        with suppress(StoreError):
+            writer.put(FRUIT, b"a", bytes(1 << 20))
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.write(change)
     store.close()

@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class Table:
-    """A named table; it equals itself alone, which makes it a quick key for its handle."""
+    """A named table; it equals itself alone, by which a store finds its handle."""
 
     __slots__ = ("name",)
 

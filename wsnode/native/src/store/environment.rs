@@ -1,7 +1,8 @@
 //! The LMDB environment: opening, transactions, the growth of the map.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use heed::types::Bytes;
 use heed::{
@@ -21,6 +22,34 @@ pub struct Environment {
     path: PathBuf,
     pub tables: Vec<Table>,
     open: Mutex<Option<Open>>,
+    /// Whether a change is under way in this process, or the map being enlarged for one.
+    changing: Mutex<bool>,
+    changed: Condvar,
+    views: Arc<AtomicUsize>,
+}
+
+/// Keeps the map where it is, until it is dropped.
+#[derive(Debug)]
+pub struct Pin {
+    views: Arc<AtomicUsize>,
+    _env: Env<WithoutTls>,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.views.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The turn to change an environment, until it is dropped.
+#[derive(Debug)]
+pub struct Turn<'e>(&'e Environment);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.changing.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.changed.notify_one();
+    }
 }
 
 #[derive(Debug)]
@@ -53,7 +82,15 @@ impl Environment {
         let tables =
             tables.map_err(unusable)?.ok_or_else(|| StoreError::NoTables(path.display().to_string()))?;
         let open = Open { env, snapshots: Vec::new(), prune_at: REMEMBERED };
-        Ok(Self { path: path.to_owned(), tables, open: Mutex::new(Some(open)) })
+        let (path, open) = (path.to_owned(), Mutex::new(Some(open)));
+        Ok(Self {
+            path,
+            tables,
+            open,
+            changing: Mutex::new(false),
+            changed: Condvar::new(),
+            views: Arc::default(),
+        })
     }
 
     /// A snapshot of what is committed now, by any process.
@@ -63,6 +100,10 @@ impl Environment {
         let txn = match open.env.clone().static_read_txn() {
             // The writer's process has enlarged the map: take its size over.
             Err(heed::Error::Mdb(MdbError::MapResized)) => {
+                let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+                if *changing || self.is_viewed() {
+                    return Err(heed::Error::Mdb(MdbError::MapResized).into());
+                }
                 open.resize(0)?;
                 open.env.clone().static_read_txn()?
             }
@@ -73,20 +114,50 @@ impl Environment {
         Ok(transaction)
     }
 
+    /// The turn to change something, once no other thread of this process has it.
+    pub fn turn(&self) -> Turn<'_> {
+        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.changed.wait_while(changing, |changing| *changing);
+        *free.unwrap_or_else(PoisonError::into_inner) = true;
+        Turn(self)
+    }
+
     /// Begin the one change; this waits for another process's to end.
-    pub fn begin(&self) -> Result<Transaction, StoreError> {
+    pub fn begin(&self, _turn: &Turn<'_>) -> Result<Transaction, StoreError> {
         Transaction::writing(self.env()?)
     }
 
-    /// Enlarge the map for a change that `error` has cut short; whether that was the reason.
-    pub fn has_grown_for(&self, error: &StoreError) -> Result<bool, StoreError> {
-        let size = match error {
-            StoreError::Lmdb(heed::Error::Mdb(MdbError::MapFull)) => 2 * self.map_size()?,
-            StoreError::Lmdb(heed::Error::Mdb(MdbError::MapResized)) => 0,
-            _ => return Ok(false),
-        };
-        self.locked().as_mut().ok_or(StoreError::Closed)?.resize(size)?;
-        Ok(true)
+    /// The size that the map needs for a change that `error` has cut short, if that was the reason; 0 stands for what
+    /// another process has made of it.
+    pub fn wanted_size(&self, error: &StoreError) -> Result<Option<usize>, StoreError> {
+        Ok(match error {
+            StoreError::Lmdb(heed::Error::Mdb(MdbError::MapFull)) => Some(2 * self.map_size()?),
+            StoreError::Lmdb(heed::Error::Mdb(MdbError::MapResized)) => Some(0),
+            _ => None,
+        })
+    }
+
+    /// Enlarge the map between two changes, while nobody views it; snapshots end with the old one.
+    pub fn grow(&self, size: usize, _turn: &Turn<'_>) -> Result<(), StoreError> {
+        let mut open = self.locked();
+        let grown = open.as_mut().ok_or(StoreError::Closed)?.resize(size);
+        if grown.is_err() {
+            // The old map is gone, and there may be no new one.
+            *open = None;
+        }
+        grown
+    }
+
+    /// Have the map stay where it is, even if the file is closed.
+    pub fn pin(&self) -> Result<Pin, StoreError> {
+        let pin = Pin { views: self.views.clone(), _env: self.env()? };
+        self.views.fetch_add(1, Ordering::AcqRel);
+        Ok(pin)
+    }
+
+    /// Whether somebody wants the map to stay where it is.
+    pub fn is_viewed(&self) -> bool {
+        self.views.load(Ordering::Acquire) > 0
     }
 
     /// How far the file can grow before its map has to, in bytes.
@@ -147,7 +218,7 @@ impl Open {
     fn resize(&mut self, size: usize) -> Result<(), StoreError> {
         self.lose_snapshots();
         // SAFETY: there is no transaction in this process: the snapshots have just been ended, none begins while this
-        // is locked, and the one change comes here between its transactions.
+        // is locked, and whoever's turn it is to change something comes here between two transactions.
         unsafe { self.env.resize(size)? };
         Ok(())
     }

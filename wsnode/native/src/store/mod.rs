@@ -5,7 +5,7 @@ mod error;
 pub mod space;
 mod transaction;
 
-pub use environment::Environment;
+pub use environment::{Environment, Pin, Turn};
 pub use error::StoreError;
 pub use transaction::{Entry, Transaction, Way};
 

@@ -23,7 +23,7 @@ pub(super) struct Change {
     thread: ThreadId,
     /// A write found no room in the map, so that the change has to be made once more.
     is_cut_short: bool,
-    _env: Box<Env<WithoutTls>>,
+    _env: Arc<Env<WithoutTls>>,
 }
 
 // SAFETY: LMDB wants a change used and ended by the thread that began it. Who uses it is asked for the thread, and it is
@@ -82,9 +82,9 @@ impl Transaction {
     }
 
     pub(super) fn writing(env: Env<WithoutTls>) -> Result<Self, StoreError> {
-        let env = Box::new(env);
+        let env = Arc::new(env);
         let txn = env.write_txn()?;
-        // SAFETY: the environment lies in a box of its own that lives longer than the transaction.
+        // SAFETY: the environment lies where it stays, and lives longer than the transaction.
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
         let change = Change { txn, thread: thread::current().id(), is_cut_short: false, _env: env };
         Ok(Self(Arc::new(Mutex::new(Moment::Writing(change)))))
@@ -153,8 +153,16 @@ impl Transaction {
         self.change(|txn| table.delete(txn, key))
     }
 
-    /// End it; a change is thereby undone.
-    pub fn end(&self) {
+    /// End a snapshot; a change goes on.
+    pub fn close(&self) {
+        let mut moment = self.locked();
+        if let Moment::Reading(_) = &*moment {
+            *moment = Moment::Ended;
+        }
+    }
+
+    /// Undo a change, unless it has ended; only for the call that has begun it.
+    pub fn undo(&self) {
         *self.locked() = Moment::Ended;
     }
 

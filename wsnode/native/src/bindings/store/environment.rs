@@ -2,18 +2,22 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use heed::MdbError;
 use pyo3::prelude::*;
 
 use super::reader::Reader;
 use super::writer::Writer;
-use super::{name_of, raised, Shared, Store};
+use super::{name_of, raised, Shared, Store, StoreError};
 use crate::lookup::ChainTables;
-use crate::store::{Environment, StoreError as Failure, Transaction};
+use crate::store::{Environment, StoreError as Failure, Transaction, Turn};
 
 /// Addresses, not memory or disk: the file grows only with what is written.
 const MAP_SIZE: usize = 1 << 38;
+/// How long a change that needs a larger map waits for those who view the old one.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[pyclass(frozen, module = "wsnode._native", name = "Environment")]
 pub struct PyEnvironment(Shared);
@@ -43,11 +47,16 @@ impl PyEnvironment {
 
     #[pyo3(signature = (change, /))]
     fn write<'py>(&self, py: Python<'py>, change: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let environment = &self.0.environment;
+        let turn = py.detach(|| environment.turn());
         loop {
-            match self.attempt(py, change)? {
+            let failure = match self.attempt(py, change, &turn)? {
                 Ok(value) => return Ok(value),
-                Err(failure) if self.has_grown_for(&failure)? => {}
-                Err(failure) => return Err(self.0.raised(failure)),
+                Err(failure) => failure,
+            };
+            match environment.wanted_size(&failure).map_err(raised)? {
+                Some(size) => self.grow(py, size, &turn)?,
+                None => return Err(self.0.raised(failure)),
             }
         }
     }
@@ -71,7 +80,7 @@ struct Undoing<'a>(&'a Transaction);
 
 impl Drop for Undoing<'_> {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.undo();
     }
 }
 
@@ -81,15 +90,17 @@ impl PyEnvironment {
         &self,
         py: Python<'py>,
         change: &Bound<'py, PyAny>,
+        turn: &Turn<'_>,
     ) -> PyResult<Result<Bound<'py, PyAny>, Failure>> {
-        let transaction = match py.detach(|| self.0.environment.begin()) {
+        let transaction = match py.detach(|| self.0.environment.begin(turn)) {
             Ok(transaction) => transaction,
             Err(failure) => return Ok(Err(failure)),
         };
         let undoing = Undoing(&transaction);
         let made = Writer::new(py, Reader::new(&self.0, transaction.clone()))
             .and_then(|writer| change.call1((writer,)));
-        if transaction.is_cut_short() {
+        let is_its_own = |error: &PyErr| !error.is_instance_of::<StoreError>(py);
+        if transaction.is_cut_short() && !made.as_ref().is_err_and(is_its_own) {
             return Ok(Err(heed::Error::Mdb(MdbError::MapFull).into()));
         }
         let value = made?;
@@ -98,7 +109,16 @@ impl PyEnvironment {
         Ok(committed.map(|()| value))
     }
 
-    fn has_grown_for(&self, failure: &Failure) -> PyResult<bool> {
-        self.0.environment.has_grown_for(failure).map_err(|failure| self.0.raised(failure))
+    /// Enlarge the map once nobody views it; a view lasts as long as a reply is written, if at all.
+    fn grow(&self, py: Python<'_>, size: usize, turn: &Turn<'_>) -> PyResult<()> {
+        let began = Instant::now();
+        while self.0.environment.is_viewed() {
+            if began.elapsed() > PATIENCE {
+                return Err(StoreError::new_err("the map cannot grow while values in it are viewed"));
+            }
+            py.detach(|| sleep(Duration::from_millis(1)));
+        }
+        // Who begins to view something holds the interpreter's lock, as this does.
+        self.0.environment.grow(size, turn).map_err(|failure| self.0.raised(failure))
     }
 }

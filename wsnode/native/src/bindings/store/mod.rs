@@ -4,6 +4,7 @@ mod cursor;
 mod environment;
 mod lookup;
 mod reader;
+mod view;
 mod writer;
 
 use std::sync::Arc;
@@ -29,7 +30,7 @@ create_exception!(
     wsnode._native,
     SnapshotLostError,
     StoreError,
-    "The file was closed, or its map enlarged, while the snapshot was open; asking again succeeds."
+    "The snapshot has ended: it or the file was closed, or the map enlarged; then asking again succeeds."
 );
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,11 +1,10 @@
 //! A snapshot.
 
-use pyo3::exceptions::PyMemoryError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::cursor::Cursor;
+use super::view::View;
 use super::{Shared, StoreError};
 use crate::lookup::ChainTables;
 use crate::store::{StoreError as Failure, Transaction};
@@ -52,9 +51,10 @@ impl Reader {
     #[pyo3(signature = (table, key, /))]
     fn view<'py>(&self, table: &Bound<'py, PyAny>, key: &[u8]) -> PyResult<Option<Bound<'py, PyAny>>> {
         let handle = self.store.table(table)?;
+        let pin = self.store.environment.pin().map_err(|failure| self.raised(failure))?;
         let found = self.transaction.get(handle, key, |value| (value.as_ptr(), value.len()));
         match found.map_err(|failure| self.raised(failure))? {
-            Some((start, size)) => viewed(table.py(), start, size).map(Some),
+            Some((start, size)) => View::of(table.py(), start, size, pin).map(Some),
             None => Ok(None),
         }
     }
@@ -70,7 +70,7 @@ impl Reader {
     }
 
     fn close(&self) {
-        self.transaction.end();
+        self.transaction.close();
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -80,16 +80,5 @@ impl Reader {
     #[pyo3(signature = (*_details))]
     fn __exit__(&self, _details: &Bound<'_, PyAny>) {
         self.close();
-    }
-}
-
-/// Bytes that are good until the snapshot is closed, as a memoryview.
-fn viewed(py: Python<'_>, start: *const u8, size: usize) -> PyResult<Bound<'_, PyAny>> {
-    let size = ffi::Py_ssize_t::try_from(size).map_err(|_| PyMemoryError::new_err("a value is too long"))?;
-    // SAFETY: the pages of a snapshot do not change, and stay until it is closed; who asks for a view has been told so.
-    // The view is for reading only, so nothing is written through the pointer.
-    unsafe {
-        let view = ffi::PyMemoryView_FromMemory(start.cast_mut().cast(), size, ffi::PyBUF_READ);
-        Bound::from_owned_ptr_or_err(py, view)
     }
 }

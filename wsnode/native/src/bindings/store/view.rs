@@ -1,0 +1,48 @@
+//! A value where it lies in the file's map.
+
+use std::ffi::c_int;
+
+use pyo3::exceptions::PyMemoryError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
+
+use crate::store::Pin;
+
+/// Exports bytes of the map, which stays there as long as this does.
+#[pyclass(frozen, module = "wsnode._native")]
+pub struct View {
+    start: *const u8,
+    size: ffi::Py_ssize_t,
+    _pin: Pin,
+}
+
+// SAFETY: the bytes are read only, and lie in the map until the last reference to this is gone.
+unsafe impl Send for View {}
+// SAFETY: the same.
+unsafe impl Sync for View {}
+
+impl View {
+    /// A memoryview of `size` bytes at `start` of the map that `pin` keeps.
+    pub fn of(py: Python<'_>, start: *const u8, size: usize, pin: Pin) -> PyResult<Bound<'_, PyAny>> {
+        let size = size.try_into().map_err(|_| PyMemoryError::new_err("a value is too long"))?;
+        let view = Bound::new(py, Self { start, size, _pin: pin })?;
+        Ok(PyMemoryView::from(view.as_any())?.into_any())
+    }
+}
+
+#[pymethods]
+impl View {
+    // SAFETY: Python hands in a buffer to be filled.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, buffer: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let view = slf.get();
+        // SAFETY: the bytes are there as long as `slf`, to which the buffer gets a reference; it is for reading only.
+        let filled = unsafe {
+            ffi::PyBuffer_FillInfo(buffer, slf.as_ptr(), view.start.cast_mut().cast(), view.size, 1, flags)
+        };
+        if filled < 0 {
+            return Err(PyErr::fetch(slf.py()));
+        }
+        Ok(())
+    }
+}
