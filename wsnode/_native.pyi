@@ -562,9 +562,6 @@ def render_transaction(
     header: bytes, body: bytes | memoryview, index: int, *, pending: bool = False
 ) -> bytes | None: ...
 def render_receipts(header: bytes, body: bytes | memoryview, receipts: bytes | memoryview) -> bytes: ...
-def render_logs(
-    blocks: Sequence[tuple[bytes, bytes | memoryview, bytes | memoryview, Sequence[int] | None]],
-) -> bytes: ...
 def render_header(header: bytes) -> bytes: ...
 def render_each_log(
     header: bytes,
@@ -580,8 +577,18 @@ def log_entries(receipts: Sequence[bytes], first: int) -> list[tuple[bytes, byte
 def take_messages(data: bytes, position: int, limit: int, messages: list[bytes], /) -> int: ...
 def read_request(text: bytes, /) -> tuple[str, bytes, bytes] | None: ...
 def read_batch(text: bytes, most: int, /) -> list[tuple[str, bytes, bytes]] | None: ...
-def answer_calls(
-    messages: list[bytes],
+def answer_messages(
+    messages: Sequence[bytes],
+    start: int,
+    results: dict[str, bytes],
+    methods: EngineMethods,
+    moment: Moment | None,
+    largest: int,
+    room: int,
+    /,
+) -> tuple[bytes, dict[str, int]]: ...
+def answer_requests(
+    requests: Sequence[tuple[str, bytes, bytes] | bytes],
     start: int,
     results: dict[str, bytes],
     methods: EngineMethods,

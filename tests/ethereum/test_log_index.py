@@ -163,6 +163,23 @@ def test_a_rare_value_costs_few_slices_in_a_long_chain(store: Environment) -> No
     assert slices == 0
 
 
+def test_a_search_that_finds_a_log_here_and_there_pauses_between_slices(store: Environment) -> None:
+    def change(writer: Writer) -> None:
+        writer.append(TOTALS, number_key(0), number_key(0))
+        for number in range(1, 1_001):
+            log = number << 16
+            log_entries.add(writer, entries_of([(ADDRESSES[0], ())], log))
+            writer.append(LOG_BLOCKS, number_key(log + 1), number_key(number) + number_key(log))
+            writer.append(TOTALS, number_key(number), number_key(log + 1))
+
+    store.write(change)
+    wanted = LogCriteria(addresses=[ADDRESSES[0]])
+    with store.read() as reader:
+        # 128 at a time are found, and then their blocks.
+        assert len(list(search_logs(reader, wanted, 1, 1_000))) == 2 * (1_000 // 128)
+        assert run(reader, wanted, 1, 1_000).blocks == [(number, range(1)) for number in range(1, 1_001)]
+
+
 def test_a_search_of_many_values_pauses_between_slices(store: Environment) -> None:
     store.write(lambda writer: fill(writer, [[(ADDRESSES[0], ())]], 0))
     with store.read() as reader:

@@ -148,17 +148,20 @@ def _locate(
     reader: Reader, chunks: Sequence[tuple[int, Positions | range]], blocks: list[BlockLogs]
 ) -> Generator[None, None, None]:
     """Put the blocks of logs into `blocks`; a chunk is a log number and ascending distances from it."""
+    seeks = 0
     for base, found in chunks:
         positions = found.to_array() if isinstance(found, BitMap) else found
         place = 0
         while place < len(positions):
-            located, place = locate_logs(reader, base, positions, place, _SEEKS_A_SLICE)
+            located, place = locate_logs(reader, base, positions, place, _SEEKS_A_SLICE - seeks)
+            seeks += len(located)
             if blocks and blocks[-1].number == located[0][0]:
                 # The chunk before ended within this block.
                 number, indices = located[0]
                 located[0] = number, [*(blocks.pop().indices or ()), *indices]
             blocks += [BlockLogs(BlockNumber(number), indices) for number, indices in located]
-            if len(located) == _SEEKS_A_SLICE:
+            if seeks == _SEEKS_A_SLICE:
+                seeks = 0
                 yield
 
 

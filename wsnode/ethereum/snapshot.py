@@ -128,19 +128,6 @@ class Snapshot:
         """Return a canonical block's receipts row, as good as long; None beyond the head."""
         return self.reader.view(RECEIPTS, number_key(number))
 
-    def log_rows(self, number: int) -> tuple[bytes, Row, Row]:
-        """Return a canonical block's header row, and its body row and receipts row, as good as long."""
-        key, reader = number_key(number), self.reader
-        header, body, receipts = (
-            reader.get(HEADERS, key),
-            reader.view(BODIES, key),
-            reader.view(RECEIPTS, key),
-        )
-        assert header is not None
-        assert body is not None
-        assert receipts is not None
-        return header, body, receipts
-
     def total_difficulty(self, number: int) -> int:
         """Return the difficulties of a canonical block and all before it, added up."""
         return canonical.totals(self.reader, number).difficulty

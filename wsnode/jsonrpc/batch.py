@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wsnode._native import answer_requests
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import error_reply
 from wsnode.jsonrpc.errors import RpcError, request_timed_out, response_too_large
@@ -21,7 +22,10 @@ class Batch(Calls):
         size, error = 0, None
         began = slice_began = clock()
         try:
-            for item in items:
+            place = 0
+            while place < len(items):
+                item = items[place]
+                place += 1
                 if (now := clock()) - slice_began > bounds.slice_seconds:
                     yield None
                     self.mark = 0.0
@@ -38,6 +42,14 @@ class Batch(Calls):
                 if reply:
                     replies.append(reply)
                     size += len(reply)
+                if self.may_go_together and not error:
+                    room = bounds.batch_reply_bytes - size
+                    text, count = self.go_together(answer_requests, items, place, self.reply_bytes, room)
+                    if count:
+                        replies.append(text)
+                        # Its commas are not counted, as those between the others are not.
+                        size += len(text) - (count - 1)
+                        place += count
         finally:
             self.end_turn()
         return b"[%b]" % b",".join(replies) if replies else None

@@ -7,10 +7,10 @@ alone.
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wsnode._native import EngineMethods, Moment
 from wsnode.jsonrpc.bounds import Gate
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 LOGGED_PARAMS_BYTES = 200
 
 _NO_ARGUMENTS = (b"[]", b"")
+
+T = TypeVar("T")
+EngineAnswer: TypeAlias = Callable[
+    [Sequence[T], int, dict[str, bytes], EngineMethods, Moment | None, int, int], tuple[bytes, dict[str, int]]
+]
+"""Answers calls from a place on, by results that are known and by what some methods find in a moment.
+
+What follows are the bounds of a reply and of all of them; it returns their text and the calls of each method.
+"""
 
 slow_logger = logging.getLogger("wsnode.slow")
 
@@ -81,23 +90,29 @@ class Calls:
         self.may_go_together = False
         """Whether the engine could tell the last one by itself, and perhaps those that follow."""
 
-    @property
-    def engine_methods(self) -> EngineMethods:
-        """Return the methods that the engine may answer by itself."""
-        return self._dispatcher.engine_methods
+    def go_together(
+        self, answer: EngineAnswer[T], calls: Sequence[T], start: int, largest: int, room: int
+    ) -> tuple[bytes, int]:
+        """Have the engine `answer` calls from `start` on; return the replies' text, and how many they are.
 
-    @property
-    def moment(self) -> Moment | None:
-        """Return the moment that this turn's calls see, None where the engine cannot read it."""
-        return getattr(self._view, "moment", None)
-
-    def observe_together(self, counts: Mapping[str, int]) -> None:
-        """Count calls of methods, answered together since the one before them."""
+        None of the replies is longer than `largest`, nor are all of them longer than `room`.
+        """
+        self.may_go_together = False
+        methods, moment = self._dispatcher.engine_methods, getattr(self._view, "moment", None)
+        largest = min(largest, self.reply_bytes)
+        text, counts = answer(calls, start, self.results, methods, moment, largest, room)
+        if not counts:
+            return text, 0
         now = perf_counter()
-        each = (now - (self.mark or now)) / sum(counts.values())
+        count = sum(counts.values())
+        seconds = now - (self.mark or now)
         self.mark = now
-        for name, calls in counts.items():
-            self._methods[name].succeeded.observe(calls * each, calls)
+        for name, calls_of_it in counts.items():
+            method = self._methods[name]
+            method.succeeded.observe(calls_of_it * seconds / count, calls_of_it)
+            if seconds > self._slow_seconds:
+                self._report_slow(method, seconds, b"of %d calls" % count)
+        return text, count
 
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""

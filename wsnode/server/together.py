@@ -7,7 +7,7 @@ the transactions. Whatever is unusual, right or wrong, is left to one answer a c
 against each other: tests/server/test_together.py and tests/ethereum/rpc/test_engine_answers.py.
 """
 
-from wsnode._native import answer_calls
+from wsnode._native import answer_messages
 from wsnode.jsonrpc.dispatcher import Session
 
 
@@ -16,13 +16,6 @@ def answer_together(
 ) -> tuple[bytes, int]:
     """Answer the messages from `start` on as far as the engine can; return frames, and how many.
 
-    None of the replies is longer than `largest`, and no more are begun once they are longer than `room`.
+    None of the replies is longer than `largest`, nor are all of them longer than `room`.
     """
-    session.may_go_together = False
-    largest = min(largest, session.reply_bytes)
-    frames, counts = answer_calls(
-        messages, start, session.results, session.engine_methods, session.moment, largest, room
-    )
-    if frames:
-        session.observe_together(counts)
-    return frames, sum(counts.values())
+    return session.go_together(answer_messages, messages, start, largest, room)

@@ -254,11 +254,14 @@ class WebSocketConnection:
             size += length
             if not calls & 7 and time.perf_counter() > deadline:
                 break
-            if session.may_go_together and count < len(messages) and size <= room:
+            # Where the last reply was too long for that, the next one may be as well.
+            if session.may_go_together and length <= largest and count < len(messages) and size <= room:
                 frames, answered = answer_together(session, messages, count, largest, room - size)
                 pieces.append(frames)
                 size += len(frames)
                 count += answered
+                if time.perf_counter() > deadline:
+                    break
         if pieces:
             self.post(b"".join(pieces))
         session.end_turn()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rendering import render_block, render_each_log, render_header, render_logs
+from wsnode.ethereum.codec.rendering import render_block, render_each_log, render_header, stored_logs
 from wsnode.ethereum.codec.rows import CorruptRowError, log_count, log_values
 from wsnode.ethereum.snapshot import Snapshot
 
@@ -77,18 +77,28 @@ def test_a_header_has_a_null_for_what_its_fork_lacks(rows: list[Rows], number: i
     assert [name for name in MEMBERS if members[name] is None] == BY_FORK[KNOWN[number] :]
 
 
-def test_each_log_joined_is_all_logs(rows: list[Rows]) -> None:
-    for block in rows:
-        each = render_each_log(*block, range(log_count(block[2])))
-        assert b",".join(each) == render_logs([(*block, None)])
+def test_each_log_joined_is_all_logs(execution_apis_chain: Chain, rows: list[Rows]) -> None:
+    every = []
+    with execution_apis_chain.snapshot() as snapshot:
+        for number, block in enumerate(rows, 1):
+            each = render_each_log(*block, range(log_count(block[2])))
+            assert b",".join(each) == stored_logs(snapshot.reader, [(number, None)])
+            every += each
+        numbers = range(1, len(rows) + 1)
+        assert b",".join(every) == stored_logs(snapshot.reader, [(number, None) for number in numbers])
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.data())
-def test_logs_come_in_the_order_that_is_asked_for(rows: list[Rows], data: st.DataObject) -> None:
-    block = data.draw(st.sampled_from([block for block in rows if log_count(block[2])]))
-    wanted = data.draw(st.lists(st.integers(0, log_count(block[2]) - 1), max_size=5))
-    assert render_each_log(*block, wanted) == [render_logs([(*block, [number])]) for number in wanted]
+def test_logs_come_in_the_order_that_is_asked_for(
+    execution_apis_chain: Chain, rows: list[Rows], data: st.DataObject
+) -> None:
+    place = data.draw(st.sampled_from([place for place, block in enumerate(rows) if log_count(block[2])]))
+    wanted = data.draw(st.lists(st.integers(0, log_count(rows[place][2]) - 1), max_size=5))
+    each = render_each_log(*rows[place], wanted)
+    with execution_apis_chain.snapshot() as snapshot:
+        assert each == [stored_logs(snapshot.reader, [(place + 1, [index])]) for index in wanted]
+        assert b",".join(each) == stored_logs(snapshot.reader, [(place + 1, wanted)])
 
 
 def test_a_removed_log_differs_only_in_saying_so(rows: list[Rows]) -> None:

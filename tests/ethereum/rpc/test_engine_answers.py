@@ -1,15 +1,18 @@
 """Calls that the engine answers by itself, one after another, are answered as by one reply a call."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ethereum.rpc.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import transaction_hashes
+from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher, Session
 from wsnode.server.frames import text_frame
 from wsnode.server.together import answer_together
@@ -20,21 +23,20 @@ BY_HASH = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
 Calls = list[tuple[str, list[Any]]]
 
 
+def usual_and_unusual_calls(chain: Chain) -> st.SearchStrategy[tuple[str, list[Any]]]:
+    of_hash = st.tuples(st.sampled_from(BY_HASH), hashes_of_transactions(chain).map(lambda name: [name]))
+    state = [st.tuples(st.just(method), of_state(chain, *places)) for method, places in STATE_METHODS.items()]
+    none: list[Any] = []
+    others = st.tuples(st.sampled_from(["eth_chainId", "eth_blockNumber"]), st.just(none))
+    return st.one_of(of_hash, *state, others)
+
+
 @settings(deadline=None)
 @given(chosen=st.data())
 def test_what_the_engine_answers_is_what_each_call_gets(
     execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject
 ) -> None:
-    of_hash = st.tuples(
-        st.sampled_from(BY_HASH), hashes_of_transactions(execution_apis_chain).map(lambda name: [name])
-    )
-    state = [
-        st.tuples(st.just(method), of_state(execution_apis_chain, *places))
-        for method, places in STATE_METHODS.items()
-    ]
-    none: list[Any] = []
-    others = st.tuples(st.sampled_from(["eth_chainId", "eth_blockNumber"]), st.just(none))
-    calls = chosen.draw(st.lists(st.one_of(of_hash, *state, others), max_size=8))
+    calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), max_size=8))
     assert_same_answers(dispatcher, calls)
 
 
@@ -50,9 +52,15 @@ def test_usual_calls_are_answered_together(execution_apis_chain: Chain, dispatch
 
 
 def test_what_is_unknown_is_left_to_its_method(dispatcher: Dispatcher) -> None:
-    beyond = ("eth_getBalance", [NOBODY, "0xffff"])
-    for call in (beyond, *((method, ["0x" + "13" * 32]) for method in BY_HASH), ("eth_syncing", [])):
+    unknown = "0x" + "13" * 32
+    calls: Calls = [
+        ("eth_getBalance", [NOBODY, "0xffff"]),
+        ("eth_getTransactionByHash", [unknown]),
+        ("eth_syncing", []),
+    ]
+    for call in calls:
         assert assert_same_answers(dispatcher, [call]) == 0
+    assert assert_same_answers(dispatcher, [("eth_getTransactionReceipt", [unknown])]) == 1
 
 
 class Counting:
@@ -99,3 +107,32 @@ def reply(session: Session, text: bytes) -> bytes:
     session.end_turn()
     assert isinstance(answer, bytes)
     return answer
+
+
+@settings(deadline=None)
+@given(chosen=st.data())
+def test_a_batch_is_answered_as_its_calls_are(
+    execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject
+) -> None:
+    calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), min_size=1, max_size=8))
+    messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
+    answer = reply(dispatcher.session(None), b"[" + b",".join(messages) + b"]")
+    assert answer == b"[" + b",".join(reply(dispatcher.session(None), each) for each in messages) + b"]"
+
+
+@pytest.mark.parametrize("room", [0, 100, 1000])
+def test_a_batch_that_grows_too_long_is_refused_where_it_does(execution_apis_chain: Chain, room: int) -> None:
+    calls = [message(number, *FIRST) for number in range(40)]
+    registry = build_registry(execution_apis_chain)
+
+    def answered(batch: Sequence[bytes]) -> list[Any]:
+        bounds = Bounds(batch_reply_bytes=room)
+        session = Dispatcher(registry, execution_apis_chain.snapshot, bounds=bounds).session(None)
+        answers: list[Any] = json.loads(reply(session, b"[" + b",".join(batch) + b"]"))
+        return answers
+
+    # With an escape in it no batch is read by the engine.
+    slowly = answered([each.replace(b'"id"', b'"\\u0069d"') for each in calls])
+    assert answered(calls) == slowly
+    size = len(reply(Dispatcher(registry, execution_apis_chain.snapshot).session(None), calls[0]))
+    assert sum("result" in each for each in slowly) <= room // size

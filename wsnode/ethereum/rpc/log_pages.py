@@ -1,17 +1,17 @@
 """wsnode_getLogsPage: the logs of a filter in pages that every client can take, all of one chain."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.rendering import render_logs
+from wsnode.ethereum.codec.rendering import stored_logs
 from wsnode.ethereum.log_index import LogMatches, first_logs
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.log_cursor import LogCursor, digest_of
 from wsnode.ethereum.rpc.log_filter import LogFilter, decode_log_filter
-from wsnode.ethereum.rpc.logs import LogRows, block_range, criteria_of, rows_of_logs
+from wsnode.ethereum.rpc.logs import block_range, criteria_of, some_at_once
 from wsnode.ethereum.rpc.lookup import hashed_rows
 from wsnode.ethereum.rpc.words import kind, mismatch, parse_quantity
 from wsnode.ethereum.snapshot import Snapshot
@@ -91,17 +91,18 @@ class _Page:
         count = 0
         for block in matches.blocks:
             before = view.log_count_before(block.number)
-            for rows in rows_of_logs(view, block, _LOGS_AT_ONCE):
-                self._add(rows, before)
+            for some in some_at_once(view, block, _LOGS_AT_ONCE):
+                indices = some.indices or ()
+                self._add(view, block.number, indices, before)
                 if self.is_full:
                     return
-                count += len(rows[3])
+                count += len(indices)
                 if count >= _LOGS_AT_ONCE:
                     count = 0
                     yield
 
-    def _add(self, rows: LogRows, before: int) -> None:
-        piece, indices = render_logs([rows]), rows[3]
+    def _add(self, view: Snapshot, number: int, indices: Sequence[int], before: int) -> None:
+        piece = stored_logs(view.reader, [(number, indices)])
         # A log that is larger than a page is a page of its own, or nobody would get beyond it.
         if len(piece) < self._room or (len(indices) == 1 and not self._pieces):
             self._pieces.append(piece)
@@ -109,9 +110,9 @@ class _Page:
             self.next_log = before + indices[-1] + 1
         elif len(indices) > 1:
             half = len(indices) // 2
-            self._add((*rows[:3], indices[:half]), before)
+            self._add(view, number, indices[:half], before)
             if not self.is_full:
-                self._add((*rows[:3], indices[half:]), before)
+                self._add(view, number, indices[half:], before)
         else:
             self.is_full = True
 

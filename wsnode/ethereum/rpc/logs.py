@@ -5,8 +5,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.rendering import render_logs, stored_logs
-from wsnode.ethereum.codec.rows import Row, log_count
+from wsnode.ethereum.codec.rendering import stored_logs
+from wsnode.ethereum.codec.rows import log_count
 from wsnode.ethereum.log_index import BlockLogs, LogCriteria, LogMatches, search_logs
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.limits import CallLimits
@@ -22,8 +22,6 @@ from wsnode.jsonrpc.messages import Pieces
 from wsnode.jsonrpc.registry import Registry
 
 Slices: TypeAlias = Generator[None, Any, bytes | Pieces]
-LogRows: TypeAlias = tuple[bytes, Row, Row, Sequence[int]]
-"""A block's header, body and receipts rows and the logs of it that are wanted."""
 
 
 class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -145,34 +143,33 @@ def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> Pieces:
 
 def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
     pieces = Pieces()
-    waiting: list[LogRows] = []
+    waiting: list[BlockLogs] = []
     count = 0
     for block in matches.blocks:
-        for rows in rows_of_logs(view, block, slice_size):
-            waiting.append(rows)
-            count += len(rows[3])
+        for some in some_at_once(view, block, slice_size):
+            waiting.append(some)
+            count += len(some.indices or ())
             if count >= slice_size:
-                pieces += (b"," if pieces else b"[", render_logs(waiting))
+                pieces += (b"," if pieces else b"[", stored_logs(view.reader, waiting))
                 waiting, count = [], 0
                 yield
     if waiting:
-        pieces += (b"," if pieces else b"[", render_logs(waiting))
+        pieces += (b"," if pieces else b"[", stored_logs(view.reader, waiting))
     pieces.append(b"]")
     return pieces
 
 
-def rows_of_logs(view: Snapshot, block: BlockLogs, most: int) -> Iterator[LogRows]:
-    """Yield a block's rows with the logs that are wanted, at most so many at once.
+def some_at_once(view: Snapshot, block: BlockLogs, most: int) -> Iterator[BlockLogs]:
+    """Yield a block's logs by their indices, at most so many at once."""
+    wanted = range(_count(view, block.number)) if block.indices is None else block.indices
+    for start in range(0, len(wanted), most):
+        yield BlockLogs(block.number, wanted[start : start + most])
 
-    The rows are good until the next ones are asked for: between slices the store may be mapped anew.
-    """
-    start, wanted = 0, block.indices
-    while wanted is None or start < len(wanted):
-        header, body, receipts = view.log_rows(block.number)
-        if wanted is None:
-            wanted = range(log_count(receipts))
-        yield header, body, receipts, wanted[start : start + most]
-        start += most
+
+def _count(view: Snapshot, number: int) -> int:
+    receipts = view.view_receipts(number)
+    assert receipts is not None, f"block {number} is canonical"
+    return log_count(receipts)
 
 
 def _too_many(

@@ -34,14 +34,16 @@ create_exception!(wsnode._native, CorruptRowError, EngineError, "A stored row ca
 /// Run `work`, turning what it fails with into a Python exception, and a panic into an `EngineError`:
 /// a `PanicException` would pass every `except Exception`.
 pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(result) => result.map_err(PyErr::from),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
-            Err(EngineError::new_err(format!("the engine panicked: {text}")))
-        }
-    }
+    caught(work)?.map_err(PyErr::from)
+}
+
+/// The same with what it fails with left as it is.
+pub fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+        EngineError::new_err(format!("the engine panicked: {text}"))
+    })
 }
 
 impl From<Error> for PyErr {

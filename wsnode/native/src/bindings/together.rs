@@ -1,6 +1,8 @@
 //! Many calls answered at once, as long as they ask for what the engine can tell by itself.
 
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use alloy_eips::BlockNumHash;
 use pyo3::exceptions::PyValueError;
@@ -18,8 +20,11 @@ use crate::reads::{self, Read};
 use crate::wire::frame::write_head;
 use crate::wire::request::Envelope;
 
-/// How many calls are answered before others have their turn.
+/// How many calls are answered at the most, and how long others are begun.
 const MOST: usize = 64;
+const SLICE: Duration = Duration::from_millis(1);
+/// After how many calls the clock is looked at.
+const STRETCH: usize = 8;
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const MIDDLE: &[u8] = br#","result":"#;
 
@@ -58,15 +63,17 @@ impl Moment {
     }
 }
 
+type Counted<'py> = PyResult<(Bound<'py, PyBytes>, Bound<'py, PyDict>)>;
+
 /// Answer the messages from `start` on that ask for one of the `results` without parameters, or for what one of the
 /// `methods` finds in `moment`.
 ///
 /// Returns the replies as text frames, and how many there are for each method. They end at whatever asks for something
-/// else or in another form, at a reply longer than `largest`, behind the one that makes them longer than `room`, and
-/// when they are many.
+/// else or in another form, at a reply longer than `largest`, where they would be longer than `room`, and when they
+/// are many.
 #[pyfunction]
 #[pyo3(signature = (messages, start, results, methods, moment, largest, room, /))]
-fn answer_calls<'py>(
+fn answer_messages<'py>(
     messages: &Bound<'py, PyList>,
     start: usize,
     results: &Bound<'py, PyDict>,
@@ -74,69 +81,129 @@ fn answer_calls<'py>(
     moment: Option<&Moment>,
     largest: usize,
     room: usize,
-) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyDict>)> {
-    let py = messages.py();
-    let results = results
-        .iter()
-        .map(|(name, result)| Ok((name.extract()?, result.extract()?)))
-        .collect::<PyResult<_>>()?;
-    let mut answers = Answers { results, methods: &methods.0, largest, room, ..<_>::default() };
-    match moment {
-        None => answers.take(messages, start, None)?,
-        Some(moment) => {
-            let reader = moment.reader.get();
-            let chain = reader.chain()?;
-            let taken = reader.transaction.with(|txn| {
-                let mut moment = reads::Moment::new(&moment.engine.reader, chain, txn, moment.head);
-                Ok::<_, LookupError>(answers.take(messages, start, Some(&mut moment)))
-            });
-            // A snapshot that is lost is told of by the call that needs it.
-            taken.unwrap_or(Ok(()))?;
-        }
-    }
-    Ok((PyBytes::new(py, &answers.frames), answers.counts(py)?))
+) -> Counted<'py> {
+    let answers = Answers::new(Form::Frames, results, methods, largest, room)?;
+    answers.to(messages, start, moment)
+}
+
+/// The same for requests, such as a batch's: the replies are joined by commas.
+#[pyfunction]
+#[pyo3(signature = (requests, start, results, methods, moment, largest, room, /))]
+fn answer_requests<'py>(
+    requests: &Bound<'py, PyList>,
+    start: usize,
+    results: &Bound<'py, PyDict>,
+    methods: &EngineMethods,
+    moment: Option<&Moment>,
+    largest: usize,
+    room: usize,
+) -> Counted<'py> {
+    let answers = Answers::new(Form::Joined, results, methods, largest, room)?;
+    answers.to(requests, start, moment)
+}
+
+/// How calls come, and how they are answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Messages, by text frames.
+    Frames,
+    /// Requests, by replies with commas between.
+    Joined,
 }
 
 /// The replies so far.
-#[derive(Default)]
 struct Answers<'a> {
+    form: Form,
     results: Vec<(PyBackedStr, PyBackedBytes)>,
     methods: &'a [(String, Read)],
     largest: usize,
     room: usize,
-    frames: Vec<u8>,
-    /// The bytes of the replies in `frames`.
+    text: Vec<u8>,
+    /// The bytes of the replies in `text`.
     size: usize,
     /// For each of `results`, and then of `methods`.
     counted: Vec<usize>,
 }
 
-impl Answers<'_> {
+impl<'a> Answers<'a> {
+    fn new(
+        form: Form,
+        results: &Bound<'_, PyDict>,
+        methods: &'a EngineMethods,
+        largest: usize,
+        room: usize,
+    ) -> PyResult<Self> {
+        let results: Vec<_> = results
+            .iter()
+            .map(|(name, result)| Ok((name.extract()?, result.extract()?)))
+            .collect::<PyResult<_>>()?;
+        let counted = vec![0; results.len() + methods.0.len()];
+        Ok(Self { form, results, methods: &methods.0, largest, room, text: Vec::new(), size: 0, counted })
+    }
+
+    fn to<'py>(mut self, calls: &Bound<'py, PyList>, start: usize, moment: Option<&Moment>) -> Counted<'py> {
+        match moment {
+            None => self.take(calls, start, None)?,
+            Some(moment) => {
+                let reader = moment.reader.get();
+                let chain = reader.chain()?;
+                let taken = reader.transaction.with(|txn| {
+                    let mut moment = reads::Moment::new(&moment.engine.reader, chain, txn, moment.head);
+                    Ok::<_, LookupError>(self.take(calls, start, Some(&mut moment)))
+                });
+                // A snapshot that is lost is told of by the call that needs it.
+                taken.unwrap_or(Ok(()))?;
+            }
+        }
+        Ok((PyBytes::new(calls.py(), &self.text), self.counts(calls.py())?))
+    }
+
     fn take(
         &mut self,
-        messages: &Bound<'_, PyList>,
+        calls: &Bound<'_, PyList>,
         start: usize,
         mut moment: Option<&mut reads::Moment<'_>>,
     ) -> PyResult<()> {
-        self.counted = vec![0; self.results.len() + self.methods.len()];
-        let mut result = Vec::new();
-        for message in messages.iter().skip(start).take(MOST) {
-            let text = message.cast::<PyBytes>()?.as_bytes();
-            let call =
-                Envelope::read(text).filter(|call| self.size <= self.room && !call.identity.is_empty());
-            let Some(call) = call else {
-                break;
-            };
-            result.clear();
-            let Some(index) = self.write_result(&call, moment.as_deref_mut(), &mut result) else {
-                break;
-            };
-            if !self.push(call.identity, &result) {
+        let (mut result, began) = (Vec::new(), Instant::now());
+        for (count, call) in calls.iter().skip(start).take(MOST).enumerate() {
+            if count % STRETCH == STRETCH - 1 && began.elapsed() > SLICE {
                 break;
             }
-            self.counted[index] += 1;
+            let is_answered = match self.form {
+                Form::Frames => Envelope::read(call.cast::<PyBytes>()?.as_bytes())
+                    .is_some_and(|call| self.answer(&call, moment.as_deref_mut(), &mut result)),
+                Form::Joined => match call.extract::<(PyBackedStr, &[u8], &[u8])>() {
+                    Ok((method, params, identity)) => {
+                        let call = Envelope { identity, method: &method, params };
+                        self.answer(&call, moment.as_deref_mut(), &mut result)
+                    }
+                    Err(_) => false,
+                },
+            };
+            if !is_answered {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Answer a call; whether it was not left to others.
+    fn answer(
+        &mut self,
+        call: &Envelope<'_>,
+        moment: Option<&mut reads::Moment<'_>>,
+        result: &mut Vec<u8>,
+    ) -> bool {
+        result.clear();
+        if call.identity.is_empty() {
+            return false;
+        }
+        let Some(index) = self.write_result(call, moment, result) else {
+            return false;
+        };
+        let is_pushed = self.push(call.identity, result);
+        self.counted[index] += usize::from(is_pushed);
+        is_pushed
     }
 
     /// Write the result of a call, and return where calls of its method are counted; nothing if it is left to others.
@@ -152,7 +219,10 @@ impl Answers<'_> {
         }
         let index = self.methods.iter().position(|(name, _)| name == call.method)?;
         let mut text = Writer::new(std::mem::take(result));
-        let is_written = moment?.write(self.methods[index].1, call.params, &mut text);
+        let (moment, read) = (moment?, self.methods[index].1);
+        // What panics here panics for the method too, which says so.
+        let write = AssertUnwindSafe(|| moment.write(read, call.params, &mut text));
+        let is_written = catch_unwind(write).unwrap_or(false);
         *result = text.into_text();
         is_written.then_some(self.results.len() + index)
     }
@@ -160,12 +230,16 @@ impl Answers<'_> {
     /// Add a reply, unless it is too long.
     fn push(&mut self, identity: &[u8], result: &[u8]) -> bool {
         let length = OPENING.len() + identity.len() + MIDDLE.len() + result.len() + 1;
-        if length > self.largest {
+        if length > self.largest || self.size + length > self.room {
             return false;
         }
-        write_head(&mut self.frames, length);
+        match self.form {
+            Form::Frames => write_head(&mut self.text, length),
+            Form::Joined if self.size > 0 => self.text.push(b','),
+            Form::Joined => {}
+        }
         for part in [OPENING, identity, MIDDLE, result, b"}"] {
-            self.frames.extend_from_slice(part);
+            self.text.extend_from_slice(part);
         }
         self.size += length;
         true
@@ -185,5 +259,6 @@ impl Answers<'_> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<EngineMethods>()?;
     module.add_class::<Moment>()?;
-    module.add_function(wrap_pyfunction!(answer_calls, module)?)
+    module.add_function(wrap_pyfunction!(answer_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(answer_requests, module)?)
 }

@@ -22,7 +22,8 @@ impl From<heed::Error> for LookupError {
     }
 }
 
-type Txn<'t> = RoTxn<'t, WithoutTls>;
+/// A snapshot.
+pub type Txn<'t> = RoTxn<'t, WithoutTls>;
 
 /// The tables in which blocks lie; `docs/storage.md` describes each.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +112,19 @@ impl ChainTables {
             return Ok(false);
         };
         Ok(json::render_receipt(text, &HeaderRow::new(header)?, &body, &ReceiptsRow::new(receipts)?, index)?)
+    }
+
+    /// The same, or null where there is none.
+    pub fn write_receipt_or_null(
+        &self,
+        txn: &Txn<'_>,
+        hash: &B256,
+        text: &mut Writer,
+    ) -> Result<bool, LookupError> {
+        if !self.write_receipt(txn, hash, text)? {
+            text.fixed(b"null");
+        }
+        Ok(true)
     }
 
     /// The block that has the log of this number, which there is.

@@ -69,7 +69,7 @@ impl<'m> Moment<'m> {
             Read::Code => self.write_state(account(), write_code, text),
             Read::StorageAt => self.write_state(plain::slot_parameters(params), write_storage, text),
             Read::Transaction => self.write_found(params, ChainTables::write_transaction, text),
-            Read::Receipt => self.write_found(params, ChainTables::write_receipt, text),
+            Read::Receipt => self.write_found(params, ChainTables::write_receipt_or_null, text),
         }
     }
 
@@ -95,9 +95,10 @@ impl<'m> Moment<'m> {
         self.latest.as_ref()
     }
 
-    fn view_after(&self, number: u64) -> Option<HistoryView<'m>> {
+    fn view_after(&mut self, number: u64) -> Option<HistoryView<'m>> {
         let hash = self.chain.block_hash(self.txn, number).ok()??;
-        self.state.at(BlockNumHash { number, hash }).ok()
+        // Not a snapshot of its own: who enlarges the map waits for this one to end.
+        self.latest()?.after(BlockNumHash { number, hash }).ok()
     }
 
     fn write_found(&self, params: &[u8], write: WriteFound, text: &mut Writer) -> bool {

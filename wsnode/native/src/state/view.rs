@@ -116,6 +116,12 @@ impl<'s> HistoryView<'s> {
         Self { codes, snapshot, number, changes }
     }
 
+    /// The state after another committed block, in the same snapshot.
+    pub fn after(&self, block: BlockNumHash) -> Result<Self, StateError> {
+        self.snapshot.require(block)?;
+        Ok(Self::of(self.snapshot.clone(), self.codes, block.number, None))
+    }
+
     /// The committed block after which this is the state, but for changes on top.
     pub fn number(&self) -> u64 {
         self.number

@@ -5,37 +5,12 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::row::Row;
 use super::{corrupt, rendered};
-use crate::json::{self, BlockContext, LogSelection, Writer};
-use crate::rows::{BodyRow, HeaderRow, LogRow, ReceiptsRow, RowError};
+use crate::json::{self, BlockContext, Writer};
+use crate::rows::{BodyRow, HeaderRow, LogRow, ReceiptsRow};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(render_logs, module)?)?;
     module.add_function(wrap_pyfunction!(render_each_log, module)?)?;
     module.add_function(wrap_pyfunction!(log_values, module)?)
-}
-
-type BlockLogs<'a> = (&'a [u8], Row<'a>, Row<'a>, Option<Vec<usize>>);
-
-#[pyfunction]
-fn render_logs<'py>(py: Python<'py>, blocks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    let blocks = blocks.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-    let blocks = blocks.iter().map(|block| block.extract()).collect::<PyResult<Vec<_>>>()?;
-    rendered(py, |text| write_logs(text, blocks)).map(|(bytes, ())| bytes)
-}
-
-fn write_logs(text: &mut Writer, blocks: Vec<BlockLogs<'_>>) -> Result<(), RowError> {
-    let mut separate = false;
-    for (header, body, receipts, numbers) in blocks {
-        let selection = LogSelection {
-            header: HeaderRow::new(header)?,
-            body: BodyRow::new(&body)?,
-            receipts: ReceiptsRow::new(&receipts)?,
-            numbers,
-        };
-        json::render_logs(text, &selection, separate)?;
-        separate |= selection.count() > 0;
-    }
-    Ok(())
 }
 
 /// The logs of a block with these numbers, each a text of its own.

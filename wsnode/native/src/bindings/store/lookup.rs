@@ -6,10 +6,11 @@ use pyo3::types::{PyBytes, PyList, PyRange};
 
 use super::reader::Reader;
 use super::StoreError;
+use crate::bindings::errors::caught;
 use crate::bindings::numbers;
 use crate::bindings::render::{corrupt, try_rendered};
 use crate::json::Writer as Text;
-use crate::lookup::{ChainTables, LookupError};
+use crate::lookup::{ChainTables, LookupError, Txn};
 use crate::plain;
 use crate::rows;
 
@@ -45,11 +46,11 @@ fn transaction_places<'py>(py: Python<'py>, number: u64, hashes: &[u8]) -> PyRes
 fn find_transaction(reader: &Bound<'_, Reader>, hash: &[u8]) -> PyResult<Option<(u64, usize)>> {
     let (reader, hash) = (reader.get(), numbers::hash("transaction hash", hash)?);
     let tables = reader.chain()?;
-    let place = reader.transaction.with(|txn| {
+    let find = |txn: &Txn<'_>| {
         let place = tables.place(txn, &hash)?;
         Ok::<_, LookupError>(place.map(|place| (u64::from_be_bytes(place.key), place.index)))
-    });
-    place.map_err(|error| raised(reader, error))
+    };
+    caught(|| reader.transaction.with(find))?.map_err(|error| raised(reader, error))
 }
 
 type Written<'py> = PyResult<Option<Bound<'py, PyBytes>>>;
@@ -70,17 +71,19 @@ fn stored_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]
 #[pyfunction]
 #[pyo3(signature = (reader, params, /))]
 fn read_transaction<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {
-    match plain::hash_parameters(params) {
-        Some(hash) => written(py, reader, &hash, ChainTables::write_transaction),
-        None => Ok(None),
-    }
+    read(py, reader, params, ChainTables::write_transaction)
 }
 
+/// A receipt, or null, from parameters as they were sent; nothing if these are unusual.
 #[pyfunction]
 #[pyo3(signature = (reader, params, /))]
 fn read_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {
+    read(py, reader, params, ChainTables::write_receipt_or_null)
+}
+
+fn read<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8], write: Write) -> Written<'py> {
     match plain::hash_parameters(params) {
-        Some(hash) => written(py, reader, &hash, ChainTables::write_receipt),
+        Some(hash) => written(py, reader, &hash, write),
         None => Ok(None),
     }
 }
@@ -105,8 +108,8 @@ fn locate_logs<'py>(
     let (mut located, mut place) = (Vec::new(), start);
     while place < count && located.len() < most {
         let mut log = log_at(place)?;
-        let block = reader.transaction.with(|txn| tables.block_of_log(txn, log));
-        let block = block.map_err(|error| raised(reader, error))?;
+        let block = caught(|| reader.transaction.with(|txn| tables.block_of_log(txn, log)))?
+            .map_err(|error| raised(reader, error))?;
         let mut indices = Vec::new();
         while log < block.end {
             indices.push(log - block.first);
@@ -141,7 +144,8 @@ fn stored_logs<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let reader = reader.get();
     let tables = reader.chain()?;
-    let text = try_rendered(py, |text| reader.transaction.with(|txn| tables.write_logs(txn, blocks, text)));
+    let write = |text: &mut Text| reader.transaction.with(|txn| tables.write_logs(txn, blocks, text));
+    let text = caught(|| try_rendered(py, write))?;
     text.map(|(text, ())| text).map_err(|error| raised(reader, error))
 }
 
@@ -151,8 +155,8 @@ type Write =
 fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, write: Write) -> Written<'py> {
     let reader = reader.get();
     let tables = reader.chain()?;
-    let text = try_rendered(py, |text| reader.transaction.with(|txn| write(tables, txn, hash, text)));
-    let (text, exists) = text.map_err(|error| raised(reader, error))?;
+    let write = |text: &mut Text| reader.transaction.with(|txn| write(tables, txn, hash, text));
+    let (text, exists) = caught(|| try_rendered(py, write))?.map_err(|error| raised(reader, error))?;
     Ok(exists.then_some(text))
 }
 
