@@ -10,9 +10,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from wsnode._native import EngineMethods, Moment
 from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import UNREADABLE, error_reply, result_reply
 from wsnode.jsonrpc.errors import (
@@ -21,7 +20,7 @@ from wsnode.jsonrpc.errors import (
     notifications_not_supported,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import Channel, Replying, Request, Steps, View
+from wsnode.jsonrpc.messages import Channel, EngineAnswer, Replying, Request, Steps, View
 from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method
 from wsnode.jsonrpc.slices import timed
@@ -34,13 +33,6 @@ LOGGED_PARAMS_BYTES = 200
 _NO_ARGUMENTS = (b"[]", b"")
 
 T = TypeVar("T")
-EngineAnswer: TypeAlias = Callable[
-    [Sequence[T], int, dict[str, bytes], EngineMethods, Moment | None, int, int], tuple[bytes, dict[str, int]]
-]
-"""Answers calls from a place on, by results that are known and by what some methods find in a moment.
-
-What follows are the bounds of a reply and of all of them; it returns their text and the calls of each method.
-"""
 
 slow_logger = logging.getLogger("wsnode.slow")
 
