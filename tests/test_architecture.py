@@ -43,7 +43,6 @@ USES_NATIVE = (
     "ethereum/codec/",
     "starknet/native.py",
     "server/frames.py",
-    "server/together.py",
 )
 
 

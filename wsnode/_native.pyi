@@ -577,8 +577,8 @@ def log_entries(receipts: Sequence[bytes], first: int) -> list[tuple[bytes, byte
 def take_messages(data: bytes, position: int, limit: int, messages: list[bytes], /) -> int: ...
 def read_request(text: bytes, /) -> tuple[str, bytes, bytes] | None: ...
 def read_batch(text: bytes, most: int, /) -> list[tuple[str, bytes, bytes]] | None: ...
-def answer_messages(
-    messages: Sequence[bytes],
+def answer_calls(
+    calls: Sequence[bytes] | Sequence[tuple[str, bytes, bytes] | bytes],
     start: int,
     results: dict[str, bytes],
     methods: EngineMethods,
@@ -586,16 +586,8 @@ def answer_messages(
     largest: int,
     room: int,
     /,
-) -> tuple[bytes, dict[str, int]]: ...
-def answer_requests(
-    requests: Sequence[tuple[str, bytes, bytes] | bytes],
-    start: int,
-    results: dict[str, bytes],
-    methods: EngineMethods,
-    moment: Moment | None,
-    largest: int,
-    room: int,
-    /,
+    *,
+    are_messages: bool,
 ) -> tuple[bytes, dict[str, int]]: ...
 
 @final

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from wsnode._native import answer_requests
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import error_reply
 from wsnode.jsonrpc.errors import RpcError, request_timed_out, response_too_large
@@ -44,7 +43,7 @@ class Batch(Calls):
                     size += len(reply)
                 if self.may_go_together and not error:
                     room = bounds.batch_reply_bytes - size
-                    text, count = self.go_together(answer_requests, items, place, self.reply_bytes, room)
+                    text, count = self.go_together(items, place, self.reply_bytes, room, are_messages=False)
                     if count:
                         replies.append(text)
                         # Its commas are not counted, as those between the others are not.

@@ -10,8 +10,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from wsnode._native import answer_calls
 from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import UNREADABLE, error_reply, result_reply
 from wsnode.jsonrpc.errors import (
@@ -20,7 +21,7 @@ from wsnode.jsonrpc.errors import (
     notifications_not_supported,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import Channel, EngineAnswer, Replying, Request, Steps, View
+from wsnode.jsonrpc.messages import Channel, Replying, Request, Steps, View
 from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method
 from wsnode.jsonrpc.slices import timed
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 LOGGED_PARAMS_BYTES = 200
 
 _NO_ARGUMENTS = (b"[]", b"")
-
-T = TypeVar("T")
 
 slow_logger = logging.getLogger("wsnode.slow")
 
@@ -83,16 +82,19 @@ class Calls:
         """Whether the engine could tell the last one by itself, and perhaps those that follow."""
 
     def go_together(
-        self, answer: EngineAnswer[T], calls: Sequence[T], start: int, largest: int, room: int
+        self, calls: Sequence[Request | bytes], start: int, largest: int, room: int, *, are_messages: bool
     ) -> tuple[bytes, int]:
-        """Have the engine `answer` calls from `start` on; return the replies' text, and how many they are.
+        """Have the engine answer calls from `start` on; return the replies' text, and how many they are.
 
+        It is text frames for messages, and for a batch's requests replies with commas between.
         None of the replies is longer than `largest`, nor are all of them longer than `room`.
         """
         self.may_go_together = False
         methods, moment = self._dispatcher.engine_methods, getattr(self._view, "moment", None)
         largest = min(largest, self.reply_bytes)
-        text, counts = answer(calls, start, self.results, methods, moment, largest, room)
+        text, counts = answer_calls(
+            calls, start, self.results, methods, moment, largest, room, are_messages=are_messages
+        )
         if not counts:
             return text, 0
         now = perf_counter()

@@ -1,23 +1,10 @@
 """What passes between a connection, the dispatcher and a handler."""
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
-
-from wsnode._native import EngineMethods, Moment
-
-T = TypeVar("T")
+from typing import Any, Protocol, TypeAlias
 
 Request: TypeAlias = tuple[str, bytes, bytes]
 """A request's method, its parameters and its id; these are still the sender's bytes, empty when absent."""
-
-
-EngineAnswer: TypeAlias = Callable[
-    [Sequence[T], int, dict[str, bytes], EngineMethods, Moment | None, int, int], tuple[bytes, dict[str, int]]
-]
-"""Answers calls from a place on, by results that are known and by what some methods find in a moment.
-
-What follows are the bounds of a reply and of all of them; it returns their text and the calls of each method.
-"""
 
 
 class Rendered(bytes):

@@ -7,7 +7,6 @@ the transactions. Whatever is unusual, right or wrong, is left to one answer a c
 against each other: tests/server/test_together.py and tests/ethereum/rpc/test_engine_answers.py.
 """
 
-from wsnode._native import answer_messages
 from wsnode.jsonrpc.dispatcher import Session
 
 
@@ -18,4 +17,4 @@ def answer_together(
 
     None of the replies is longer than `largest`, nor are all of them longer than `room`.
     """
-    return session.go_together(answer_messages, messages, start, largest, room)
+    return session.go_together(messages, start, largest, room, are_messages=True)

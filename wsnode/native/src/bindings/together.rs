@@ -65,41 +65,26 @@ impl Moment {
 
 type Counted<'py> = PyResult<(Bound<'py, PyBytes>, Bound<'py, PyDict>)>;
 
-/// Answer the messages from `start` on that ask for one of the `results` without parameters, or for what one of the
-/// `methods` finds in `moment`.
+/// Answer the calls from `start` on that ask for one of the `results` without parameters, or for what one of the
+/// `methods` finds in `moment`: messages by text frames, or else requests by replies with commas between.
 ///
-/// Returns the replies as text frames, and how many there are for each method. They end at whatever asks for something
-/// else or in another form, at a reply longer than `largest`, where they would be longer than `room`, and when they
-/// are many.
+/// Returns the replies, and how many there are for each method. They end at whatever asks for something else or in
+/// another form, at a reply longer than `largest`, where they would be longer than `room`, and when they are many.
 #[pyfunction]
-#[pyo3(signature = (messages, start, results, methods, moment, largest, room, /))]
-fn answer_messages<'py>(
-    messages: &Bound<'py, PyList>,
+#[pyo3(signature = (calls, start, results, methods, moment, largest, room, /, *, are_messages))]
+#[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
+fn answer_calls<'py>(
+    calls: &Bound<'py, PyList>,
     start: usize,
     results: &Bound<'py, PyDict>,
     methods: &EngineMethods,
     moment: Option<&Moment>,
     largest: usize,
     room: usize,
+    are_messages: bool,
 ) -> Counted<'py> {
-    let answers = Answers::new(Form::Frames, results, methods, largest, room)?;
-    answers.to(messages, start, moment)
-}
-
-/// The same for requests, such as a batch's: the replies are joined by commas.
-#[pyfunction]
-#[pyo3(signature = (requests, start, results, methods, moment, largest, room, /))]
-fn answer_requests<'py>(
-    requests: &Bound<'py, PyList>,
-    start: usize,
-    results: &Bound<'py, PyDict>,
-    methods: &EngineMethods,
-    moment: Option<&Moment>,
-    largest: usize,
-    room: usize,
-) -> Counted<'py> {
-    let answers = Answers::new(Form::Joined, results, methods, largest, room)?;
-    answers.to(requests, start, moment)
+    let form = if are_messages { Form::Frames } else { Form::Joined };
+    Answers::new(form, results, methods, largest, room)?.to(calls, start, moment)
 }
 
 /// How calls come, and how they are answered.
@@ -259,6 +244,5 @@ impl<'a> Answers<'a> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<EngineMethods>()?;
     module.add_class::<Moment>()?;
-    module.add_function(wrap_pyfunction!(answer_messages, module)?)?;
-    module.add_function(wrap_pyfunction!(answer_requests, module)?)
+    module.add_function(wrap_pyfunction!(answer_calls, module)?)
 }
