@@ -2,7 +2,7 @@
 
 import msgspec
 
-from wsnode.jsonrpc.bounds import Bounds
+from wsnode.jsonrpc.bounds import Allowance, Bounds, Bytes, Count, Patience, Room, Seconds
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -11,62 +11,62 @@ MIB = 1024 * KIB
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The bounds of one server; sizes in bytes, times in seconds."""
 
-    connections: int = 20_000
+    connections: Count = 20_000
     """Connections open at once; one more is told 503 and closed."""
-    head_bytes: int = 16 * KIB
+    head_bytes: Room = 16 * KIB
     """The head of an HTTP request or handshake; a larger one is told 431."""
-    head_seconds: float = 10.0
+    head_seconds: Seconds = 10.0
     """The time a new connection has for its first head."""
-    idle_seconds: float = 120.0
+    idle_seconds: Seconds = 120.0
     """The time an HTTP connection may stay silent between requests."""
-    body_bytes: int = 32 * MIB
+    body_bytes: Room = 32 * MIB
     """An HTTP body, also after decompression; a larger one is told 413."""
-    body_seconds: float = 60.0
+    body_seconds: Seconds = 60.0
     """The time a body has to arrive."""
-    message_bytes: int = 32 * MIB
+    message_bytes: Room = 32 * MIB
     """A WebSocket message, also after decompression; a larger one closes with 1009."""
-    batch_items: int = 1000
+    batch_items: Count = 1000
     """Calls in one batch."""
-    batch_reply_bytes: int = 25_000_000
+    batch_reply_bytes: Room = 25_000_000
     """The reply to one batch; the call that crosses it and all later ones are told -32003."""
-    batch_seconds: float = 60.0
+    batch_seconds: Seconds = 60.0
     """The time of one batch; the calls that are left then are told -32002."""
-    reply_bytes: int = 64 * MIB
+    reply_bytes: Room = 64 * MIB
     """The reply to one call; a larger one becomes -32003."""
-    subscriptions: int = 1000
+    subscriptions: Allowance = 1000
     """Subscriptions open on one connection; one more is told -32005."""
-    all_subscriptions: int = 200_000
+    all_subscriptions: Allowance = 200_000
     """Subscriptions open in the whole process; one more is told -32005."""
-    calls_per_connection: int = 256
+    calls_per_connection: Count = 256
     """Slow calls in flight on one connection; one more is told -32005."""
-    calls: int = 4096
+    calls: Count = 4096
     """Slow calls in flight in the whole process; one more is told -32005."""
-    outbox_bytes: int = 4 * MIB
+    outbox_bytes: Room = 4 * MIB
     """Replies that wait for one client to read; above it no further request of that client is begun."""
-    waiting_bytes: int = 256 * MIB
+    waiting_bytes: Room = 256 * MIB
     """Replies that wait for all clients together; above it each has 64 KiB until others have read."""
-    received_bytes: int = 256 * MIB
+    received_bytes: Room = 256 * MIB
     """Unfinished messages and bodies of all clients together; above it a client with more than 64 KiB of
     them is told 1013 or 503."""
-    inbox_bytes: int = 1 * MIB
+    inbox_bytes: Room = 1 * MIB
     """Requests read ahead while the outbox is full, so that pings and closes are still seen."""
-    fragment_bytes: int = 256 * KIB
+    fragment_bytes: Room = 256 * KIB
     """A larger reply is sent in fragments of this size, so that a pong can pass between them."""
-    deflate_bytes: int = 1 * KIB
+    deflate_bytes: Bytes = 1 * KIB
     """Smaller replies are not compressed."""
-    deflate_inline_bytes: int = 64 * KIB
+    deflate_inline_bytes: Bytes = 64 * KIB
     """Larger replies are compressed in a worker thread."""
-    ping_seconds: float = 30.0
+    ping_seconds: Seconds = 30.0
     """The pause between two pings; who has sent nothing at all by the next one is cut off."""
-    close_seconds: float = 5.0
+    close_seconds: Seconds = 5.0
     """The time a client has to answer a close."""
-    grace_seconds: float = 10.0
+    grace_seconds: Patience = 10.0
     """The time that calls in flight have to end when the server stops."""
-    threads: int = 4
+    threads: Count = 4
     """Worker threads for calls that would hold everybody else up."""
-    slice_seconds: float = 0.002
+    slice_seconds: Seconds = 0.002
     """The time that one connection's quick calls may take before others have a turn."""
-    slow_seconds: float = 1.0
+    slow_seconds: Patience = 1.0
     """Calls that take longer are logged."""
 
     def bounds(self) -> Bounds:

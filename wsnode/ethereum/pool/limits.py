@@ -1,11 +1,14 @@
 """What a pool lets in and how much it holds; an operator may change each."""
 
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
+from wsnode.jsonrpc.bounds import Allowance, Count, Room, Seconds
+
 ETHER: Final = 10**18
 SLOT_BYTES: Final = 32 * 1024
+Wei: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def _prefixed(name: str) -> str:
@@ -16,40 +19,40 @@ def _prefixed(name: str) -> str:
 class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
     """The defaults are geth's (legacypool.DefaultConfig, blobpool.DefaultConfig) where it has the setting."""
 
-    fee_cap: int = ETHER
+    fee_cap: Wei = ETHER
     """The highest fee in wei that a sender may offer by mistake; 0 lets everything pass."""
 
-    tip: int = 1
+    tip: Wei = 1
     """The lowest tip in wei."""
 
-    price_bump: int = 10
+    price_bump: Allowance = 10
     """By how many percent a transaction must pay more than the one that it replaces."""
 
-    blob_price_bump: int = 100
+    blob_price_bump: Allowance = 100
 
-    account_slots: int = 16
+    account_slots: Count = 16
     """Executable transactions that an account keeps whatever the others send."""
 
-    global_slots: int = 5120
+    global_slots: Count = 5120
     """Executable transactions of all accounts together, as soon as some have more than their slots."""
 
-    account_queue: int = 64
+    account_queue: Count = 64
     """Transactions of an account that wait for one before them."""
 
-    global_queue: int = 1024
+    global_queue: Count = 1024
 
-    account_blob_transactions: int = 16
+    account_blob_transactions: Allowance = 16
 
-    gapped_blob_transactions: int = 128
+    gapped_blob_transactions: Allowance = 128
     """Blob transactions of all accounts that wait for one before them."""
 
-    bytes: int = 64 * 1024 * 1024
+    bytes: Room = 64 * 1024 * 1024
     """What all transactions may take, in the form in which the pool keeps them."""
 
-    queue_seconds: float = 3 * 3600.0
+    queue_seconds: Seconds = 3 * 3600.0
     """How long an account without news keeps what it has queued."""
 
-    gapped_blob_seconds: float = 60.0
+    gapped_blob_seconds: Seconds = 60.0
 
     @property
     def slots(self) -> int:
