@@ -1,5 +1,6 @@
 """`wsnode keys`: make, list and revoke the API keys of a data folder; a running server follows at once."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,9 @@ def add(
     origin: Annotated[list[str] | None, typer.Option(help="A web page that may use the key.")] = None,
 ) -> None:
     """Print a new key, once: only its hash is kept."""
+    for name_of, rate in (("--requests-per-second", requests_per_second), ("--burst", burst)):
+        if rate is not None and not math.isfinite(rate):
+            raise typer.BadParameter(f"{name_of} {rate} is no rate")
     limits = KeyLimits(
         requests_per_second=requests_per_second,
         burst=burst,
@@ -78,6 +82,6 @@ def parse_cost(text: str) -> tuple[str, float]:
         credits = float(credits_text)
     except ValueError:
         credits = -1
-    if not (method and equals and credits >= 0):
+    if not (method and equals and credits >= 0 and math.isfinite(credits)):
         raise typer.BadParameter(f"{text!r} is not METHOD=CREDITS")
     return method, credits

@@ -1,7 +1,10 @@
 """API keys: kept by their hashes, felt at once, and limited alike over WebSocket and HTTP."""
 
 import json
+import os
+import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from tests.server.conftest import NUMBER, OpenSite, Peer
 from tests.server.test_http import ONE, client
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.server.grants import Grant, KeyLimits, RateError
-from wsnode.server.keys import KeyFile, KeyFileError, KeyFileRing
+from wsnode.server.keys import Key, KeyFile, KeyFileError, KeyFileRing
 
 
 class Clock:
@@ -59,6 +62,128 @@ def test_a_damaged_file_is_reported_and_changes_nothing(
     assert "stay in force" in caplog.text
     with pytest.raises(KeyFileError):
         KeyFileRing(file)
+
+
+class FailingFile(KeyFile):
+    """A file of keys that cannot be read for a while, though nothing of it changes."""
+
+    fails = False
+    reads = 0
+
+    def read_stored(self) -> list[Key]:
+        self.reads += 1
+        if self.fails:
+            raise KeyFileError(f"{self.path}: Permission denied")
+        return super().read_stored()
+
+
+async def test_a_key_revoked_in_a_file_that_cannot_be_read_yet_ends_once_it_can(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, file = Clock(), FailingFile(tmp_path / "keys.json")
+    key = file.add("bot")
+    ring = KeyFileRing(file, clock)
+    file.revoke("bot")
+    file.fails = True
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ring.watch)
+        await trio.sleep(10)
+        assert ring.lookup(key) is not None
+        assert caplog.text.count("Permission denied; the keys read before stay in force") == 1
+        clock.now += 60
+        await trio.sleep(2)
+        assert caplog.text.count("Permission denied") == 2, "it is said again each minute"
+        file.fails = False
+        await trio.sleep(2)
+        assert ring.lookup(key) is None
+        nursery.cancel_scope.cancel()
+    assert "can be read again" in caplog.text
+
+
+async def test_a_folder_or_a_file_that_goes_away_revokes_nothing(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    file = KeyFile(folder / "keys.json")
+    key = file.add("bot")
+    ring = KeyFileRing(file)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ring.watch)
+        folder.rename(elsewhere)
+        await trio.sleep(2)
+        assert ring.lookup(key) is not None
+        assert "No such file or directory; the keys read before stay in force" in caplog.text
+        # A path below a file fails in another way, as one below a folder without rights does.
+        folder.write_text("")
+        await trio.sleep(2)
+        assert ring.lookup(key) is not None
+        folder.unlink()
+        elsewhere.rename(folder)
+        await trio.sleep(2)
+        file.revoke("bot")
+        assert ring.lookup(key) is None
+        nursery.cancel_scope.cancel()
+
+
+def test_a_reload_reads_a_file_that_looks_as_before(tmp_path: Path) -> None:
+    file = FailingFile(tmp_path / "keys.json")
+    file.add("bot")
+    ring = KeyFileRing(file)
+    before = file.reads
+    ring.reload()
+    assert file.reads == before + 1
+
+
+def test_a_file_written_over_is_read_whatever_times_it_shows(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    key = file.add("bot")
+    ring, before, stored = KeyFileRing(file), file.path.stat(), file.path.read_text()
+    revoked = "[]"
+    file.path.write_text(revoked + " " * (len(stored) - len(revoked)))
+    os.utime(file.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.path.stat().st_size, file.path.stat().st_ino) == (before.st_size, before.st_ino)
+    assert ring.lookup(key) is None
+
+
+def test_a_change_keeps_the_mode_of_the_file(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    file.add("bot")
+    file.path.chmod(0o640)
+    file.add("other")
+    file.revoke("bot")
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_change_by_root_keeps_the_owner_and_a_first_key_is_the_folders_owners(tmp_path: Path) -> None:
+    os.chown(tmp_path, 4711, 4712)
+    file = KeyFile(tmp_path / "keys.json")
+    file.add("bot")
+    assert (file.path.stat().st_uid, file.path.stat().st_gid) == (4711, 4712)
+    os.chown(file.path, 4713, 4714)
+    file.revoke("bot")
+    assert (file.path.stat().st_uid, file.path.stat().st_gid) == (4713, 4714)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_user_who_cannot_keep_the_owner_changes_nothing(tmp_path: Path) -> None:
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        folder.chmod(0o777)
+        file = KeyFile(folder / "keys.json")
+        file.add("bot")
+        file.path.chmod(0o644)
+        before = file.path.read_bytes()
+        os.seteuid(65534)
+        try:
+            with pytest.raises(KeyFileError, match="belongs to user 0, group 0: change it as that user"):
+                file.revoke("bot")
+        finally:
+            os.seteuid(0)
+        assert file.path.read_bytes() == before
+        assert {path.name for path in folder.iterdir()} == {"keys.json", "keys.lock"}
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_a_ring_follows_the_file(tmp_path: Path) -> None:
