@@ -44,7 +44,7 @@ class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The provider that is asked for missing transactions, once the head is `stale_after` seconds old."""
 
     url: Annotated[str, msgspec.Meta(pattern=r"^wss?://[^/]+")]
-    stale_after: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    stale_after: Annotated[float, msgspec.Meta(gt=0, le=1e15)] = 60.0
 
     def __post_init__(self) -> None:
         """Raise ValueError if the URL's port is none."""
@@ -99,7 +99,7 @@ def read(path: Path) -> Config:
         return checked(msgspec.toml.decode(path.read_bytes()), path.parent, str(path))
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
 
 

@@ -1,7 +1,9 @@
 """A folder's chains as one network: the methods of the families that it has, and views of them."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +227,7 @@ def _open_chains(
 def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:
     """Return `network` with a partner that is asked for missing transactions in an outage."""
     partner = Partner(told.url)
-    outage = StaleHead(told.stale_after, (folder / OUTAGE_FILE).exists)
+    outage = StaleHead(told.stale_after, partial(os.path.exists, folder / OUTAGE_FILE))
     add_forwarding(network.registry, spec, partner.ask, outage, lambda caller: caller.forwarding)
     return msgspec.structs.replace(
         network, open_view=surviving(network.open_view), background=[*network.background, partner.run]

@@ -14,6 +14,7 @@ import trio
 
 from wsnode.config import Address, Config, ConfigurationError
 from wsnode.networks import Grow, open_network
+from wsnode.server.background import keep_running, log_failure
 from wsnode.server.keys import KeyFileRing
 from wsnode.server.listener import RESTARTING, Server
 from wsnode.server.logs import configure
@@ -72,13 +73,13 @@ async def _serve(
             async with trio.open_nursery() as nursery:
                 for network in networks:
                     for work in network.background:
-                        nursery.start_soon(work)
+                        nursery.start_soon(keep_running, work)
                     if isinstance(network.keys, KeyFileRing):
-                        nursery.start_soon(network.keys.watch)
+                        nursery.start_soon(keep_running, network.keys.watch)
                 await nursery.start(partial(serve, server, listeners, tls=tls))
                 announce(Address(config.address.host, listeners[0].getsockname()[1]))
-                reload = partial(_reload, Running(config, server, networks, tls), reread)
-                if await _obey(signals, reload) == signal.SIGTERM:
+                again = partial(reload, Running(config, server, networks, tls), reread)
+                if await _obey(signals, again) == signal.SIGTERM:
                     server.farewell = RESTARTING
                 ending.start_soon(_hurry, signals, server)
                 nursery.cancel_scope.cancel()
@@ -110,23 +111,34 @@ class Running(NamedTuple):
     tls: ssl.SSLContext | None
 
 
-def _reload(running: Running, reread: Callable[[], Config] | None) -> None:
+def reload(running: Running, reread: Callable[[], Config] | None) -> None:
+    """Bring what is told anew into force; what cannot be read, for whatever reason, changes nothing."""
     for network in running.networks:
         if isinstance(network.keys, KeyFileRing):
-            network.keys.refresh()
+            network.keys.reload()
     if reread is None:
         return
     try:
         config = reread()
-        if running.tls is not None and config.tls_cert is not None and config.tls_key is not None:
-            read_certificate(running.tls, Path(config.tls_cert), Path(config.tls_key))
+        _renew_certificate(running.tls, config)
     except (ConfigurationError, OSError) as error:
         logger.error("the configuration stays as it was: %s", error)  # noqa: TRY400 - no bug of ours
+        return
+    except Exception as error:
+        log_failure("the configuration stays as it was", error)
         return
     configure(config.log_level, config.log_format)
     running.server.apply(config.limits)
     if waiting := needs_restart(running.config, config):
         logger.warning("in force only after a restart: %s", ", ".join(waiting))
+
+
+def _renew_certificate(tls: ssl.SSLContext | None, config: Config) -> None:
+    if tls is not None and config.tls_cert is not None and config.tls_key is not None:
+        certificate, key = Path(config.tls_cert), Path(config.tls_key)
+        # A context keeps the certificate of a pair whose key it refuses, so one of its own tries them first.
+        tls_context(certificate, key)
+        read_certificate(tls, certificate, key)
 
 
 def needs_restart(old: Config, new: Config) -> list[str]:

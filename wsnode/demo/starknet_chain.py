@@ -73,9 +73,13 @@ class LiveStarknet:
 
     def __init__(self, chain: Chain, publish: Callable[[], None] = lambda: None) -> None:
         """`publish` is called after each block."""
-        self._maker = BlockMaker.after_head(chain)
-        self._intake = Intake(chain, lambda _: None)
+        self._chain = chain
         self._publish = publish
+        self._begin()
+
+    def _begin(self) -> None:
+        self._maker = BlockMaker.after_head(self._chain)
+        self._intake = Intake(self._chain, lambda _: None)
 
     async def run(self) -> None:
         """Add a block every few seconds, for ever."""
@@ -86,7 +90,20 @@ class LiveStarknet:
             self._publish()
 
     def grow(self, timestamp: int | None = None) -> None:
-        """Add one block, now or at that time."""
+        """Add one block, now or at that time.
+
+        Raises:
+            StoreError: There is no room for it; the next one follows what is stored.
+        """
+        try:
+            self._add(timestamp)
+        except BaseException:
+            # What the maker and the intake hold by now is ahead of the store.
+            self._intake.close()
+            self._begin()
+            raise
+
+    def _add(self, timestamp: int | None) -> None:
         number = self._intake.next_number
         contract = (VAULT, COUNTER)[number % 2]
         diff = StateDiff(storage=[_count(contract, number)], nonces=[(contract, number_felt(number))])

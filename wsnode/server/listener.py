@@ -10,6 +10,7 @@ import trio
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
 from wsnode.server.allowance import Allowance
+from wsnode.server.background import keep_running
 from wsnode.server.garbage import Shelter
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
@@ -99,13 +100,14 @@ class Server:
         counters.connections += 1
         self.shelter.adapt(counters.connections)
         try:
-            await self._serve(transport)
+            try:
+                await self._serve(transport)
+            finally:
+                counters.connections -= 1
+                self.shelter.adapt(counters.connections)
+                await transport.aclose()
         except Exception:
             logger.exception("a connection failed")
-        finally:
-            counters.connections -= 1
-            self.shelter.adapt(counters.connections)
-            await transport.aclose()
 
     async def keep_alive(self) -> None:
         """Ping each WebSocket connection in its turn, for ever."""
@@ -134,7 +136,7 @@ class Server:
         """Bring what networks publish to their subscribers, for ever."""
         async with trio.open_nursery() as nursery:
             for fan_out in self.shared.fan_outs:
-                nursery.start_soon(fan_out.run)
+                nursery.start_soon(keep_running, fan_out.run)
 
     async def drain(self) -> None:
         """End subscriptions, let calls in flight end, and say goodbye to every connection.

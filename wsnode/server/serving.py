@@ -1,6 +1,5 @@
 """Accepts connections until the server is to stop, and then waits for those that are open."""
 
-import errno
 import logging
 import socket
 import ssl
@@ -10,13 +9,13 @@ import trio
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
 from wsnode.server.arrivals import Arrivals
+from wsnode.server.background import keep_running, log_failure
 from wsnode.server.handshake import refusal
 from wsnode.server.listener import Server
 from wsnode.server.network import RefusedError
 from wsnode.server.transport import SocketTransport, Transport, encrypted, say
 
 ACCEPTS_AT_ONCE = 64
-OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 logger = logging.getLogger("wsnode.server")
 
@@ -39,7 +38,7 @@ async def serve(
         server.waits.append(connections.cancel_scope)
         try:
             async with trio.open_nursery() as accepting:
-                accepting.start_soon(server.keep_alive)
+                accepting.start_soon(keep_running, server.keep_alive)
                 for listener in listeners:
                     context = tls if listener.family in (socket.AF_INET, socket.AF_INET6) else None
                     accepting.start_soon(_accept, server, arrivals, listener, connections, context)
@@ -66,7 +65,7 @@ async def _hold_connections(
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as publishing:
             publishing.start_soon(server.hand_out)
-            publishing.start_soon(arrivals.run)
+            publishing.start_soon(keep_running, arrivals.run)
             async with trio.open_nursery() as nursery:
                 task_status.started(nursery)
                 await stopping.wait()
@@ -88,19 +87,37 @@ async def _accept(
             except (BlockingIOError, ConnectionAbortedError):
                 break
             except OSError as error:
-                if error.errno not in OUT_OF_FILES:
-                    raise
+                # Some failures are the network's and pass, as do those for want of files (accept(2)).
                 logger.warning("cannot accept: %s", error)
                 await trio.sleep(0.1)
                 break
-            transport = encrypted(connected, tls) if tls is not None else SocketTransport(connected, arrivals)
-            if server.connections >= server.limits.connections:
-                connections.start_soon(_refuse, transport)
-            else:
-                connections.start_soon(server.serve_transport, transport)
+            _take_in(server, arrivals, connected, connections, tls)
+
+
+def _take_in(
+    server: Server,
+    arrivals: Arrivals,
+    connected: socket.socket,
+    connections: trio.Nursery,
+    tls: ssl.SSLContext | None,
+) -> None:
+    try:
+        transport = encrypted(connected, tls) if tls is not None else SocketTransport(connected, arrivals)
+    except Exception as error:
+        # The client may have gone already.
+        connected.close()
+        log_failure("a connection cannot be served", error)
+        return
+    if server.connections >= server.limits.connections:
+        connections.start_soon(_refuse, transport)
+    else:
+        connections.start_soon(server.serve_transport, transport)
 
 
 async def _refuse(transport: Transport) -> None:
     error = RpcError(LIMIT_EXCEEDED, "too many connections")
-    await say(transport, refusal(RefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
-    await transport.aclose()
+    try:
+        await say(transport, refusal(RefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
+        await transport.aclose()
+    except Exception as failure:
+        log_failure("a connection cannot be refused", failure)

@@ -206,7 +206,8 @@ def read_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> N
     Raises:
         OSError, ssl.SSLError: They cannot be read, or do not belong together.
     """
-    context.load_cert_chain(certificate, key)
+    # Without a passphrase OpenSSL would ask for one on the terminal, and the node would stand still.
+    context.load_cert_chain(certificate, key, password="")
 
 
 async def send_all(transport: Transport, data: bytes, seconds: float) -> None:
