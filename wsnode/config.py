@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT, CallLimits
 from wsnode.server.limits import Limits
 
 DEFAULT_LISTEN = "127.0.0.1:8545"
@@ -59,6 +59,8 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partner: PartnerConfig | None = None
     pool: bool = True
     """Whether transactions can be sent to it."""
+    gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
+    """What the gas limit of blocks that are built moves towards."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

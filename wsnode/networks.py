@@ -17,7 +17,7 @@ from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.forwarding import StaleHead, add_forwarding, surviving
-from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET, CallLimits
 from wsnode.ethereum.rpc.node import release
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.snapshot import Caller
@@ -49,6 +49,8 @@ class Opened(msgspec.Struct, frozen=True):
     hub: Hub
     pool: TransactionPool
     starknet_hub: StarknetHub | None = None
+    gas_limit: int = GAS_LIMIT_TARGET
+    """What the gas limit of the blocks that are built moves towards."""
 
 
 class Growth(msgspec.Struct, frozen=True):
@@ -96,6 +98,7 @@ def network_of(
     pool: TransactionPool | None,
     starknet_hub: StarknetHub | None = None,
     growth: Growth | None = None,
+    gas_limit: int = GAS_LIMIT_TARGET,
     with_test_methods: bool = False,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
@@ -109,6 +112,7 @@ def network_of(
         hub=hub,
         pool=pool,
         development=None if growth is None else growth.development,
+        gas_limit=gas_limit,
         with_test_methods=with_test_methods,
         described_besides=DESCRIBED_BESIDES,
     )
@@ -193,8 +197,9 @@ def open_network(
         pool = pool_beside(hub, ethereum, config.pool_limits) if network.pool else None
         growth = None
         if grow is not None and pool is not None:
-            growth = stack.enter_context(grow(Opened(ethereum, starknet, hub, pool, starknet_hub)))
-        opened = network_of(
+            opened = Opened(ethereum, starknet, hub, pool, starknet_hub, gas_limit=network.gas_limit)
+            growth = stack.enter_context(grow(opened))
+        made = network_of(
             name,
             network.hosts,
             (ethereum, starknet),
@@ -204,11 +209,12 @@ def open_network(
             pool=pool,
             starknet_hub=starknet_hub,
             growth=growth,
+            gas_limit=network.gas_limit,
             with_test_methods=config.open,
         )
         if network.partner is not None:
-            opened = with_partner(opened, network.partner, ethereum.spec, folder)
-        yield opened
+            made = with_partner(made, network.partner, ethereum.spec, folder)
+        yield made
 
 
 def _open_chains(

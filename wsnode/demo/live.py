@@ -40,6 +40,7 @@ class Live:
             opened.hub,
             block_time=settings.block_time,
             fee_recipient=settings.fee_recipient,
+            gas_limit=opened.gas_limit,
         )
         background = [chain.run]
         if self._with_traffic and settings.block_time:

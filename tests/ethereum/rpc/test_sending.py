@@ -205,6 +205,9 @@ def test_a_built_block_follows_its_attributes(playground: Playground, ask: Ask) 
     assert payload["withdrawals"] == [withdrawal]
     assert payload["gasLimit"] == hex(30_000_100)
     assert (payload["timestamp"], payload["feeRecipient"]) == (told["timestamp"], f"0x{MINER.hex()}")
+    usual = ask("testing_buildBlockV1", head, attributes(playground), [])["result"]["executionPayload"]
+    # The setting is 60 million.
+    assert usual["gasLimit"] == hex(30_000_000 + 30_000_000 // 1024 - 1)
     lowest = ask("testing_buildBlockV1", head, {**told, "targetGasLimit": "0x1"}, [])["result"]
     assert lowest["executionPayload"]["gasLimit"] == hex(30_000_000 - 30_000_000 // 1024 + 1)
 

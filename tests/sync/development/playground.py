@@ -12,9 +12,11 @@ from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import begin
+from wsnode.ethereum.rpc.control import DevelopmentControl
+from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
-from wsnode.networks import open_network
+from wsnode.networks import Growth, Opened, open_network
 
 ETHER = 10**18
 GENESIS_TIME = 1_750_000_000
@@ -34,9 +36,10 @@ class RefusedError(Exception):
 class Playground:
     """Calls methods of one chain; each result has to fit the chain's own document."""
 
-    def __init__(self, ask: Ask, registry: Registry) -> None:
+    def __init__(self, ask: Ask, registry: Registry, control: DevelopmentControl) -> None:
         self._ask = ask
         self.registry = registry
+        self.control = control
 
     def __call__(self, method: str, *params: Any) -> Any:
         """Return a method's result.
@@ -92,14 +95,22 @@ class Playground:
 
 
 @contextmanager
-def playground(folder: Path) -> Iterator[Playground]:
+def playground(folder: Path, *, gas_limit: int = GAS_LIMIT_TARGET) -> Iterator[Playground]:
     """Open the chain in a folder, or begin one there; each transaction gets a block at once."""
     if not (folder / "eth").exists():
         addresses = [account.address for account in ACCOUNTS]
         begin(folder, development_genesis(addresses, 10_000 * ETHER, GENESIS_TIME))
-    told = NetworkConfig(str(folder))
+    told = NetworkConfig(str(folder), gas_limit=gas_limit)
     config = Config(networks={"dev": told}, open=True)
     live = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
-    with open_network("dev", told, config, grow=live, durable=False) as network:
+    growths: list[Growth] = []
+
+    @contextmanager
+    def grow(opened: Opened) -> Iterator[Growth]:
+        with live(opened) as growth:
+            growths.append(growth)
+            yield growth
+
+    with open_network("dev", told, config, grow=grow, durable=False) as network:
         ask = asking(Dispatcher(network.registry, network.open_view))
-        yield Playground(validating(ask), network.registry)
+        yield Playground(validating(ask), network.registry, growths[0].development.control)

@@ -78,6 +78,7 @@ def test_blocks_are_made_on_demand(method: str, params: list[object], blocks: in
 
 def test_a_block_that_is_full_leaves_the_rest_for_the_next(chain: Playground) -> None:
     chain("evm_setAutomine", False)
+    chain("evm_setBlockGasLimit", 30_000_000)
     # Code that jumps until its gas is used up: two of these and no more fit into a block of 30 million.
     looping = [chain.send(to=None, value=None, data="0x5b600056", gas=hex(12_000_000)) for _ in range(3)]
     chain("evm_mine")

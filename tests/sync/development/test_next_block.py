@@ -106,6 +106,50 @@ def test_blocks_have_the_gas_limit_that_is_wanted_from_now_on(chain: Playground,
     assert int(chain.block()["gasLimit"], 16) == 5000
 
 
+def gas_limits(chain: Playground, count: int) -> list[int]:
+    """Mine blocks, and return their gas limits, each as `pending` said."""
+    limits = []
+    for _ in range(count):
+        announced = chain.block("pending")["gasLimit"]
+        assert surroundings(chain)[1] == int(announced, 16)
+        chain("evm_mine")
+        assert chain.block()["gasLimit"] == announced
+        limits.append(int(announced, 16))
+    return limits
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (60_000_000, [60_000_000] * 3),
+        (60_050_000, [60_050_000] * 3),
+        # core.CalcGasLimit: the parent's 1024th less one, up or down.
+        (10**9, [60_058_592, 60_117_241, 60_175_948]),
+        (5000, [59_941_408, 59_882_873, 59_824_395]),
+    ],
+)
+def test_the_gas_limit_moves_towards_the_setting(tmp_path: Path, target: int, expected: list[int]) -> None:
+    with playground(tmp_path, gas_limit=target) as chain:
+        assert gas_limits(chain, 3) == expected
+        # A branch in the place of those blocks is built as they were.
+        chain("wsnode_reorg", {"depth": 2})
+        assert [int(chain.block(number)["gasLimit"], 16) for number in (1, 2, 3)] == expected
+
+
+def test_a_gas_limit_that_is_set_holds_until_it_is_taken_back(tmp_path: Path) -> None:
+    with playground(tmp_path, gas_limit=10**9) as chain:
+        snapshot = chain("evm_snapshot")
+        chain("evm_setBlockGasLimit", 20_000_000)
+        assert gas_limits(chain, 2) == [20_000_000] * 2
+        chain("wsnode_reorg", {"depth": 1})
+        assert gas_limits(chain, 1) == [20_000_000]
+        chain("evm_revert", snapshot)
+        assert gas_limits(chain, 1) == [60_058_592]
+        chain("evm_setBlockGasLimit", 20_000_000)
+        chain("anvil_reset")
+        assert gas_limits(chain, 1) == [60_058_592]
+
+
 def test_the_next_block_has_the_random_value_that_is_wanted(chain: Playground) -> None:
     wanted = "0x" + "12" * 32
     assert chain("hardhat_setPrevRandao", wanted) is True
@@ -138,7 +182,8 @@ def test_a_chain_with_such_blocks_goes_on_when_it_is_opened_again(tmp_path: Path
     with playground(tmp_path) as chain:
         chain("evm_mine")
         assert (chain.head, base_fee(chain, 1)) == (3, 50 * GWEI)
-        assert int(chain.block()["gasLimit"], 16) == 20_000_000
+        # From what it was set to, it moves towards the setting of the node.
+        assert int(chain.block()["gasLimit"], 16) == 20_000_000 + 20_000_000 // 1024 - 1
         chain("wsnode_reorg", {"depth": 3})
         assert (chain.head, base_fee(chain, 1)) == (3, FALLEN)
 

@@ -64,6 +64,13 @@ class Impersonation:
         return was_named
 
 
+class DevelopmentLog:
+    """Whether blocks, transactions and controls are printed for the person at the terminal."""
+
+    def __init__(self) -> None:
+        self.enabled = True
+
+
 class DevelopmentControl(Protocol):
     """A chain that does as it is told; what changes it ends when everybody can see the change."""
 
@@ -164,6 +171,10 @@ class DevelopmentControl(Protocol):
     @property
     def impersonation(self) -> Impersonation:
         """Return whose transactions need no signature."""
+
+    @property
+    def log(self) -> DevelopmentLog:
+        """Return the switch of what is printed."""
 
     fee_recipient: Address
     """Where the tips of the next blocks go."""

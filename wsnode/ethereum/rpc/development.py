@@ -166,6 +166,23 @@ class Mining:
         return boolean((yield from done(lambda: self._control.revert(params.number))))
 
 
+class Logging:
+    """Whether what happens on the chain is printed."""
+
+    def __init__(self, control: DevelopmentControl) -> None:
+        self._control = control
+
+    def set(self, params: SwitchParameters) -> bytes:
+        """Return null; what happens is printed from now on, or no longer."""
+        self._control.log.enabled = params.enabled.is_set
+        return NULL
+
+    def hardhat_set(self, params: SwitchParameters) -> bytes:
+        """Return true; what happens is printed from now on, or no longer."""
+        self.set(params)
+        return TRUE
+
+
 def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the method that tells what chain this is, of which run."""
     instance = f"0x{token_hex(32)}"
@@ -214,7 +231,7 @@ def settings_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
 
 def add_methods(registry: Registry, control: DevelopmentControl) -> None:
     """Register this module's methods."""
-    mining = Mining(control)
+    mining, logging = Mining(control), Logging(control)
     for name in ("anvil_metadata", "hardhat_metadata"):
         registry.method(name)(metadata_of(control))
     registry.method("anvil_nodeInfo")(settings_of(control))
@@ -231,6 +248,8 @@ def add_methods(registry: Registry, control: DevelopmentControl) -> None:
         (mining.roll_back, ("anvil_rollback",)),
         (mining.reset, ("anvil_reset",)),
         (mining.hardhat_reset, ("hardhat_reset",)),
+        (logging.set, ("anvil_setLoggingEnabled",)),
+        (logging.hardhat_set, ("hardhat_setLoggingEnabled",)),
     ):
         for name in names:
             registry.method(name, view=False)(handler)

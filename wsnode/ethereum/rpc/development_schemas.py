@@ -46,7 +46,7 @@ _SETTINGS: Final = record(
 _DONE: Final = (
     *("setBalance", "setNonce", "setCode", "setCoinbase", "impersonateAccount"),
     *("autoImpersonateAccount", "dropAllTransactions", "mine", "reset"),
-    "setNextBlockBaseFeePerGas",
+    *("setNextBlockBaseFeePerGas", "setLoggingEnabled"),
 )
 _BY_ALL_NAMES: Final[dict[str, Schema]] = {
     "setAutomine": NULL,

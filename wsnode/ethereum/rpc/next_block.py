@@ -12,11 +12,13 @@ from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.base_fees import next_base_fee
+from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT
 from wsnode.ethereum.rpc.lookup import Rows
 from wsnode.ethereum.state import BlockAttributes, ChainSpec, ReorganisedError, State
 
 MOST_GAS: Final = 100_000_000
 LAST_TIME: Final = 2**64 - 1
+GAS_LIMIT_DIVISOR: Final = 1024
 _ZERO_ADDRESS: Final = bytes(20)
 _ZERO_HASH: Final = bytes(32)
 
@@ -75,10 +77,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             raise header_not_found() from None
 
 
-def block_now(head: Header) -> NextBlock:
+def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlock:
     """Return a block of which nothing is known but that it comes now."""
     timestamp = min(max(int(time.time()), head.timestamp + 1), LAST_TIME)
-    return NextBlock(timestamp=timestamp, gas_limit=head.gas_limit)
+    return NextBlock(timestamp=timestamp, gas_limit=gas_limit_after(head.gas_limit, gas_limit_target))
+
+
+def gas_limit_after(parent: int, target: int) -> int:
+    """Return the gas limit closest to the target that may follow on the parent's (core.CalcGasLimit)."""
+    step = parent // GAS_LIMIT_DIVISOR - 1
+    return min(max(target, LEAST_GAS_LIMIT, parent - step), parent + step)
 
 
 def continues(head: Header) -> bool:

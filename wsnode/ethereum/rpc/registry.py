@@ -1,9 +1,11 @@
 """All methods of an Ethereum network."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc import (
@@ -34,9 +36,9 @@ from wsnode.ethereum.rpc import (
 from wsnode.ethereum.rpc import pool as pool_methods
 from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.development_methods import Development
-from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
+from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, GAS_LIMIT_TARGET, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
-from wsnode.ethereum.rpc.next_block import block_now
+from wsnode.ethereum.rpc.next_block import NextBlock, block_now
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, PENDING, BlockParameter
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.discovery import Descriptions, add_discovery
@@ -55,18 +57,20 @@ def build_registry(
     pool: TransactionPool | None = None,
     with_test_methods: bool = False,
     development: Development | None = None,
+    gas_limit: int = GAS_LIMIT_TARGET,
     described_besides: Descriptions = NOTHING_DESCRIBED,
 ) -> Registry:
     """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry.
 
     Subscriptions and filters are there with a `hub`, the way to send transactions with a `pool`, and what
-    makes blocks and signs for accounts with a `development`. Methods that others add to the registry are in
-    its document as `described_besides` says.
+    makes blocks and signs for accounts with a `development`. Blocks that are built without one move towards
+    `gas_limit`. Methods that others add to the registry are in its document as `described_besides` says.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
-    pending = PendingBlock(
-        pool, next_block=block_now if development is None else development.control.next_block
-    )
+    next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
+    if development is not None:
+        next_block = development.control.next_block
+    pending = PendingBlock(pool, next_block=next_block)
     block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)
@@ -88,7 +92,7 @@ def build_registry(
     if pool is not None:
         _add_sending(registry, chain, pool, calls.Calls(limits, pending), pending, hub, development)
     if with_test_methods or development is not None:
-        testing.add_methods(registry, pool)
+        testing.add_methods(registry, pool, next_block)
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)
         filters.add_methods(registry, hub.pending, limits)

@@ -1,6 +1,6 @@
 """testing_buildBlockV1 of execution-apis: a block on the head that nobody gets to see otherwise."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -8,14 +8,14 @@ import msgspec
 from wsnode.ethereum.codec.blocks import BuiltBlock, VerifiedBlock
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rlp import block_transactions
-from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.lookup import rows
-from wsnode.ethereum.rpc.next_block import continues, named_sender
+from wsnode.ethereum.rpc.next_block import NextBlock, continues, gas_limit_after, named_sender
 from wsnode.ethereum.rpc.parameters import Payload
 from wsnode.ethereum.rpc.payload_attributes import EncodedTransactions, PayloadAttributes
 from wsnode.ethereum.snapshot import Snapshot
@@ -23,9 +23,6 @@ from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidTransaction
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import InThread, Steps
 from wsnode.jsonrpc.registry import Registry
-
-GAS_LIMIT_QUOTIENT: Final = 1024
-LOWEST_GAS_LIMIT: Final = 5000
 
 _SAME: Final = (
     *("parentHash", "stateRoot", "receiptsRoot", "logsBloom", "gasLimit", "gasUsed", "timestamp"),
@@ -45,8 +42,10 @@ class BuildParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class Testing:
     """The method; without a pool `null` for the transactions means none."""
 
-    def __init__(self, pool: TransactionPool | None) -> None:
+    def __init__(self, pool: TransactionPool | None, next_block: Callable[[Header], NextBlock]) -> None:
+        """Begin with what says which gas limit a block has if nobody names a target."""
         self._pool = pool
+        self._next_block = next_block
 
     def build_block(self, view: Snapshot, params: BuildParameters) -> Steps:
         """Return the block on the head that is described, in the form of engine_getPayload."""
@@ -61,7 +60,7 @@ class Testing:
             given = params.attributes.timestamp
             raise server_error(f"invalid timestamp, parent {header.timestamp} given {given}")
         transactions, senders = self._transactions(view.spec, params.transactions)
-        attributes = _attributes(params, header.gas_limit)
+        attributes = _attributes(params, self._gas_limit(header, params.attributes.target_gas_limit))
         try:
             built, refused = yield InThread(
                 lambda _cancel: view.state.build_block(parent, attributes, transactions, senders=senders)
@@ -71,6 +70,13 @@ class Testing:
         if refused and params.transactions is not None:
             raise server_error(refused[0][1])
         return _envelope(built)
+
+    def _gas_limit(self, parent: Header, target: int | None) -> int:
+        return (
+            self._next_block(parent).gas_limit
+            if target is None
+            else gas_limit_after(parent.gas_limit, target)
+        )
 
     def _transactions(
         self, spec: ChainSpec, given: Sequence[bytes] | None
@@ -98,19 +104,11 @@ def _attributes(params: BuildParameters, gas_limit: int) -> BlockAttributes:
         timestamp=told.timestamp,
         fee_recipient=told.fee_recipient,
         prev_randao=told.prev_randao,
-        gas_limit=_towards(gas_limit, told.target_gas_limit),
+        gas_limit=gas_limit,
         parent_beacon_block_root=told.parent_beacon_block_root or bytes(32),
         extra_data=params.extra_data or b"",
         withdrawals=told.withdrawals,
     )
-
-
-def _towards(gas_limit: int, target: int | None) -> int:
-    """Return the gas limit closest to the target that may follow on the parent's (core.CalcGasLimit)."""
-    if target is None:
-        return gas_limit
-    step = gas_limit // GAS_LIMIT_QUOTIENT - 1
-    return min(max(target, LOWEST_GAS_LIMIT, gas_limit - step), gas_limit + step)
 
 
 def _envelope(built: BuiltBlock) -> dict[str, Any]:
@@ -139,6 +137,8 @@ def _value(built: VerifiedBlock, base_fee: int) -> int:
     return sum(gas * (price - base_fee) for gas, price in gains)
 
 
-def add_methods(registry: Registry, pool: TransactionPool | None) -> None:
+def add_methods(
+    registry: Registry, pool: TransactionPool | None, next_block: Callable[[Header], NextBlock]
+) -> None:
     """Register this module's methods."""
-    registry.method("testing_buildBlockV1")(Testing(pool).build_block)
+    registry.method("testing_buildBlockV1")(Testing(pool, next_block).build_block)

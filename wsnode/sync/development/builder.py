@@ -45,16 +45,19 @@ class BlockBuilder:
         senders: Sequence[bytes | None] | None = None,
         timestamp: int,
         fee_recipient: bytes,
+        gas_limit: int | None = None,
         salt: bytes = b"",
     ) -> BuiltBlock:
         """Return the block of these transactions, verified and stored.
 
-        A transaction with one of `senders` needs no signature. Blocks that are equal in all else differ if
-        their `salt` does.
+        Its gas limit is the parent's unless one is given. A transaction with one of `senders` needs no
+        signature. Blocks that are equal in all else differ if their `salt` does.
         """
         head = self.tip
         following = NextBlock(
-            timestamp=timestamp, gas_limit=head.gas_limit, prev_randao=random_value(head, salt)
+            timestamp=timestamp,
+            gas_limit=head.gas_limit if gas_limit is None else gas_limit,
+            prev_randao=random_value(head, salt),
         )
         return self.append_next(following, transactions, senders=senders, fee_recipient=fee_recipient)
 

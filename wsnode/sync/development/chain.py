@@ -10,7 +10,8 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
-from wsnode.ethereum.rpc.control import ControlError, Impersonation, Placed, Reorganisation
+from wsnode.ethereum.rpc.control import ControlError, DevelopmentLog, Impersonation, Placed, Reorganisation
+from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 from wsnode.sync.development.clock import Setting
 from wsnode.sync.development.maker import FEE_RECIPIENT, Audience, BlockMaker, in_thread
 from wsnode.sync.development.plans import NO_WISHES
@@ -29,12 +30,19 @@ class DevelopmentChain(BlockMaker):
         *,
         block_time: float | None = None,
         fee_recipient: Address = FEE_RECIPIENT,
+        gas_limit: int = GAS_LIMIT_TARGET,
     ) -> None:
-        """Begin with a block every `block_time` seconds, or without it on each transaction."""
-        super().__init__(chain, pool, audience, block_time=block_time, fee_recipient=fee_recipient)
+        """Begin with a block every `block_time` seconds, or without it on each transaction.
+
+        The blocks' gas limit moves towards `gas_limit`.
+        """
+        super().__init__(
+            chain, pool, audience, block_time=block_time, fee_recipient=fee_recipient, gas_limit=gas_limit
+        )
         self._moments = Moments()
         self._first_fee_recipient = fee_recipient
         self.impersonation = Impersonation()
+        self.log = DevelopmentLog()
 
     @property
     def snapshots(self) -> Mapping[int, Head]:
@@ -150,7 +158,12 @@ class DevelopmentChain(BlockMaker):
             with self._told_at_once(takes_back=keep_dropped):
                 outcome = await in_thread(
                     lambda: replace_blocks(
-                        self._chain, self._builder, depth, transactions, self.fee_recipient
+                        self._chain,
+                        self._builder,
+                        depth,
+                        transactions,
+                        self.fee_recipient,
+                        self._gas_limit_after,
                     )
                 )
                 self._moments.forget_above(root)

@@ -11,6 +11,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.rpc.next_block import NextBlock, named_sender
 from wsnode.sync.development.builder import BlockBuilder, BuiltBlock
 from wsnode.sync.development.clock import BlockClock
@@ -45,13 +46,14 @@ class BlockMaker(Plans):
         *,
         block_time: float | None = None,
         fee_recipient: Address = FEE_RECIPIENT,
+        gas_limit: int = GAS_LIMIT_TARGET,
     ) -> None:
         """Begin with a block every `block_time` seconds, or without it on each transaction."""
         self._chain = chain
         self._pool = pool
         self._audience = audience
         self._mode = MiningMode(block_time)
-        super().__init__(BlockBuilder(chain), BlockClock())
+        super().__init__(BlockBuilder(chain), BlockClock(), gas_limit_target=gas_limit)
         self._lock = trio.Lock()
         self.fee_recipient = fee_recipient
 

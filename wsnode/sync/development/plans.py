@@ -9,12 +9,11 @@ import msgspec
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.control import ControlError
-from wsnode.ethereum.rpc.next_block import NextBlock
+from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT
+from wsnode.ethereum.rpc.next_block import NextBlock, gas_limit_after
 from wsnode.sync.development.builder import BlockBuilder, random_value
 from wsnode.sync.development.clock import BlockClock, Setting, TimeError
 
-LEAST_GAS_LIMIT: Final = 5000
-MOST_GAS_LIMIT: Final = (1 << 63) - 1
 MOST_BASE_FEE: Final = (1 << 64) - 1
 
 
@@ -24,6 +23,13 @@ class Wishes(msgspec.Struct, frozen=True):
     base_fee: int | None = None
     gas_limit: int | None = None
     prev_randao: Hash32 | None = None
+    gas_limit_target: int | None = None
+    """What the gas limits of later blocks move towards; these wishes are for all of them."""
+
+    @property
+    def granted(self) -> "Wishes":
+        """Return what is left of them when a block has been made."""
+        return Wishes(gas_limit_target=self.gas_limit_target)
 
 
 NO_WISHES: Final = Wishes()
@@ -32,9 +38,12 @@ NO_WISHES: Final = Wishes()
 class Plans:
     """The clock and the wishes for one block, and what follows from them for it."""
 
-    def __init__(self, builder: BlockBuilder, clock: BlockClock) -> None:
+    def __init__(
+        self, builder: BlockBuilder, clock: BlockClock, *, gas_limit_target: int = GAS_LIMIT_TARGET
+    ) -> None:
         self._builder = builder
         self._clock = clock
+        self._gas_limit_target = gas_limit_target
         self._wishes = NO_WISHES
 
     @property
@@ -51,7 +60,7 @@ class Plans:
         wishes = self._wishes
         return NextBlock(
             timestamp=self._clock.next(head.timestamp),
-            gas_limit=head.gas_limit if wishes.gas_limit is None else wishes.gas_limit,
+            gas_limit=self._gas_limit_after(head) if wishes.gas_limit is None else wishes.gas_limit,
             prev_randao=random_value(head) if wishes.prev_randao is None else wishes.prev_randao,
             base_fee=wishes.base_fee,
         )
@@ -60,8 +69,12 @@ class Plans:
         """Return the same for a block that is made; the wishes are granted then."""
         following = self.next_block(head)
         self._clock.take(head.timestamp)
-        self._wishes = NO_WISHES
+        self._wishes = self._wishes.granted
         return following
+
+    def _gas_limit_after(self, head: Header) -> int:
+        target = self._wishes.gas_limit_target
+        return gas_limit_after(head.gas_limit, self._gas_limit_target if target is None else target)
 
     def increase_time(self, seconds: int) -> int:
         """Set the clock forward and return how far it is ahead by now.
@@ -107,14 +120,14 @@ class Plans:
         self._wish(base_fee=base_fee)
 
     def set_gas_limit(self, gas_limit: int) -> None:
-        """Give the next block this gas limit; the later ones take it over.
+        """Give the next block this gas limit, and the later ones.
 
         Raises:
             ControlError: No block can have it.
         """
         if not LEAST_GAS_LIMIT <= gas_limit <= MOST_GAS_LIMIT:
             raise ControlError(f"the gas limit of a block is {LEAST_GAS_LIMIT} to {MOST_GAS_LIMIT}")
-        self._wish(gas_limit=gas_limit)
+        self._wish(gas_limit=gas_limit, gas_limit_target=gas_limit)
 
     def set_next_randao(self, prev_randao: Hash32) -> None:
         """Give the next block this random value."""

@@ -1,10 +1,10 @@
 """The last blocks replaced by others, as a reorganisation does it, to see what clients make of that."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.control import ControlError, Placed, Reorganisation
@@ -33,7 +33,12 @@ def check_branch(head: int, depth: int, transactions: Sequence[Placed]) -> None:
 
 
 def replace_blocks(
-    chain: Chain, builder: BlockBuilder, depth: int, transactions: Sequence[Placed], fee_recipient: Address
+    chain: Chain,
+    builder: BlockBuilder,
+    depth: int,
+    transactions: Sequence[Placed],
+    fee_recipient: Address,
+    gas_limit_after: Callable[[Header], int],
 ) -> Reorganisation:
     """Replace the last `depth` blocks by as many of the same times, which hold the transactions given."""
     root = chain.head.number - depth
@@ -49,6 +54,7 @@ def replace_blocks(
             senders=[transactions[index].sender for index in chosen],
             timestamp=timestamp,
             fee_recipient=fee_recipient,
+            gas_limit=gas_limit_after(builder.tip),
             salt=next(_SALTS).to_bytes(8, "big"),
         )
         added.append(built.head)
