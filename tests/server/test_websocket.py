@@ -7,6 +7,7 @@ from typing import TypeAlias
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 from trio_websocket import wrap_client_stream
 from websockets.frames import Frame, Opcode
 
@@ -334,6 +335,27 @@ async def test_a_drain_lets_calls_end_and_says_goodbye(open_site: OpenSite) -> N
         assert await peer.close_code() == 1012
         await peer.stream.aclose()
         await until(lambda: not site.server.connections)
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["nothing waits", "a reply waits"])
+async def test_a_client_that_answers_no_close_holds_a_drain_up_only_for_what_it_has_to_read(
+    open_site: OpenSite, autojump_clock: MockClock, waits: bool
+) -> None:
+    assert autojump_clock.rate == 0
+    async with open_site(Limits(close_seconds=5, farewell_seconds=1)) as site:
+        mine, theirs = trio.testing.lockstep_stream_pair()
+        async with trio.open_nursery() as serving:
+            serving.start_soon(site.server.serve_stream, theirs)
+            peer = Peer(mine)
+            await peer.open()
+            if waits:
+                await peer.call("number")
+            began = trio.current_time()
+            await site.server.drain()
+            if not waits:
+                # A client that reads its socket, and does not answer.
+                await mine.receive_some()
+        assert trio.current_time() - began == pytest.approx(5 if waits else 1, abs=0.2)
 
 
 async def test_who_is_let_in_while_everybody_leaves_is_told_so_too(open_site: OpenSite) -> None:

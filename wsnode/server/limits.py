@@ -60,6 +60,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The pause between two pings; who has sent nothing at all by the next one is cut off."""
     close_seconds: Seconds = 5.0
     """The time a client has to answer a close."""
+    farewell_seconds: Seconds = 1.0
+    """The time a client has to answer a close when the server stops, if nothing waits for it."""
     grace_seconds: Patience = 10.0
     """The time that calls in flight have to end when the server stops."""
     threads: Count = 4

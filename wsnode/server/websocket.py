@@ -98,7 +98,7 @@ class WebSocketConnection:
                     self._is_over = True
                     self._channel.end()
                 self._slow.cancel()
-                self.end_within(self._shared.limits.close_seconds if self._sending.is_over else 0)
+                self.end_within(self._closing_seconds if self._sending.is_over else 0)
         finally:
             self._channel.end()
             self._session.channel = None
@@ -107,7 +107,7 @@ class WebSocketConnection:
             self._shared.received.used -= self._held
             self._framing.release()
         if self._sending.is_over:
-            await linger(self._transport, self._shared.limits.close_seconds)
+            await linger(self._transport, self._closing_seconds)
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
@@ -130,15 +130,23 @@ class WebSocketConnection:
         """Say goodbye now; calls in flight end unanswered."""
         if self._is_over:
             return
+        seconds = self._closing_seconds
         self._framing.close(code, reason)
         self._sending.post_control()
-        self.end_within(self._shared.limits.close_seconds)
+        self.end_within(seconds)
 
     async def retire(self, code: int, reason: str) -> None:
         """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
         with trio.move_on_after(self._shared.limits.grace_seconds):
             await self._slow.wait_idle()
         self.close(code, reason)
+
+    @property
+    def _closing_seconds(self) -> float:
+        """How long the client has to answer a close: it may still have to read what waits."""
+        limits = self._shared.limits
+        has_all = self._shared.draining and not self._outbox.waiting_bytes
+        return min(limits.farewell_seconds, limits.close_seconds) if has_all else limits.close_seconds
 
     async def _read_until_the_end(self, early: bytes) -> None:
         try:
