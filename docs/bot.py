@@ -14,7 +14,9 @@ while True:
     # This program, too, may have died, and halfway through a line.
     whole = [line for line in journal.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
     journal.write_bytes(b"".join(whole))
-    start = {"cursor": json.loads(whole[-1])["cursor"]} if whole else {"fromBlock": "earliest"}
+    start = (
+        {"cursor": json.loads(whole[-1])["cursor"]} if whole else {"fromBlock": "earliest", "cursors": True}
+    )
     params = ["logs", {"address": address, **start}]
     try:
         with connect(url) as node, journal.open("a") as book:

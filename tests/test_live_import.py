@@ -40,7 +40,7 @@ def test_subscribers_follow_an_import_by_another_process(tmp_path: Path) -> None
     with started("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--open") as node:
         with connect(node.socket_url, max_size=None) as live, connect(node.socket_url) as whole:
             subscribe(live, "newHeads")
-            subscribe(whole, "newHeads", {"fromBlock": "earliest"})
+            subscribe(whole, "newHeads", {"fromBlock": "earliest", "cursors": True})
             assert len(told(whole, FIRST + 1)) == FIRST + 1
             assert import_chain(data, genesis, [tmp_path / "second"]).returncode == 0
             numbers = [head.result["number"] for head in told(live, len(parts[1]))]
@@ -50,7 +50,7 @@ def test_subscribers_follow_an_import_by_another_process(tmp_path: Path) -> None
         # A client that does not read all that comes does not see the answer to its close either.
         unread = partial(connect, node.socket_url, max_size=None, close_timeout=0)
         with unread() as logs:
-            subscribe(logs, "logs", {"fromBlock": "0x0"})
+            subscribe(logs, "logs", {"fromBlock": "0x0", "cursors": True})
             cursor = told(logs, 3)[-1].cursor
         with unread() as logs:
             subscribe(logs, "logs", {"cursor": cursor})

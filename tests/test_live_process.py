@@ -111,7 +111,8 @@ def test_a_killed_node_goes_on_for_its_subscriber(tmp_path: Path) -> None:
         with started(*DEV, "--data", str(tmp_path)) as node:
             transaction = prepare(node, 2)
             with connect(node.socket_url) as traffic, connect(node.socket_url) as client:
-                subscribe(client, **({"fromBlock": "0x0"} if cursor is None else {"cursor": cursor}))
+                whole = {"fromBlock": "0x0", "cursors": True}
+                subscribe(client, **(whole if cursor is None else {"cursor": cursor}))
                 for number in range(60):
                     request = {"id": number, "method": "eth_sendTransaction", "params": [transaction]}
                     traffic.send(json.dumps({"jsonrpc": "2.0", **request}))

@@ -1,12 +1,19 @@
 """What is told to many: text that differs between its receivers in one place only."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 IDENTITY_BYTES = 34
 """The length of every id, `0x` and 32 hex digits, so that an event's frames are equally long for all."""
 PART_BYTES = 128 * 1024
 """How large an event may be: who has more to tell makes several, each with a position before it."""
+
+
+class Farewell(NamedTuple):
+    """The last thing that a client is told: the close of its connection (RFC 6455, section 7.4)."""
+
+    code: int
+    reason: str
 
 
 class Event:

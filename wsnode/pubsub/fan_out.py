@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from wsnode.pubsub.event import Event
+from wsnode.pubsub.event import Event, Farewell
 from wsnode.pubsub.subscription import Subscription
 from wsnode.pubsub.subscriptions import INTERNAL_ERROR
 
@@ -23,17 +23,26 @@ logger = logging.getLogger("wsnode.pubsub")
 class _Delivery:
     """An event on its way: `rest` are the members whose turn is still to come."""
 
-    __slots__ = ("before", "event", "missed", "rest", "sequence", "size")
+    __slots__ = ("before", "event", "farewell", "missed", "rest", "sequence", "size")
 
     def __init__(
-        self, sequence: int, rest: Iterator[Subscription], event: Event, before: Any, *, refused: bool
+        self,
+        sequence: int,
+        rest: Iterator[Subscription],
+        event: Event | None,
+        before: Any,
+        *,
+        missed: int = 0,
+        farewell: Farewell | None = None,
     ) -> None:
         self.sequence = sequence
         self.rest = rest
-        self.event = None if refused else event
-        self.size = 0 if refused else event.size
-        self.missed = len(event.messages)
+        self.event = event
+        """What is sent; without it each member falls behind, or its connection is closed with `farewell`."""
+        self.size = 0 if event is None else event.size
+        self.missed = missed
         self.before = before
+        self.farewell = farewell
 
 
 class FanOut:
@@ -49,8 +58,14 @@ class FanOut:
 
     def publish(self, members: tuple[Subscription, ...], event: Event, before: Any) -> None:
         """Queue `event` for `members`; one without room falls behind, at the position `before` it."""
-        refused = self.queued_bytes > self._queue_bytes
-        delivery = _Delivery(self.sequence, iter(members), event, before, refused=refused)
+        sent = None if self.queued_bytes > self._queue_bytes else event
+        self._append(_Delivery(self.sequence, iter(members), sent, before, missed=len(event.messages)))
+
+    def close(self, members: tuple[Subscription, ...], farewell: Farewell) -> None:
+        """Close the connections of `members`, behind what was published before."""
+        self._append(_Delivery(self.sequence, iter(members), None, None, farewell=farewell))
+
+    def _append(self, delivery: _Delivery) -> None:
         self.sequence += 1
         self.queued_bytes += delivery.size
         self._queue.append(delivery)
@@ -98,7 +113,7 @@ class FanOut:
                 continue
             try:
                 if event is None or not member.channel.offer(member.identity, event):
-                    self._leave_behind(member, delivery)
+                    _leave_behind(member, delivery)
             except Exception:
                 logger.exception("a %s subscription cannot be told", member.kind)
                 _cut_off(member)
@@ -106,10 +121,14 @@ class FanOut:
                 return False
         return True
 
-    def _leave_behind(self, member: Subscription, delivery: _Delivery) -> None:
-        assert member.group is not None
-        member.group.leave(member)
+
+def _leave_behind(member: Subscription, delivery: _Delivery) -> None:
+    assert member.group is not None
+    member.group.leave(member)
+    if delivery.farewell is None:
         member.channel.fall_behind(member, delivery.before, delivery.missed)
+    else:
+        member.channel.close(*delivery.farewell)
 
 
 def _cut_off(member: Subscription) -> None:

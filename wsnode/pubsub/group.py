@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from wsnode.pubsub.event import Event
+from wsnode.pubsub.event import Event, Farewell
 from wsnode.pubsub.subscription import NEVER, Subscription
 
 
@@ -15,6 +15,10 @@ class Publisher(Protocol):
 
     def publish(self, members: tuple[Subscription, ...], event: Event, before: Any) -> None:
         """Hand `event` to those of `members` that are still in their group when their turn comes."""
+        ...
+
+    def close(self, members: tuple[Subscription, ...], farewell: Farewell) -> None:
+        """Close the connections of those of `members` that are still in their group when their turn comes."""
         ...
 
 
@@ -56,6 +60,14 @@ class Group:
     def publish(self, event: Event, before: Any) -> None:
         """Tell the members; one that has no room leaves, and is told that it got nothing behind `before`."""
         if self._members:
-            if self._snapshot is None:
-                self._snapshot = tuple(self._members)
-            self._publisher.publish(self._snapshot, event, before)
+            self._publisher.publish(self._everybody(), event, before)
+
+    def close(self, farewell: Farewell) -> None:
+        """Close the connections of the members, behind what was published before."""
+        if self._members:
+            self._publisher.close(self._everybody(), farewell)
+
+    def _everybody(self) -> tuple[Subscription, ...]:
+        if self._snapshot is None:
+            self._snapshot = tuple(self._members)
+        return self._snapshot

@@ -40,14 +40,17 @@ class Subscription(ABC):
 
     @abstractmethod
     def fall_behind(self, position: Any, missed: int) -> None:
-        """Tell the client that it was not sent `missed` notifications behind `position`, and catch up.
+        """Catch up: the client was not sent `missed` notifications behind `position`.
 
         It has left its group, and `position` is what was published as `before`.
         """
 
     @abstractmethod
     def farewell(self) -> Event | None:
-        """Return the notice for a client whose node is about to stop; it has got all that was published."""
+        """Return the notice for a client whose node is about to stop; it has got all that was published.
+
+        None for a client that did not ask for notices.
+        """
 
     def deliver(self, event: Event) -> None:
         """Send `event`, unless the subscription has ended."""

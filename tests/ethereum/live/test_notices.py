@@ -11,20 +11,28 @@ from trio.testing import wait_all_tasks_blocked
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, open_node
 from tests.ethereum.live.test_replay_model import expected
+from tests.live_client import Client
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.live import groups, hub, pages, pending
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import SNAPSHOTS
 from wsnode.ethereum.log_index import LogCriteria
 from wsnode.server.limits import Limits
-from wsnode.server.listener import RESTARTING
+from wsnode.server.listener import RESTARTING, STOPPING
 
 LOGS = [(EMITTERS[0], TOPICS[:1]), (EMITTERS[1], TOPICS[:2])]
 SMALL = Limits(outbox_bytes=8192)
+WHOLE = {"fromBlock": "0x0", "cursors": True}
 
 
 def errors(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [params["error"] for params in told if "error" in params]
+
+
+def closed_with(client: Client) -> tuple[int, str]:
+    received = client.peer.protocol.close_rcvd
+    assert received is not None
+    return received.code, received.reason
 
 
 def rebuilt(told: list[dict[str, Any]]) -> list[tuple[str, int]]:
@@ -43,8 +51,8 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("parts")
-@pytest.mark.parametrize("options", [{}, {"fromBlock": "0x0"}, {"cursors": True, "reorgs": True}], ids=str)
-async def test_who_reads_slowly_is_told_and_gets_everything_nevertheless(
+@pytest.mark.parametrize("options", [{}, WHOLE, {"reorgs": True}, {"cursors": True, "reorgs": True}], ids=str)
+async def test_who_reads_slowly_gets_everything_and_is_told_if_notices_were_asked_for(
     growing: GrowingChain, options: dict[str, Any]
 ) -> None:
     async with open_node(growing, limits=SMALL) as node:
@@ -61,7 +69,7 @@ async def test_who_reads_slowly_is_told_and_gets_everything_nevertheless(
         slow.go_on()
         await wait_all_tasks_blocked()
         notices = errors(slow.told[names[0]])
-        assert notices
+        assert bool(notices) == bool(options)
         for notice in notices:
             assert notice["code"] == -32005
             assert notice["data"]["missed"] > 0
@@ -98,7 +106,7 @@ async def test_a_long_replay_is_made_as_the_client_reads(growing: GrowingChain) 
         growing.reorganise(0, [LOGS * 20] * 40)
         client = await node.connect(pauses=True)
         client.pause()
-        await client.ask("eth_subscribe", "logs", {"fromBlock": "0x0"})
+        await client.ask("eth_subscribe", "logs", WHOLE)
         await wait_all_tasks_blocked()
         assert node.server.shared.waiting.used < 256 * 1024
         client.go_on()
@@ -112,14 +120,14 @@ async def test_those_who_catch_up_together_share_what_is_made_for_them(growing: 
     async with open_node(growing) as node:
         growing.reorganise(0, [LOGS * 20] * 10)
         alone = await node.connect()
-        await alone.subscribe("logs", {"fromBlock": "0x0"})
+        await alone.subscribe("logs", WHOLE)
         pages = node.hub.replay.made
         assert pages > 2
         growing.grow(LOGS)
         node.hub.advance()
         clients = [await node.connect() for _ in range(20)]
         for client in clients:
-            await client.ask("eth_subscribe", "logs", {"fromBlock": "0x0"})
+            await client.ask("eth_subscribe", "logs", WHOLE)
         await wait_all_tasks_blocked()
         assert node.hub.replay.made <= 2 * pages + 1
         for client in clients:
@@ -136,7 +144,7 @@ async def test_others_are_told_of_a_block_while_a_thousand_pages_are_made(growin
         for place, client in enumerate(busy):
             # Each has a filter of its own, so that nothing can be shared.
             topics = [[f"0x{TOPICS[0].hex()}", f"0x{place + 100:064x}"]]
-            await client.ask("eth_subscribe", "logs", {"fromBlock": "0x0", "topics": topics})
+            await client.ask("eth_subscribe", "logs", {**WHOLE, "topics": topics})
         growing.grow(LOGS)
         node.hub.advance()
         while not live.told[heads]:
@@ -148,10 +156,13 @@ async def test_others_are_told_of_a_block_while_a_thousand_pages_are_made(growin
         assert told < in_the_end / 4
 
 
-async def test_slow_heads_come_in_their_order_after_the_notice(growing: GrowingChain) -> None:
+@pytest.mark.parametrize("options", [{}, {"cursors": True}], ids=str)
+async def test_slow_heads_come_in_their_order_after_the_notice(
+    growing: GrowingChain, options: dict[str, Any]
+) -> None:
     async with open_node(growing, limits=SMALL) as node:
         slow = await node.connect(pauses=True)
-        heads = await slow.subscribe("newHeads")
+        heads = await slow.subscribe("newHeads", options)
         slow.pause()
         for _ in range(20):
             growing.grow()
@@ -159,8 +170,9 @@ async def test_slow_heads_come_in_their_order_after_the_notice(growing: GrowingC
             await wait_all_tasks_blocked()
         slow.go_on()
         await wait_all_tasks_blocked()
-        (notice,) = errors(slow.told[heads])
-        assert Position.parse(notice["data"]["cursor"]).logs == 0
+        notices = errors(slow.told[heads])
+        assert len(notices) == len(options)
+        assert all(Position.parse(notice["data"]["cursor"]).logs == 0 for notice in notices)
         numbers = [int(told["result"]["number"], 16) for told in slow.told[heads] if "result" in told]
         assert numbers == list(range(1, 21))
 
@@ -171,11 +183,15 @@ class Arrived(msgspec.Struct, frozen=True):
 
 
 @pytest.mark.usefixtures("parts")
-async def test_missed_pending_transactions_are_counted(growing: GrowingChain) -> None:
+@pytest.mark.parametrize("asks", [False, True], ids=["plain", "with notices"])
+async def test_missed_pending_transactions_are_counted_for_who_asked(
+    growing: GrowingChain, asks: bool
+) -> None:
     async with open_node(growing, limits=SMALL) as node:
         node.hub.pending.render = lambda arrived: b'{"hash":"0x%b"}' % arrived.hash.hex().encode()
         slow, quick = await node.connect(pauses=True), await node.connect()
-        name = await slow.subscribe("newPendingTransactions")
+        options = [False, {"notices": True}] if asks else []
+        name = await slow.subscribe("newPendingTransactions", *options)
         full = await quick.subscribe("newPendingTransactions", True)
         slow.pause()
         for number in range(0, 100, 25):
@@ -188,10 +204,13 @@ async def test_missed_pending_transactions_are_counted(growing: GrowingChain) ->
         assert [told["result"] for told in quick.told[full]][:100] == [
             {"hash": f"0x{number:064x}"} for number in range(100)
         ]
-        (notice,) = errors(slow.told[name])
         results = [told["result"] for told in slow.told[name] if "result" in told]
-        assert notice["data"]["missed"] + len(results) == 101
         assert results[-1] == "0x" + "00" * 32
+        if not asks:
+            assert len(results) == len(slow.told[name]) < 101
+            return
+        (notice,) = errors(slow.told[name])
+        assert notice["data"]["missed"] + len(results) == 101
         assert "error" in slow.told[name][-2]
 
 
@@ -200,17 +219,16 @@ async def test_a_restart_is_announced_with_where_to_go_on(growing: GrowingChain)
     async with open_node(growing) as node:
         client = await node.connect()
         growing.grow(LOGS)
-        logs = await client.subscribe("logs", {"fromBlock": "0x0"})
-        heads = await client.subscribe("newHeads")
-        pending = await client.subscribe("newPendingTransactions")
-        syncing = await client.subscribe("syncing")
+        logs = await client.subscribe("logs", WHOLE)
+        heads = await client.subscribe("newHeads", {"cursors": True})
+        pending = await client.subscribe("newPendingTransactions", False, {"notices": True})
         node.server.farewell = RESTARTING
         growing.grow(LOGS)
         node.hub.advance()
         with trio.move_on_after(1):
             await node.server.drain()
         await wait_all_tasks_blocked()
-        for name in (logs, heads, pending, syncing):
+        for name in (logs, heads, pending):
             error = client.told[name][-1]["error"]
             assert (error["code"], error["message"]) == (-32006, "the node is restarting")
         assert client.told[pending][-1]["error"]["data"] == {"cursor": None}
@@ -228,6 +246,35 @@ async def test_a_restart_is_announced_with_where_to_go_on(growing: GrowingChain)
             view.apply(params)
         assert view.logs == expected(growing, LogCriteria())
         assert [told["result"]["number"] for told in client.told[heads]] == ["0x2", "0x3"]
+
+
+PLAIN: list[list[Any]] = [
+    ["logs", {}],
+    ["logs", {"fromBlock": "0x0"}],
+    ["newHeads"],
+    ["newPendingTransactions"],
+    ["newPendingTransactions", True],
+    ["syncing"],
+    ["transactionReceipts"],
+]
+
+
+@pytest.mark.parametrize("farewell", [STOPPING, RESTARTING], ids=["SIGINT", "SIGTERM"])
+async def test_who_asked_for_nothing_sees_the_close_alone(
+    growing: GrowingChain, farewell: tuple[int, str]
+) -> None:
+    async with open_node(growing) as node:
+        client = await node.connect()
+        names = [await client.subscribe(*params) for params in PLAIN]
+        growing.grow(LOGS)
+        node.hub.advance()
+        node.server.farewell = farewell
+        with trio.move_on_after(1):
+            await node.server.drain()
+        await wait_all_tasks_blocked()
+        assert closed_with(client) == farewell
+        assert [len(client.told[name]) for name in names] == [2, 2, 1, 0, 0, 0, 1]
+        assert {tuple(told) for name in names for told in client.told[name]} == {("subscription", "result")}
 
 
 async def test_a_restart_while_blocks_are_taken_back_says_how_far_each_has_come(
@@ -257,9 +304,11 @@ async def test_a_restart_while_blocks_are_taken_back_says_how_far_each_has_come(
 
 async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingChain) -> None:
     async with open_node(growing) as node:
-        client = await node.connect()
+        client, other = await node.connect(), await node.connect()
         lost = growing.grow(LOGS)
-        logs, heads = await client.subscribe("logs", {"cursors": True}), await client.subscribe("newHeads")
+        logs = await client.subscribe("logs", {"cursors": True})
+        heads = await client.subscribe("newHeads", {"reorgs": True})
+        plain = [await other.subscribe(*params) for params in PLAIN[:4]]
         growing.shrink(1)
         growing.chain.forget([lost.hash])
         growing.grow(LOGS[:1])
@@ -273,14 +322,19 @@ async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingCh
             assert error["data"]["blockHash"] == f"0x{lost.hash.hex()}"
         assert [told["result"]["blockNumber"] for told in client.told[logs][1:]] == ["0x2", "0x2"]
         assert client.told[heads][1]["result"]["hash"] == f"0x{head.hash.hex()}"
+        # Geth has no message for this, so a connection that knows no other ends.
+        assert not any(other.told[name] for name in plain)
+        assert closed_with(other) == (1011, "the block told last is not known any more")
 
 
 async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_told(
     growing: GrowingChain, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_node(growing) as node:
-        client = await node.connect()
-        logs, heads = await client.subscribe("logs", {"cursors": True}), await client.subscribe("newHeads")
+        client, other = await node.connect(), await node.connect()
+        logs = await client.subscribe("logs", {"cursors": True})
+        heads = await client.subscribe("newHeads", {"reorgs": True})
+        plain = [await other.subscribe(*params) for params in PLAIN[:4]]
         followed: list[HeadChange] = []
         node.hub.on_change.append(followed.append)
         last = growing.grow(LOGS)
@@ -301,6 +355,9 @@ async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_to
             assert error["data"]["blockHash"] == f"0x{last.hash.hex()}"
         told = client.told[logs]
         assert [each["result"]["blockNumber"] for each in told if "result" in each] == ["0x1", "0x1", "0x3"]
+        assert [len(other.told[name]) for name in plain] == [2, 2, 2, 0]
+        assert not any(errors(other.told[name]) for name in plain)
+        assert closed_with(other) == (1011, "a block could not be told")
         # Nothing is lost for good: the last cursor before the notice leads through what was not told.
         again = await client.subscribe("logs", {"cursor": told[1]["cursor"]})
         assert [each["result"]["blockNumber"] for each in client.told[again]] == ["0x2", "0x2", "0x3"]

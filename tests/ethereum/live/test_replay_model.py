@@ -79,7 +79,8 @@ class Watcher:
         if self._client is not None:
             return
         self._client = await self.node.connect()
-        start = {"fromBlock": "0x0"} if self.view.cursor is None else {"cursor": self.view.cursor}
+        cursor = self.view.cursor
+        start = {"fromBlock": "0x0", "cursors": True} if cursor is None else {"cursor": cursor}
         options = {**request_of(self.wanted), **start, "reorgs": self.reorgs}
         await self._client.ask("eth_subscribe", "logs", options)
 
@@ -187,7 +188,7 @@ async def check_cursors(growing: GrowingChain) -> None:
         growing.reorganise(4, [*FULL, FULL[2]])
         node.hub.advance()
         late = await node.connect()
-        identity = await late.subscribe("logs", {"fromBlock": "0x0"})
+        identity = await late.subscribe("logs", {"fromBlock": "0x0", "cursors": True})
         assert [params["result"] for params in late.told[identity]] == [
             params["result"] for params in late.told[identity] if not params["result"]["removed"]
         ]

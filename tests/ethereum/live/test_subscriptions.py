@@ -54,8 +54,34 @@ REFUSED: list[tuple[Any, int, str]] = [
         -32602,
         "invalid argument 1: json: cannot unmarshal string into Go value of type bool",
     ),
-    (["newPendingTransactions", True, 1], -32602, "too many arguments, want at most 2"),
+    (["newPendingTransactions", True, None, 1], -32602, "too many arguments, want at most 3"),
     (["syncing", 1], -32602, "too many arguments, want at most 1"),
+    (["logs", {"fromBlock": "safe"}], -32602, "invalid block range params"),
+    (["logs", {"fromBlock": "finalized", "toBlock": "latest"}], -32602, "invalid block range params"),
+    (["logs", {"fromBlock": "0x0", "toBlock": "earliest"}], -32602, "invalid block range params"),
+    (["transactionReceipts", {}, 1], -32602, "too many arguments, want at most 2"),
+    (
+        ["transactionReceipts", 1],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal number into Go value of type filters.input",
+    ),
+    (
+        ["transactionReceipts", {"transactionHashes": TOPIC}],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal string into Go struct field input.transactionHashes"
+        " of type []common.Hash",
+    ),
+    (
+        ["transactionReceipts", {"transactionHashes": ["0x1"]}],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal hex string of odd length into Go struct field"
+        " input.transactionHashes of type common.Hash",
+    ),
+    (
+        ["transactionReceipts", {"transactionHashes": [TOPIC] * 201}],
+        -32000,
+        "exceed max number of transaction hashes allowed per transactionReceipts subscription",
+    ),
     # From here on the members that geth does not have.
     (["logs", {"cursor": "AQ=="}], -32602, "invalid argument 1: invalid cursor"),
     (["logs", {"cursor": 1}], -32602, "invalid argument 1: invalid cursor"),
@@ -77,6 +103,16 @@ REFUSED: list[tuple[Any, int, str]] = [
         "invalid argument 1: json: cannot unmarshal string into Go value of type filters.input",
     ),
     (["newHeads", {"fromBlock": 1}], -32602, "invalid argument 1: hex string without 0x prefix"),
+    (
+        ["newPendingTransactions", True, 1],
+        -32602,
+        "invalid argument 2: json: cannot unmarshal number into Go value of type filters.input",
+    ),
+    (
+        ["newPendingTransactions", True, {"notices": 1}],
+        -32602,
+        "invalid argument 2: json: cannot unmarshal number into Go struct field input.notices of type bool",
+    ),
 ]
 
 ACCEPTED: list[list[Any]] = [
@@ -90,6 +126,14 @@ ACCEPTED: list[list[Any]] = [
     ["syncing"],
     ["newHeads"],
     ["newHeads", {}],
+    ["newPendingTransactions", None, {"notices": True}],
+    ["transactionReceipts"],
+    ["transactionReceipts", None],
+    ["transactionReceipts", {}],
+    ["transactionReceipts", {"transactionHashes": None}],
+    ["transactionReceipts", {"transactionHashes": [TOPIC] * 200}],
+    ["logs", {"fromBlock": "earliest", "toBlock": "latest"}],
+    ["logs", {"fromBlock": "earliest", "toBlock": "0x5"}],
 ]
 
 
@@ -220,36 +264,49 @@ async def test_heads_are_replayed_and_go_on_behind_a_cursor(growing: GrowingChai
     async with open_node(growing) as node:
         client = await node.connect()
         growing.reorganise(0, [[]] * 5)
-        whole = await client.subscribe("newHeads", {"fromBlock": "earliest"})
+        whole = await client.subscribe("newHeads", {"fromBlock": "earliest", "cursors": True})
         assert [told["result"]["number"] for told in client.told[whole]] == [hex(n) for n in range(6)]
         third = client.told[whole][3]["cursor"]
         growing.reorganise(4, [[]] * 5)
         node.hub.advance()
         rest = await client.subscribe("newHeads", {"cursor": third})
         assert [told["result"]["number"] for told in client.told[rest]] == [hex(n) for n in range(2, 7)]
-        late = await client.subscribe("newHeads", {"fromBlock": "0x5"})
+        late = await client.subscribe("newHeads", {"fromBlock": "0x5", "cursors": True})
         assert [told["result"]["number"] for told in client.told[late]] == ["0x5", "0x6"]
         assert client.told[whole][6:] == [{**told, "subscription": whole} for told in client.told[rest]]
 
 
-async def test_gos_client_that_means_new_logs_is_not_given_the_history(growing: GrowingChain) -> None:
+LIVE_ONLY: list[list[Any]] = [
+    # As go-ethereum's client, cast and web3.js write that they want what comes from now on.
+    ["logs", {"fromBlock": "0x0", "toBlock": "latest"}],
+    ["logs", {"fromBlock": "earliest", "toBlock": "latest"}],
+    ["logs", {"fromBlock": "0x0"}],
+    ["logs", {"fromBlock": "earliest", "reorgs": False}],
+    ["logs", {"fromBlock": "0x1", "toBlock": "0x2"}],
+    ["newHeads", {"fromBlock": "0x0"}],
+]
+
+
+async def test_clients_that_mean_new_logs_are_not_given_the_history(growing: GrowingChain) -> None:
     async with open_node(growing) as node:
         client = await node.connect()
         growing.grow(LOGS)
-        live = await client.subscribe("logs", {"fromBlock": "0x0", "toBlock": "latest"})
-        whole = await client.subscribe("logs", {"fromBlock": "0x0"})
+        live = [await client.subscribe(*params) for params in LIVE_ONLY]
+        also = {"fromBlock": "0x0", "toBlock": "latest", "cursors": True}
+        with_cursors = await client.subscribe("logs", also)
         growing.grow(LOGS[:1])
         node.hub.advance()
         await client.call("eth_chainId")
-        assert [list(told) for told in client.told[live]] == [["subscription", "result"]]
-        assert len(client.told[whole]) == 3
+        for name in live:
+            assert [list(told) for told in client.told[name]] == [["subscription", "result"]]
+        assert len(client.told[with_cursors]) == 1
 
 
 async def test_bounds_count_as_blocks_come(growing: GrowingChain) -> None:
     async with open_node(growing) as node:
         client = await node.connect()
         growing.grow(LOGS)
-        ended = await client.subscribe("logs", {"fromBlock": "0x1", "toBlock": "0x2"})
+        ended = await client.subscribe("logs", {"fromBlock": "0x1", "toBlock": "0x2", "cursors": True})
         later = await client.subscribe("logs", {"fromBlock": "0x3"})
         for _ in range(3):
             growing.grow(LOGS[:1])
@@ -274,7 +331,7 @@ async def test_a_subscription_made_in_a_batch_tells_nothing_before_the_batch_is_
     async with open_node(growing) as node:
         client = await node.connect()
         growing.grow(LOGS)
-        calls = [("eth_subscribe", ["newHeads", {"fromBlock": "0x0"}]), ("eth_chainId", [])]
+        calls = [("eth_subscribe", ["newHeads", {"fromBlock": "0x0", "cursors": True}]), ("eth_chainId", [])]
         await client.peer.send(
             json.dumps(
                 [

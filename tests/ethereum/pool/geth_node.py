@@ -20,6 +20,7 @@ class Geth(NamedTuple):
     """A node that was started."""
 
     url: str
+    socket_url: str
 
     def ask(self, method: str, *params: Any) -> dict[str, Any]:
         """Return a reply without its envelope."""
@@ -33,32 +34,38 @@ class Geth(NamedTuple):
 
 
 @contextmanager
-def geth(folder: Path) -> Iterator[Geth]:
-    """Run geth until the end; it has one empty block on the genesis."""
+def geth(folder: Path, *, period: int = 100_000) -> Iterator[Geth]:
+    """Run geth until the end; it has one empty block on the genesis.
+
+    It makes a block every `period` seconds, or of each transaction where that is 0.
+    """
     assert GETH is not None
     genesis = files("wsnode.demo") / "genesis.json"
     subprocess.run(
         [GETH, "init", "--datadir", folder, str(genesis)], check=True, capture_output=True, timeout=60
     )
-    http, engine = _free_port(), _free_port()
+    http, sockets, engine = _free_port(), _free_port(), _free_port()
     options = (
-        *("--dev", "--dev.period", "100000", "--datadir", str(folder), "--nodiscover", "--ipcdisable"),
+        *("--dev", "--dev.period", str(period), "--datadir", str(folder), "--nodiscover", "--ipcdisable"),
         *("--http", "--http.addr", "127.0.0.1", "--http.port", str(http), "--port", "0"),
+        *("--ws", "--ws.addr", "127.0.0.1", "--ws.port", str(sockets)),
         *("--http.api", "eth,txpool,debug", "--authrpc.port", str(engine), "--verbosity", "1"),
     )
     node = subprocess.Popen([GETH, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        yield _started(Geth(f"http://127.0.0.1:{http}"))
+        yield _started(
+            Geth(f"http://127.0.0.1:{http}", f"ws://127.0.0.1:{sockets}"), "0x1" if period else "0x0"
+        )
     finally:
         node.terminate()
         node.wait(timeout=30)
 
 
-def _started(node: Geth) -> Geth:
+def _started(node: Geth, first: str) -> Geth:
     end = time.monotonic() + STARTING_SECONDS
     while True:
         try:
-            if node.ask("eth_blockNumber") == {"result": "0x1"}:
+            if node.ask("eth_blockNumber") == {"result": first}:
                 return node
         except OSError:
             pass

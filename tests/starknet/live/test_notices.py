@@ -52,7 +52,7 @@ async def test_who_reads_slowly_gets_everything_and_is_told_if_that_is_understoo
         slow.go_on()
         await wait_all_tasks_blocked()
         notices = errors(slow.told[names[0]])
-        assert bool(notices) == (family == "alt" or bool(options))
+        assert bool(notices) == bool(options)
         for notice in notices:
             assert notice["code"] == -32005
             assert notice["data"]["missed"] > 0
@@ -84,7 +84,7 @@ async def test_a_restart_leaves_the_cursor_with_those_who_understand_it(
         view = rebuilt(client.told[identity])
         assert view.blocks == growing.blocks
         notices = errors(client.told[identity])
-        if family == "starknet" and not options:
+        if not options:
             assert notices == []
             return
         (notice,) = notices
@@ -103,7 +103,8 @@ async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingCh
     growing.grow(3)
     async with open_node(growing) as node:
         client = await node.connect()
-        live = await client.watch(family)
+        other = await node.connect()
+        live, plain = await client.watch(family, cursors=True), await other.watch(family)
         lost = growing.blocks[-1]
         growing.shrink(1)
         growing.forget(lost)
@@ -116,14 +117,19 @@ async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingCh
         assert (error["code"], error["message"]) == (-32001, "the block is not known any more")
         assert error["data"]["block_hash"] == felt_text(lost[1])
         assert Position.parse(error["data"]["cursor"]) == Position(*growing.blocks[3])
+        assert not other.told.get(plain)
+        received = other.peer.protocol.close_rcvd
+        assert received is not None
+        assert (received.code, received.reason) == (1011, "the block told last is not known any more")
         assert client.told[live][1]["params"]["result"]["block_hash"] == felt_text(growing.blocks[4][1])
 
 
-async def test_a_block_may_be_lost_to_who_catches_up(growing: GrowingChain) -> None:
+@pytest.mark.parametrize("cursors", [False, True])
+async def test_a_block_may_be_lost_to_who_catches_up(growing: GrowingChain, cursors: bool) -> None:
     growing.grow(30)
     async with open_node(growing, SMALL) as node:
         slow = await node.connect(pauses=True)
-        identity = await slow.watch("alt")
+        identity = await slow.watch("alt", cursors=cursors)
         slow.pause()
         for _ in range(40):
             growing.grow()
@@ -136,6 +142,12 @@ async def test_a_block_may_be_lost_to_who_catches_up(growing: GrowingChain) -> N
         node.hub.advance()
         slow.go_on()
         await wait_all_tasks_blocked()
+        if not cursors:
+            assert not errors(slow.told[identity])
+            received = slow.peer.protocol.close_rcvd
+            assert received is not None
+            assert (received.code, received.reason) == (1011, "the block told last is not known any more")
+            return
         lost = [error for error in errors(slow.told[identity]) if error["code"] == -32001]
         assert Position.parse(lost[-1]["data"]["cursor"]) == Position(*growing.blocks[-1])
         growing.grow()

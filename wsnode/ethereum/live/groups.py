@@ -8,9 +8,11 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.criteria import Log, LogWish
 from wsnode.ethereum.live.filter_index import FilterIndex
 from wsnode.ethereum.live.messages import Message, notification
-from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.subjects import Form, HeaderSubject, LogSubject
-from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES, Event
+from wsnode.ethereum.live.position import BEGINNING, Position
+from wsnode.ethereum.live.receipts import ALL_RECEIPTS, Hashes, ReceiptIndex, render_all, render_some
+from wsnode.ethereum.live.subjects import Form, HeaderSubject, ReceiptSubject, StoredSubject
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES, Event, Farewell
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 
@@ -40,19 +42,34 @@ class Groups:
         self._headers: dict[Form, Group] = {}
         self._watches: dict[LogWish, Watch] = {}
         self._index = FilterIndex[Watch]()
+        self._receipts: dict[Hashes, dict[Form, Group]] = {}
+        self._named = ReceiptIndex()
 
     def __len__(self) -> int:
-        return len(self._headers) + sum(len(watch.groups) for watch in self._watches.values())
+        return sum(1 for _group in self._with_positions(BEGINNING))
 
-    def of(self, subject: LogSubject | HeaderSubject) -> Group:
+    def of(self, subject: StoredSubject) -> Group:
         """Return the group of a subject; join it at once, since an empty one may be dropped."""
         if isinstance(subject, HeaderSubject):
             return self._group(self._headers, subject.form, lambda: None)
+        if isinstance(subject, ReceiptSubject):
+            return self._receipt_group(subject.hashes, subject.form)
         wish = subject.wish
         if (watch := self._watches.get(wish)) is None:
             watch = self._watches[wish] = Watch(wish)
             watch.number = self._index.add(wish.criteria, watch)
         return self._group(watch.groups, subject.form, lambda: self._drop(wish))
+
+    def _receipt_group(self, hashes: Hashes, form: Form) -> Group:
+        if (groups := self._receipts.get(hashes)) is None:
+            groups = self._receipts[hashes] = {}
+            self._named.add(hashes)
+        return self._group(groups, form, lambda: self._drop_receipts(hashes))
+
+    def _drop_receipts(self, hashes: Hashes) -> None:
+        if not self._receipts[hashes]:
+            del self._receipts[hashes]
+            self._named.remove(hashes)
 
     def _group(self, groups: dict[Form, Group], form: Form, on_empty: Callable[[], None]) -> Group:
         if (group := groups.get(form)) is None:
@@ -81,11 +98,21 @@ class Groups:
                 events[cursor] = Event([notice(cursor)])
             group.publish(events[cursor], before)
 
+    def notify(self, notice: Message, before: Position, farewell: Farewell) -> None:
+        """Publish an error's notice to those that have notices, and close the connections of the others."""
+        self.announce(lambda _cursor: notice, before, to=lambda form: form.has_notices)
+        for form, group, _position in self._with_positions(before):
+            if not form.has_notices:
+                group.close(farewell)
+
     def _with_positions(self, position: Position) -> Iterator[tuple[Form, Group, Position]]:
         """Yield every group, and `position` as its cursors have it."""
         before_logs = Position(position.number, position.hash, 0)
         for form, group in list(self._headers.items()):
             yield form, group, before_logs
+        for groups in list(self._receipts.values()):
+            for form, group in list(groups.items()):
+                yield form, group, before_logs
         for watch in list(self._watches.values()):
             for form, group in list(watch.groups.items()):
                 yield form, group, position
@@ -98,6 +125,19 @@ class Groups:
         for form, group in list(self._headers.items()):
             cursor = Position(head.number, head.hash, 0) if form.cursors else None
             group.publish(Event([notification(text, cursor)]), before)
+
+    def publish_receipts(self, view: Snapshot, rows: Rows, head: Head, before: Position) -> None:
+        """Tell of a new block's receipts; `view` has the block."""
+        if not self._receipts:
+            return
+        wanted = self._named.matching(rows[1])
+        texts = {hashes: render_some(view, some) for hashes, some in wanted.items()}
+        if ALL_RECEIPTS in self._receipts and (text := render_all(rows)) is not None:
+            texts[ALL_RECEIPTS] = text
+        for hashes, text in texts.items():
+            for form, group in list(self._receipts[hashes].items()):
+                cursor = Position(head.number, head.hash, 0) if form.cursors else None
+                group.publish(Event([notification(text, cursor)]), before)
 
     def publish_logs(self, rows: Rows, head: Head, before: Position, *, removed: bool) -> int:
         """Tell of a block's logs, from the first on or, removed, from the last one back.

@@ -20,6 +20,8 @@ from wsnode.ethereum.live.branches import (
 )
 from wsnode.ethereum.live.groups import Groups
 from wsnode.ethereum.live.messages import (
+    CLOSE_UNKNOWN,
+    CLOSE_UNTOLD,
     Message,
     reorganisation_notice,
     unknown_block_notice,
@@ -28,7 +30,7 @@ from wsnode.ethereum.live.messages import (
 from wsnode.ethereum.live.pending import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import Replay
-from wsnode.ethereum.live.subjects import Form, HeaderSubject, Subject
+from wsnode.ethereum.live.subjects import LogSubject, Subject
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.fan_out import FanOut
@@ -114,7 +116,7 @@ class Hub:
 
     def told(self, subject: Subject) -> Position:
         """Return how far those are told who are live with `subject`."""
-        if self._descent is not None and isinstance(subject, HeaderSubject):
+        if self._descent is not None and not isinstance(subject, LogSubject):
             return Position.after(self._descent.ancestor)
         return Position.after(self.head)
 
@@ -138,8 +140,7 @@ class Hub:
             logger.exception("subscribers cannot be told of what follows block %s", self.head)
         untold, before = self.head, Position.after(self.head)
         self._move_to(view)
-        notice = untold_notice(untold, Position.after(self.head))
-        self.groups.announce(lambda _cursor: notice, before, to=_everybody)
+        self.groups.notify(untold_notice(untold, Position.after(self.head)), before, CLOSE_UNTOLD)
         rows = (view.header(number) for number in range(ancestor.number + 1, view.head + 1))
         return HeadChange(dropped, tuple(head_of(row) for row in rows if row is not None))
 
@@ -182,6 +183,7 @@ class Hub:
             rows = canonical_rows(view, number)
             before, head = Position.after(self.head), head_of(rows[0])
             self.groups.publish_header(rows[0], head, before)
+            self.groups.publish_receipts(view, rows, head, before)
             self.groups.publish_logs(rows, head, before, removed=False)
             self.head = head
             added.append(head)
@@ -200,14 +202,9 @@ class Hub:
         logger.error("block %s, which subscribers were told of, is not stored any more", lost.head)
         before = Position.after(self.head)
         self._move_to(view)
-        notice = unknown_block_notice(lost, Position.after(self.head))
-        self.groups.announce(lambda _cursor: notice, before, to=_everybody)
+        self.groups.notify(unknown_block_notice(lost, Position.after(self.head)), before, CLOSE_UNKNOWN)
         return HeadChange((), (self.head,))
 
     async def watch(self) -> None:
         """Tell of what another process writes, and of the rest of many blocks, for ever."""
         await self._watch.run(self.advance)
-
-
-def _everybody(_form: Form) -> bool:
-    return True

@@ -9,10 +9,15 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED
+from wsnode.pubsub.event import Farewell
+from wsnode.pubsub.subscriptions import INTERNAL_ERROR as CONNECTION_ERROR
 
 FALLEN_BEHIND: Final = LIMIT_EXCEEDED
 RESTARTING: Final = -32006
 UNKNOWN_BLOCK: Final = -32001
+CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
+CLOSE_UNTOLD: Final = Farewell(CONNECTION_ERROR, "a block could not be told")
+"""How the connection ends where a subscription that has no notices would lose something."""
 MOST_LISTED: Final = 256
 """How many of the dropped blocks, and of the new ones, a reorganisation's notice lists."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"'

@@ -5,6 +5,7 @@ gives the next one, from any later snapshot: whatever a reorganisation did in be
 """
 
 from collections.abc import Generator, Iterator, Sequence
+from itertools import groupby
 from typing import Final, TypeAlias
 
 import msgspec
@@ -21,6 +22,7 @@ from wsnode.ethereum.live.branches import (
 )
 from wsnode.ethereum.live.criteria import LogWish, meets
 from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.live.receipts import Hashes, render_all, render_some
 from wsnode.ethereum.log_index import first_logs
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
@@ -33,12 +35,14 @@ SMALLEST_LOG: Final = 340
 """Bytes of a rendered log without topics and data; more logs than fit by it are not looked up."""
 WINDOW: Final = 1 << 22
 """Logs of the chain that one page searches at most, so that no snapshot is held for long."""
+RECEIPT_BLOCKS: Final = 1024
+"""Blocks that one page of all receipts looks at, be they empty."""
 _RENDERED_AT_ONCE: Final = 16
 _BLOCKS_A_SLICE: Final = 32
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """A rendered log, header or hash, and the position behind it."""
+    """A rendered log, header, hash or array of receipts, and the position behind it."""
 
     result: bytes
     behind: Position
@@ -92,6 +96,50 @@ def header_page(view: Snapshot, position: Position, target: Head, *, hashes: boo
     return Page(items, Position.after(target))
 
 
+def receipt_page(view: Snapshot, hashes: Hashes, position: Position, target: Head) -> Pages:
+    """Return the receipts of `hashes`, or all, of the blocks that follow up to the canonical block `target`.
+
+    Each item is a JSON array: those of one block.
+
+    Raises:
+        UnknownBlockError: The position's block is not stored.
+    """
+    _dropped, ancestor = dropped_from(view, position)
+    items: list[Item] = []
+    size = 0
+    first, most = ancestor.number + 1, target.number if hashes else ancestor.number + RECEIPT_BLOCKS
+    last = min(most, target.number)
+    for number, text in _receipts(view, hashes, first, last):
+        if text is not None:
+            behind = Position(number, _hash_of(view, number), 0)
+            items.append(Item(text, behind))
+            size += len(text)
+            if size >= PAGE_BYTES and number < last:
+                return Page(items, Position.after(behind.head))
+        yield
+    return Page(
+        items, Position.after(Head(BlockNumber(last), _hash_of(view, last)) if first <= last else ancestor)
+    )
+
+
+def _receipts(view: Snapshot, hashes: Hashes, first: int, last: int) -> Iterator[tuple[int, bytes | None]]:
+    """Yield blocks in their order, and the JSON array of the receipts that are wanted, if there are any."""
+    if not hashes:
+        for number in range(first, last + 1):
+            yield number, render_all(canonical_rows(view, number))
+        return
+    places = sorted((found, wanted) for wanted in hashes if (found := view.transaction(wanted)) is not None)
+    for number, some in groupby(places, key=lambda place: place[0][0]):
+        if first <= number <= last:
+            yield number, render_some(view, [wanted for _place, wanted in some])
+
+
+def _hash_of(view: Snapshot, number: int) -> Hash32:
+    block_hash = view.hash_of(number)
+    assert block_hash is not None
+    return block_hash
+
+
 def _following_logs(view: Snapshot, wish: LogWish, position: Position, target: Head) -> Pages:
     begin, end = _bounds(view, wish, position, target)
     stop = min(end, begin + WINDOW)
@@ -133,9 +181,7 @@ def _behind_log(view: Snapshot, count: int) -> Position:
     cursor.set_range(number_key(count))
     value = cursor.value()
     number = number_from(value[:8])
-    block_hash = view.hash_of(number)
-    assert block_hash is not None
-    return Position(number, block_hash, count - number_from(value[8:]))
+    return Position(number, _hash_of(view, number), count - number_from(value[8:]))
 
 
 def _removed_logs(view: Snapshot, wish: LogWish, position: Position, floor: Head | None) -> Pages:

@@ -1,14 +1,15 @@
 """What a subscription is about: equal ones are told the same, and share a group."""
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.criteria import LogWish
 from wsnode.ethereum.live.messages import Message, notification
-from wsnode.ethereum.live.pages import Page, Pages, header_page, log_page
+from wsnode.ethereum.live.pages import Page, Pages, header_page, log_page, receipt_page
 from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.snapshot import Snapshot
 
 
@@ -17,6 +18,11 @@ class Form(msgspec.Struct, frozen=True):
 
     cursors: bool = False
     reorgs: bool = False
+
+    @property
+    def has_notices(self) -> bool:
+        """Tell whether it is sent messages that geth has not: clients that ask for nothing break at them."""
+        return self.cursors or self.reorgs
 
 
 PLAIN = Form()
@@ -32,7 +38,7 @@ class Subject(Protocol):
 
     @property
     def weight(self) -> int:
-        """Return how many addresses and topics it names."""
+        """Return how many addresses and topics, or transactions, it names."""
         ...
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
@@ -81,6 +87,29 @@ class HeaderSubject(msgspec.Struct, frozen=True):
     def cursor(self, position: Position) -> Position:
         """Return `position` behind the block but before its logs, which the subscriber was not told."""
         return Position(position.number, position.hash, 0)
+
+
+class ReceiptSubject(msgspec.Struct, frozen=True):
+    """`transactionReceipts`."""
+
+    hashes: Hashes
+    form: Form = PLAIN
+
+    @property
+    def weight(self) -> int:
+        """Return how many transactions it names."""
+        return len(self.hashes)
+
+    def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
+        """Return the receipts of the blocks that follow, together for each block."""
+        return receipt_page(view, self.hashes, position, target)
+
+    def cursor(self, position: Position) -> Position:
+        """Return `position` as a header's cursor has it."""
+        return Position(position.number, position.hash, 0)
+
+
+StoredSubject: TypeAlias = LogSubject | HeaderSubject | ReceiptSubject
 
 
 def page_messages(form: Form, page: Page) -> list[Message]:

@@ -6,6 +6,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.messages import (
+    CLOSE_UNKNOWN,
     Message,
     Reorganisation,
     fallen_behind_notice,
@@ -16,7 +17,7 @@ from wsnode.ethereum.live.messages import (
 )
 from wsnode.ethereum.live.pending import PendingFeed
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject
+from wsnode.ethereum.live.subjects import StoredSubject
 from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.group import Group
@@ -41,14 +42,14 @@ class _Waiting(Subscription):
 
 
 class StoreSubscription(_Waiting):
-    """`logs` or `newHeads`: whatever it was not told is in the store."""
+    """`logs`, `newHeads` or `transactionReceipts`: whatever it was not told is in the store."""
 
     def __init__(
         self,
         kind: str,
         channel: Channel,
         hub: Hub,
-        subject: LogSubject | HeaderSubject,
+        subject: StoredSubject,
         position: Position | None = None,
     ) -> None:
         """Without a `position` it is told what happens from its beginning on."""
@@ -61,7 +62,7 @@ class StoreSubscription(_Waiting):
 
     @property
     def weight(self) -> int:
-        """Return how many addresses and topics it names."""
+        """Return how many addresses and topics, or transactions, it names."""
         return self._subject.weight
 
     def end(self) -> None:
@@ -76,12 +77,15 @@ class StoreSubscription(_Waiting):
         self._catch_up_from(self._position or Position.after(self._hub.head))
 
     def fall_behind(self, position: Position, missed: int) -> None:
-        """Tell the client, and begin again at `position` once it has read."""
-        self._tell(fallen_behind_notice(self._subject.cursor(position), missed))
+        """Begin again at `position` once the client has read; tell it if it has notices."""
+        if self._subject.form.has_notices:
+            self._tell(fallen_behind_notice(self._subject.cursor(position), missed))
         self._catch_up_from(position)
 
-    def farewell(self) -> Event:
-        """Return the notice of a restart, with the cursor to go on from."""
+    def farewell(self) -> Event | None:
+        """Return the notice of a restart, with the cursor to go on from, if it has notices."""
+        if not self._subject.form.has_notices:
+            return None
         position = self._position or self._hub.told(self._subject)
         return Event([restart_notice(self._subject.cursor(position))])
 
@@ -144,15 +148,22 @@ class StoreSubscription(_Waiting):
         self._tell(reorganisation_notice(change, cursor))
 
     def _lose(self, position: Position) -> None:
+        if not self._subject.form.has_notices:
+            self.channel.close(*CLOSE_UNKNOWN)
+            return
         self._position, self._floor = Position.after(self._hub.head), None
         self._tell(unknown_block_notice(position, self._subject.cursor(self._position)))
 
 
 class PendingSubscription(_Waiting):
-    """`newPendingTransactions`: what it was not told is gone, so it is told how much that was."""
+    """`newPendingTransactions`: what it was not told is gone."""
 
-    def __init__(self, kind: str, channel: Channel, feed: PendingFeed, group: Group) -> None:
+    def __init__(
+        self, kind: str, channel: Channel, feed: PendingFeed, group: Group, *, has_notices: bool = False
+    ) -> None:
+        """With `has_notices` it is told how many it was not sent, and that the node restarts."""
         super().__init__(kind, channel)
+        self._has_notices = has_notices
         self._feed = feed
         self._group = group
 
@@ -161,20 +172,21 @@ class PendingSubscription(_Waiting):
         self._group.join(self)
 
     def fall_behind(self, position: int, missed: int) -> None:
-        """Go live again once the client has read; the notice then counts everything from `position` on."""
+        """Go live again once the client has read; a notice then counts everything from `position` on."""
 
         async def go_on() -> None:
             async with self.channel.room():
                 if not self.ended:
                     self._task = None
-                    self._tell(missed_notice(self._feed.count - position))
+                    if self._has_notices:
+                        self._tell(missed_notice(self._feed.count - position))
                     self._group.join(self)
 
         self._task = self.channel.spawn(go_on)
 
-    def farewell(self) -> Event:
-        """Return the notice of a restart."""
-        return Event([restart_notice(None)])
+    def farewell(self) -> Event | None:
+        """Return the notice of a restart, if it has notices."""
+        return Event([restart_notice(None)]) if self._has_notices else None
 
 
 class SilentSubscription(Subscription):
@@ -186,6 +198,6 @@ class SilentSubscription(Subscription):
     def fall_behind(self, position: None, missed: int) -> None:
         """Do nothing; there is nothing to miss."""
 
-    def farewell(self) -> Event:
-        """Return the notice of a restart."""
-        return Event([restart_notice(None)])
+    def farewell(self) -> None:
+        """Return nothing."""
+        return

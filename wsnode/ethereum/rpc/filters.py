@@ -47,7 +47,7 @@ class Filters:
     def new_filter(self, view: Snapshot, params: LogParameters) -> bytes:
         """Return the id of a new filter of logs."""
         wanted = params.filter
-        first, last = live_range(wanted, wanted.from_block)
+        first, last = live_range(wanted)
         wish = LogWish(canonical(criteria_of(wanted, self._limits)), first, last)
         return self._add(view, StoreFilter(_head_of(view), wanted, wish))
 

@@ -219,7 +219,9 @@ TYPES: Final[dict[type, Schema]] = {
 
 COMPONENTS: Final[dict[str, Schema]] = {
     "SubscriptionArgument": either(
-        NULL, BOOLEAN, members(_SUBSCRIPTION), members({**_FILTER, **_SUBSCRIPTION})
-    )
+        *(NULL, BOOLEAN, members(_SUBSCRIPTION), members({**_FILTER, **_SUBSCRIPTION})),
+        members({"transactionHashes": or_null(list_of(HASH)), **_SUBSCRIPTION}),
+    ),
+    "PendingOptions": or_null(members({"notices": or_null(BOOLEAN)})),
 }
 """What parameters refer to by name."""

@@ -1,36 +1,45 @@
 """What eth_subscribe takes: the kind, the filter of logs, and from where on in which form."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subjects import Form
 from wsnode.ethereum.rpc.log_filter import LogFilter, decode_log_filter
-from wsnode.ethereum.rpc.parameters import LATEST, NumberOrTag, decode_block_number
+from wsnode.ethereum.rpc.parameters import LATEST, NumberOrTag, decode_block_number, decode_hash
 from wsnode.ethereum.rpc.words import ARGUMENT, field, kind, mismatch
 from wsnode.jsonrpc.codec import UNREADABLE, register_type
-from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params
+from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params, server_error
 from wsnode.jsonrpc.json_schema import reference
 
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder().decode
 
 
+MOST_HASHES: Final = 200
+"""How many transactions one subscription to receipts names, as in geth."""
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """From where on, and in which form."""
 
     from_block: NumberOrTag | None = None
+    """The first block of a replay; None without one."""
     cursor: Position | None = None
     form: Form = Form()
 
 
 class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
-    """`[kind, argument]`; which argument depends on the kind."""
+    """`[kind, argument, options]`; which argument depends on the kind, and `options` are of pending ones."""
 
     kind: str
     argument: Annotated[Any, msgspec.Meta(extra_json_schema=reference("SubscriptionArgument"))] = None
-    """A `LogFilter` with `Options`, `Options`, a bool, or nothing."""
+    """A `LogFilter` or hashes with `Options`, `Options`, a bool, or nothing."""
+    options: Annotated[Any, msgspec.Meta(extra_json_schema=reference("PendingOptions"))] = None
+    """Whether a subscription to pending transactions has notices."""
 
 
 class SubscriptionId(str):
@@ -66,19 +75,20 @@ class SubscribeDecoder:
         name = _decode_value(arguments[0]) if arguments else None
         if type(name) is not str:
             raise invalid_params("expected subscription name as first argument")
-        if (decode := _ARGUMENTS.get(name)) is None:
+        if (decoders := _ARGUMENTS.get(name)) is None:
             raise RpcError(METHOD_NOT_FOUND, f'no "{name}" subscription in eth namespace')
-        if len(arguments) > (most := 1 if decode is _nothing else 2):
+        if len(arguments) > (most := 1 + len(decoders)):
             raise invalid_params(f"too many arguments, want at most {most}")
-        value = _decode_value(arguments[1]) if len(arguments) > 1 else None
-        try:
-            return SubscribeParameters(name, decode(value))
-        except (ValueError, *UNREADABLE) as error:
-            raise invalid_params(f"invalid argument 1: {error}") from None
+        given = dict(enumerate(map(_decode_value, arguments)))
+        values = [_decoded(decode, place, given.get(place)) for place, decode in enumerate(decoders, 1)]
+        return SubscribeParameters(name, *values)
 
 
-def _nothing(_value: Any) -> None:
-    return None
+def _decoded(decode: Callable[[Any], Any], place: int, value: Any) -> Any:
+    try:
+        return decode(value)
+    except (ValueError, *UNREADABLE) as error:
+        raise invalid_params(f"invalid argument {place}: {error}") from None
 
 
 def _flag(value: Any, place: str = ARGUMENT) -> bool:
@@ -91,9 +101,22 @@ def _filter(value: Any) -> tuple[LogFilter, Options]:
     if value is None:
         raise invalid_params("missing value for required argument 1")
     wanted = decode_log_filter(value)
-    # go-ethereum's client writes this for a query that names no blocks, and means new logs only.
-    is_default = wanted.from_block == 0 and wanted.to_block == LATEST
-    return wanted, _options(value, None if is_default else wanted.from_block)
+    # Clients write `latest` when they mean new logs only: go-ethereum's from block 0, cast from the earliest.
+    return wanted, _options(value, None if wanted.to_block == LATEST else wanted.from_block)
+
+
+def _hashes(value: Any) -> tuple[Hashes, Options]:
+    options = _header_options(value)
+    members = {} if value is None else {name.lower(): member for name, member in value.items()}
+    place = field("input", "transactionHashes")
+    hashes = members.get("transactionhashes")
+    if type(hashes) not in (list, type(None)):
+        raise mismatch(kind(hashes), "[]common.Hash", place)
+    wanted = frozenset(bytes(decode_hash(text, place)) for text in hashes or ())
+    if len(hashes or ()) > MOST_HASHES:
+        message = "exceed max number of transaction hashes allowed per transactionReceipts subscription"
+        raise server_error(message)
+    return wanted, options
 
 
 def _header_options(value: Any) -> Options:
@@ -111,12 +134,21 @@ def _options(members: dict[str, Any], from_block: NumberOrTag | None) -> Options
         raise ValueError("cannot specify both cursor and fromBlock, choose one or the other")
     cursor = None if text is None else Position.parse(text)
     cursors, reorgs = (_flag(members.get(name), field("input", name)) for name in ("cursors", "reorgs"))
-    history = cursor is not None or from_block not in (None, LATEST)
+    # Clients that know geth alone give a first block as well, and mean what comes from now on.
+    replays = cursors and from_block != LATEST
     return Options(
-        from_block=None if from_block == LATEST else from_block,
+        from_block=from_block if replays else None,
         cursor=cursor,
-        form=Form(cursors or history, reorgs),
+        form=Form(cursors or cursor is not None, reorgs),
     )
+
+
+def _has_notices(value: Any) -> bool:
+    if value is None:
+        return False
+    if type(value) is not dict:
+        raise mismatch(kind(value), "filters.input")
+    return _flag(value.get("notices"), field("input", "notices"))
 
 
 def _decode_id(value: Any) -> SubscriptionId:
@@ -125,11 +157,12 @@ def _decode_id(value: Any) -> SubscriptionId:
     return SubscriptionId(value)
 
 
-_ARGUMENTS: Final = {
-    "logs": _filter,
-    "newHeads": _header_options,
-    "newPendingTransactions": _flag,
-    "syncing": _nothing,
+_ARGUMENTS: Final[dict[str, tuple[Callable[[Any], Any], ...]]] = {
+    "logs": (_filter,),
+    "newHeads": (_header_options,),
+    "newPendingTransactions": (_flag, _has_notices),
+    "syncing": (),
+    "transactionReceipts": (_hashes,),
 }
 
 register_type(SubscriptionId, _decode_id)

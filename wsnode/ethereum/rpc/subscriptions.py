@@ -1,7 +1,6 @@
 """eth_subscribe and eth_unsubscribe: what a client is told over its connection, from where it wants on."""
 
 from collections.abc import Callable
-from typing import Any
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError, is_canonical, known_rows
@@ -9,14 +8,15 @@ from wsnode.ethereum.live.criteria import LogWish, canonical
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.messages import UNKNOWN_BLOCK, named
 from wsnode.ethereum.live.position import BEGINNING, Position
-from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject
+from wsnode.ethereum.live.receipts import Hashes
+from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject, ReceiptSubject, StoredSubject
 from wsnode.ethereum.live.subscription import PendingSubscription, SilentSubscription, StoreSubscription
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.logs import criteria_of
 from wsnode.ethereum.rpc.lookup import numbered
-from wsnode.ethereum.rpc.parameters import LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.parameters import FINALIZED, LATEST, PENDING, SAFE
 from wsnode.ethereum.rpc.subscription_options import (
     IdParameters,
     Options,
@@ -36,16 +36,17 @@ class Subscriptions:
     def __init__(self, hub: Hub, limits: CallLimits) -> None:
         self._hub = hub
         self._limits = limits
-        self._makers: dict[str, Callable[[Channel, Any], Subscription]] = {
+        self._makers: dict[str, Callable[[Channel, SubscribeParameters], Subscription]] = {
             "logs": self._logs,
             "newHeads": self._headers,
             "newPendingTransactions": self._pending,
-            "syncing": lambda channel, _argument: SilentSubscription("syncing", channel),
+            "syncing": lambda channel, _params: SilentSubscription("syncing", channel),
+            "transactionReceipts": self._receipts,
         }
 
     def subscribe(self, channel: Channel, params: SubscribeParameters) -> bytes:
         """Return the id under which the client is told from now on."""
-        subscription = self._makers[params.kind](channel, params.argument)
+        subscription = self._makers[params.kind](channel, params)
         self._require_room(channel, subscription.weight)
         channel.subscriptions.add(subscription)
         # It is counted off as it ends.
@@ -59,7 +60,7 @@ class Subscriptions:
             (limits.subscriptions_parameters, self._hub.parameters),
         ):
             if used + weight > limit and weight:
-                message = "subscriptions name too many addresses and topics"
+                message = "subscriptions name too many addresses, topics and transactions"
                 raise limit_exceeded(message, {"parameters": limit})
 
     def unsubscribe(self, channel: Channel, params: IdParameters) -> bytes:
@@ -68,12 +69,14 @@ class Subscriptions:
             raise server_error("subscription not found")
         return b"true"
 
-    def _logs(self, channel: Channel, argument: tuple[LogFilter, Options]) -> StoreSubscription:
-        wanted, options = argument
+    def _logs(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
+        wanted: LogFilter
+        options: Options
+        wanted, options = params.argument
         criteria = canonical(criteria_of(wanted, self._limits))
         with self._hub.snapshot() as view:
-            resumes = options.cursor is not None
-            first, last = live_range(wanted, options.from_block, resumes=resumes)
+            resumes, replays = options.cursor is not None, options.from_block is not None
+            first, last = live_range(wanted, resumes=resumes, replays=replays)
             position = _position(view, options)
             if first <= view.head + 1:
                 # It has nothing to hold back, so it shares the group of all who have its criteria.
@@ -81,29 +84,42 @@ class Subscriptions:
         subject = LogSubject(LogWish(criteria, first, last), options.form)
         return StoreSubscription("logs", channel, self._hub, subject, position)
 
-    def _headers(self, channel: Channel, options: Options) -> StoreSubscription:
+    def _headers(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
+        options: Options = params.argument
+        return self._begun_by("newHeads", channel, HeaderSubject(options.form), options)
+
+    def _receipts(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
+        hashes: Hashes
+        options: Options
+        hashes, options = params.argument
+        return self._begun_by("transactionReceipts", channel, ReceiptSubject(hashes, options.form), options)
+
+    def _begun_by(
+        self, kind: str, channel: Channel, subject: StoredSubject, options: Options
+    ) -> StoreSubscription:
         with self._hub.snapshot() as view:
             position = _position(view, options)
-        return StoreSubscription("newHeads", channel, self._hub, HeaderSubject(options.form), position)
+        return StoreSubscription(kind, channel, self._hub, subject, position)
 
-    def _pending(self, channel: Channel, full: bool) -> PendingSubscription:
+    def _pending(self, channel: Channel, params: SubscribeParameters) -> PendingSubscription:
         feed = self._hub.pending
-        return PendingSubscription(
-            "newPendingTransactions", channel, feed, feed.full if full else feed.hashes
-        )
+        group = feed.full if params.argument else feed.hashes
+        return PendingSubscription(params.kind, channel, feed, group, has_notices=params.options)
 
 
-def live_range(
-    wanted: LogFilter, from_block: NumberOrTag | None, *, resumes: bool = False
-) -> tuple[int, int | None]:
+def live_range(wanted: LogFilter, *, resumes: bool = False, replays: bool = False) -> tuple[int, int | None]:
     """Return the first and the last block whose logs are told of, None for no last one.
 
+    What `resumes` behind a cursor needs no first block; what `replays` may begin at any tag.
+
     Raises:
-        RpcError: They are in the wrong order, or not there yet.
+        RpcError: They are in the wrong order, or not there yet (geth, eth/filters: SubscribeLogs).
     """
-    first, last = from_block, wanted.to_block
+    first, last = wanted.from_block, wanted.to_block
     if PENDING in (first, last):
         raise invalid_params("pending logs are not supported")
+    if first in (SAFE, FINALIZED) and not replays:
+        raise invalid_params("invalid block range params")
     begin = max(first or 0, 0)
     if last is None or last == LATEST:
         return begin, None

@@ -10,6 +10,7 @@ from wsnode.pubsub.store_watch import StoreWatch
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.live.branches import UnknownBlockError, dropped_from, head_position
 from wsnode.starknet.live.messages import (
+    CLOSE_UNKNOWN,
     Form,
     Message,
     header_notification,
@@ -67,13 +68,21 @@ class Hub:
         except UnknownBlockError as error:
             logger.error("block %s, which subscribers were told of, is not stored any more", before.number)  # noqa: TRY400
             self.head, lost = head, error.position
-            self._publish(lambda form: unknown_block_notice(form, lost, head), before)
+            self._own_up(lost, before)
             return
         if dropped:
             self._publish(lambda form: reorganisation(form, dropped, ancestor), before)
         self.head = ancestor
         for header, behind in headers_behind(view, ancestor, head.number):
             self._tell_header(header, behind)
+
+    def _own_up(self, lost: Position, before: Position) -> None:
+        """Tell those that have notices that a block was lost, and close the connections of the others."""
+        for form, group in list(self._groups.items()):
+            if form.has_notices:
+                group.publish(Event([unknown_block_notice(form, lost, self.head)]), before)
+            else:
+                group.close(CLOSE_UNKNOWN)
 
     def _tell_header(self, header: bytes, behind: Position) -> None:
         before, self.head = self.head, behind

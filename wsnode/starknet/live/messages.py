@@ -6,12 +6,16 @@ from typing import Any, Final, Literal
 import msgspec
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED
+from wsnode.pubsub.event import Farewell
+from wsnode.pubsub.subscriptions import INTERNAL_ERROR as CONNECTION_ERROR
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.position import Position
 
 FALLEN_BEHIND: Final = LIMIT_EXCEEDED
 RESTARTING: Final = -32006
 UNKNOWN_BLOCK: Final = -32001
+CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
+"""How the connection ends where a subscription that has no notices would lose blocks."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"%b_subscription%b","params":{"subscription_id":"'
 
 Family = Literal["alt", "starknet"]
@@ -28,7 +32,7 @@ class Form(msgspec.Struct, frozen=True):
     @property
     def has_notices(self) -> bool:
         """Tell whether it is told more than starknet-specs has, which Starknet's libraries break off at."""
-        return self.cursors or self.family == "alt"
+        return self.cursors
 
 
 def header_notification(form: Form, header: bytes, behind: Position) -> Message:

@@ -8,6 +8,7 @@ from wsnode.pubsub.subscription import Subscription
 from wsnode.starknet.live.branches import UnknownBlockError
 from wsnode.starknet.live.hub import Hub
 from wsnode.starknet.live.messages import (
+    CLOSE_UNKNOWN,
     Form,
     fallen_behind_notice,
     restart_notice,
@@ -37,13 +38,13 @@ class HeadSubscription(Subscription):
             self._catch_up_from(self._position)
 
     def fall_behind(self, position: Position, missed: int) -> None:
-        """Tell the client, if it knows such notices, and begin again at `position` once it has read."""
+        """Tell the client, if it has notices, and begin again at `position` once it has read."""
         if self._form.has_notices:
             self.deliver(Event([fallen_behind_notice(self._form, position, missed)]))
         self._catch_up_from(position)
 
     def farewell(self) -> Event | None:
-        """Return the notice of a restart, with the cursor to go on from."""
+        """Return the notice of a restart, with the cursor to go on from, if it has notices."""
         if not self._form.has_notices:
             return None
         return Event([restart_notice(self._form, self._position or self._hub.head)])
@@ -81,6 +82,9 @@ class HeadSubscription(Subscription):
             with self._hub.snapshot() as view:
                 page = page_behind(view, self._form, position, self._hub.head.number)
         except UnknownBlockError as error:
+            if not self._form.has_notices:
+                self.channel.close(*CLOSE_UNKNOWN)
+                return
             self._position = self._hub.head
             self.deliver(Event([unknown_block_notice(self._form, error.position, self._position)]))
             return

@@ -45,6 +45,11 @@ class Follower(Generic[Item]):
             if self.form.cursors:
                 assert Position.parse(params["cursor"]) == self.behind(params["result"])
 
+    @property
+    def has_notices(self) -> bool:
+        """Return whether the client asked for messages that geth has not."""
+        return self.form.has_notices
+
     def resume(self, forgotten: int) -> list[Any] | None:
         """Return the parameters that go on from a cursor, not necessarily the last; None without one."""
         if not self.history:
@@ -82,6 +87,7 @@ class Follower(Generic[Item]):
             self.history.append((params["cursor"], list(self.view)))
 
     def _take_error(self, error: dict[str, Any]) -> None:
+        assert self.has_notices, "geth has no such message"
         self.history.append((error["data"]["cursor"], list(self.view)))
         if error["code"] == RESTARTING:
             self.farewell = error["data"]["cursor"]
@@ -211,20 +217,24 @@ class HeaderFollower(Follower[Head]):
 class PendingFollower:
     """`newPendingTransactions`, whose hashes are their numbers."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, has_notices: bool) -> None:
         self.count = count
         """How many have been told, or said to be missed."""
+        self.has_notices = has_notices
         self.farewell: str | None = None
 
     def take(self, params: dict[str, Any]) -> None:
         """Apply a notification or a notice."""
         if "error" not in params:
             result = params["result"]
-            assert int(result if isinstance(result, str) else result["hash"], 16) == self.count
-            self.count += 1
+            number = int(result if isinstance(result, str) else result["hash"], 16)
+            assert number == self.count if self.has_notices else number >= self.count
+            self.count = number + 1
         elif params["error"]["code"] == FALLEN_BEHIND:
+            assert self.has_notices, "geth has no such message"
             self.count += params["error"]["data"]["missed"]
         else:
+            assert self.has_notices, "geth has no such message"
             assert params["error"]["code"] == RESTARTING
             assert params["error"]["data"] == {"cursor": None}
             self.farewell = "told"
