@@ -8,7 +8,7 @@ import pytest
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.rpc.named_contracts import OF_ANY_ACCOUNT
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
@@ -53,6 +53,9 @@ class OnlyOne:
             False,
         ),
         ("eth_simulateV1", [{"blockStateCalls": [{"calls": [{"data": "0x00"}]}]}], False),
+        ("eth_fillTransaction", [{"to": ONE, "gas": "0x5208"}], True),
+        ("eth_fillTransaction", [{"to": TWO}], False),
+        ("eth_fillTransaction", [{"data": "0x00"}], False),
         ("debug_traceCall", [{"to": ONE}], True),
         ("debug_traceCall", [{"to": TWO}], False),
         ("debug_traceCall", [{"to": ONE}, "latest", {"stateOverrides": {ONE: {"code": "0x00"}}}], False),
@@ -73,7 +76,8 @@ class OnlyOne:
 def test_calls_that_name_other_contracts_are_refused(
     method: str, params: list[Any], allowed: bool, execution_apis_chain: Chain
 ) -> None:
-    registry = build_registry(execution_apis_chain, hub=Hub(execution_apis_chain))
+    chain = execution_apis_chain
+    registry = build_registry(chain, hub=Hub(chain), pool=TransactionPool(chain))
     dispatcher = Dispatcher(registry, execution_apis_chain.snapshot)
     session = dispatcher.session(None, OnlyOne())
     answer = session.receive(
@@ -82,12 +86,3 @@ def test_calls_that_name_other_contracts_are_refused(
     session.end_turn()
     refused = isinstance(answer, bytes) and b"not allowed" in answer
     assert refused is not allowed, answer
-
-
-def test_every_method_that_takes_an_account_says_which(execution_apis_chain: Chain) -> None:
-    accounts = {"address", "argument", "call", "filter", "simulation", "slots"}
-    registry = build_registry(execution_apis_chain, hub=Hub(execution_apis_chain))
-    for method in registry.methods.values():
-        struct = method.parameters.struct
-        if struct is not None and accounts & set(struct.__struct_fields__):
-            assert (method.contracts is None) == (method.name in OF_ANY_ACCOUNT), method.name

@@ -7,12 +7,15 @@ import msgspec
 
 from wsnode.ethereum.rpc.access_lists import AccessListParameters
 from wsnode.ethereum.rpc.call_object import CallObject
+from wsnode.ethereum.rpc.completion import TransactionParameters
+from wsnode.ethereum.rpc.development_parameters import ReorganisationObject
 from wsnode.ethereum.rpc.execution import CallParameters
 from wsnode.ethereum.rpc.log_pages import PageParameters
 from wsnode.ethereum.rpc.logs import LogParameters
-from wsnode.ethereum.rpc.overrides import StateOverrides
+from wsnode.ethereum.rpc.overrides import NO_STATE_OVERRIDES, StateOverrides
 from wsnode.ethereum.rpc.plain import TextParameters
 from wsnode.ethereum.rpc.proofs import ProofParameters
+from wsnode.ethereum.rpc.reorganising import AnvilParameters, ObjectParameters
 from wsnode.ethereum.rpc.simulate import SimulationParameters
 from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
 from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
@@ -54,6 +57,20 @@ def _of_call(params: CallParameters | AccessListParameters) -> Sequence[int] | N
 
 def _of_traced_call(params: CallTraceParameters) -> Sequence[int] | None:
     return _of_calls([params.call], params.options.state_overrides)
+
+
+def _of_transaction(params: TransactionParameters) -> Sequence[int] | None:
+    # Its gas is estimated, and what it reverts with is told.
+    return _of_calls([params.transaction], NO_STATE_OVERRIDES)
+
+
+def _of_reorganisation(params: ObjectParameters) -> Sequence[int] | None:
+    return _of_placed(params.reorganisation)
+
+
+def _of_placed(params: AnvilParameters | ReorganisationObject) -> Sequence[int] | None:
+    calls = [placed.call for placed in params.transactions if placed.call is not None]
+    return _of_calls(calls, NO_STATE_OVERRIDES)
 
 
 def _of_simulation(params: SimulationParameters) -> Sequence[int] | None:
@@ -99,6 +116,9 @@ _FINDERS: dict[type[msgspec.Struct] | None, Callable[[Any], Iterable[int] | None
     CallParameters: _of_call,
     AccessListParameters: _of_call,
     CallTraceParameters: _of_traced_call,
+    TransactionParameters: _of_transaction,
+    AnvilParameters: _of_placed,
+    ObjectParameters: _of_reorganisation,
     SimulationParameters: _of_simulation,
     LogParameters: _of_logs,
     PageParameters: _of_log_page,
