@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.server.conftest import NUMBER, OpenSite, Peer
+from tests.server.conftest import NUMBER, OpenSite, Peer, Site
 from tests.server.test_http import ONE, client
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.server.grants import Grant, KeyLimits, RateError
@@ -331,6 +331,80 @@ async def test_a_key_may_have_few_connections_and_few_pages(open_site: OpenSite,
         assert (await third.open(Origin="https://b.example")).status_code == 403
         fourth = Peer(site.connect(), path=f"/ws/v3/{key}")
         assert (await fourth.open()).status_code == 101
+
+
+class Held(trio.abc.HalfCloseableStream):
+    """A stream on which nothing is sent before its gate is opened, as over a busy TLS connection."""
+
+    def __init__(self, stream: trio.abc.HalfCloseableStream, gate: trio.Event) -> None:
+        self.stream = stream
+        self.gate = gate
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        await self.gate.wait()
+        await self.stream.send_all(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await self.gate.wait()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        return await self.stream.receive_some(max_bytes)
+
+    async def send_eof(self) -> None:
+        await self.stream.send_eof()
+
+    async def aclose(self) -> None:
+        await self.stream.aclose()
+
+
+def open_held(site: Site, gate: trio.Event) -> trio.abc.HalfCloseableStream:
+    """Connect to the site; nothing that it says comes through before the gate is opened."""
+    ours, theirs = trio.testing.memory_stream_pair()
+    site.nursery.start_soon(site.server.serve_stream, Held(theirs, gate))
+    return ours
+
+
+async def test_handshakes_at_one_time_are_as_few_as_connections_may_be(
+    open_site: OpenSite, tmp_path: Path
+) -> None:
+    file, gate, answers = KeyFile(tmp_path / "keys.json"), trio.Event(), list[int]()
+    key = file.add("one", KeyLimits(connections=2))
+
+    async with open_site(keys=KeyFileRing(file)) as site:
+
+        async def shake() -> None:
+            peer = Peer(open_held(site, gate), path=f"/ws/v3/{key}")
+            answers.append((await peer.open()).status_code)
+
+        for _ in range(10):
+            site.nursery.start_soon(shake)
+        await trio.testing.wait_all_tasks_blocked()
+        gate.set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert sorted(answers) == [101] * 2 + [429] * 8
+
+
+async def test_a_key_that_is_revoked_during_a_handshake_ends_the_connection(
+    open_site: OpenSite, tmp_path: Path
+) -> None:
+    file, gate = KeyFile(tmp_path / "keys.json"), trio.Event()
+    key = file.add("bot")
+    ring = KeyFileRing(file)
+    async with open_site(keys=ring) as site:
+        peer, answers = Peer(open_held(site, gate), path=f"/ws/v3/{key}"), list[int]()
+
+        async def shake() -> None:
+            answers.append((await peer.open()).status_code)
+
+        site.nursery.start_soon(shake)
+        await trio.testing.wait_all_tasks_blocked()
+        file.revoke("bot")
+        ring.refresh()
+        gate.set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert answers == [101]
+        with trio.fail_after(10):
+            assert await peer.close_code() == 1008
 
 
 async def test_a_revoked_key_ends_its_connections(

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 
 import msgspec
@@ -12,6 +13,7 @@ from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
 from wsnode.server.allowance import Allowance
 from wsnode.server.background import keep_running
 from wsnode.server.garbage import Shelter
+from wsnode.server.grants import Grant
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.http import HttpConnection, Page, Service
@@ -25,7 +27,7 @@ from wsnode.server.websocket import WebSocketConnection
 
 STOPPING = (1001, "the server is stopping")
 RESTARTING = (1012, "service restart")
-POLICY_VIOLATION = 1008
+REVOKED = (1008, "the API key was revoked")
 
 logger = logging.getLogger("wsnode.server")
 
@@ -184,30 +186,39 @@ class Server:
             return
         handshake = shake_hands(head, self.directory, self._origins)
         entrance, seconds = handshake.entrance, self.limits.close_seconds
-        said = await say(transport, handshake.answer, seconds=seconds, last=entrance is None)
         if entrance is None:
             self.shared.counters.refusals[handshake.status] += 1
-        if entrance is None or not said:
+            await say(transport, handshake.answer, seconds=seconds)
             return
         grant = entrance.caller.grant
         allowance = Allowance(self.shared, entrance.caller.network, grant)
         caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
         session = entrance.dispatcher.session(caller, grant)
         connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)
+        answer = handshake.answer
         del head, handshake
+        # Counted before the answer is on its way, which takes time: others could be admitted meanwhile.
+        with nullcontext() if grant is None else grant.connection(partial(self._revoke, connection)):
+            if await say(transport, answer, seconds=seconds, last=False):
+                await self._run_websocket(connection, rest, grant)
+
+    async def _run_websocket(self, connection: WebSocketConnection, rest: bytes, grant: Grant | None) -> None:
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
         self.shared.counters.websockets += 1
-        # The handshake's answer may have been on its way while everybody else was told to leave.
+        # The handshake's answer may have been on its way while others were told to leave.
         farewell = self.farewell if self.shared.draining else None
+        if grant is not None and grant.is_revoked:
+            farewell = REVOKED
         try:
-            if grant is None:
-                await connection.run(rest, farewell)
-            else:
-                with grant.connection(partial(connection.close, POLICY_VIOLATION, "the API key was revoked")):
-                    await connection.run(rest, farewell)
+            await connection.run(rest, farewell)
         finally:
             self.shared.counters.websockets -= 1
             del self._alive[connection]
+
+    def _revoke(self, connection: WebSocketConnection) -> None:
+        """Close a connection whose key was revoked; one that has not begun is closed when it does."""
+        if connection in self._alive:
+            connection.close(*REVOKED)
 
     def _health_pages(self) -> dict[str, Page]:
         def healthy() -> tuple[int, str, bytes]:
