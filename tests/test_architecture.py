@@ -22,9 +22,13 @@ MAY_IMPORT = {
 }
 COMPOSITION = {
     "__main__",
+    "addresses",
     "cli",
     "cli_bench",
+    "cli_development",
+    "cli_import",
     "cli_keys",
+    "cli_options",
     "cli_outage",
     "cli_verify",
     "config",
@@ -34,7 +38,7 @@ COMPOSITION = {
     "node",
     "terminal",
 }
-USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_verify", "demo", "verify"}
+USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_import", "cli_verify", "demo", "verify"}
 USES_TRIO_IN = ("ethereum/live/", "starknet/live/")
 USES_NATIVE = (
     "jsonrpc/",

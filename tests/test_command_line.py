@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import signal
 import socket
 import time
@@ -10,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.node_process import Node, conversation, import_chain, post, run, started
 from tests.vector_files import require_vectors
+from wsnode.cli import app
 
 GENESIS_HEAD = "head 0 0x44fd89d504659cd58f48f4796b77a7e7012cf296a2409afa2f6c3cb99b5b3d99"
 HANDSHAKE = (
@@ -148,6 +151,54 @@ def test_wrong_usage_has_its_own_exit_status(tmp_path: Path) -> None:
     assert run("import", "eth", "--data", str(tmp_path)).returncode == 2
     assert run("serve").returncode == 2
     assert run("no-such-command").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "what", "right"),
+    [
+        ("localhost:99999", "'99999' is no port", "localhost:8545"),
+        ("localhost", "it has no port", "localhost:8545"),
+        (":x", "'x' is no port", "127.0.0.1:8545"),
+        (":8545", "it has no host", "0.0.0.0:8545"),
+        ("::1", "an IPv6 host stands in brackets", "[::1]:8545"),
+        ("", "it has no port", "127.0.0.1:8545"),
+    ],
+)
+@pytest.mark.parametrize("command", [("dev",), ("demo",), ("serve", "--data", "none")])
+def test_what_is_no_address_is_said_with_the_right_form(
+    command: tuple[str, ...], address: str, what: str, right: str
+) -> None:
+    ended = CliRunner().invoke(app, (*command, "--listen", address))
+    assert ended.exit_code == 2
+    message = ended.stderr.splitlines()[-1]
+    assert f"cannot listen on {address!r}" in message
+    assert what in message
+    assert right in message
+
+
+def test_a_wrong_address_of_a_configuration_is_named_with_its_setting(tmp_path: Path) -> None:
+    file = tmp_path / "wsnode.toml"
+    file.write_text('listen = "localhost"\n[networks.one]\ndata = "one"\n')
+    ended = run("serve", "--config", str(file))
+    assert ended.returncode == 1
+    right = "it has no port; write HOST:PORT, such as localhost:8545"
+    assert only_line(ended.stderr) == f"error: {file}: listen: cannot listen on 'localhost': {right}"
+
+
+@pytest.mark.parametrize("options", [("--listen", "0"), ("--port", "0"), ("--host", "127.0.0.1", "-p", "0")])
+def test_a_port_alone_is_one_of_this_machine(options: tuple[str, ...]) -> None:
+    with started("dev", *options) as node:
+        assert node.socket_url.startswith("ws://127.0.0.1:")
+        assert call(node.http_url, "eth_chainId")["result"] == "0x7a69"
+
+
+def test_an_address_is_given_in_one_way() -> None:
+    ended = CliRunner().invoke(app, ("dev", "--listen", "8545", "--port", "8546"))
+    assert (ended.exit_code, "give either" in ended.stderr) == (2, True)
+
+
+def test_the_version_is_one_line() -> None:
+    assert re.fullmatch(r"wsnode \d+\.\d+\.\d+\S*", only_line(run("--version").stdout))
 
 
 def test_a_folder_without_a_chain_is_not_served(tmp_path: Path) -> None:

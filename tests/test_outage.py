@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 from websockets.sync.server import ServerConnection
 from websockets.sync.server import serve as serve_websocket
 

@@ -1,38 +1,61 @@
 """`wsnode bench`: load on any node."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from wsnode.cli_verify import checked_addresses, say
-from wsnode.load.mix import REAL_MIX, MixError, read_mix
-from wsnode.load.run import Plan, measure
-from wsnode.load.window import Pattern
 from wsnode.terminal import one_line_failures
 
 
+@click.command()
+@click.argument("url", metavar="URL")
+@click.option("--against", metavar="URL", help="Measure it by turns, too.")
+@click.option(
+    "--mix",
+    metavar="METHOD=N,…",
+    help="How often each is called; as applications do if not given.",
+)
+@click.option(
+    "--connections", type=click.IntRange(1, 20_000), default=16, show_default=True, help="How many."
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 1024),
+    default=4,
+    show_default=True,
+    help="Requests in flight on each.",
+)
+@click.option("--rate", type=click.FloatRange(min=1), help="Requests a second in all, whatever the depth.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    help="How long the mix runs on a node.",
+)
+@click.option("--seed", default=1, show_default=True, help="The same seed asks the same.")
 def bench(
-    url: Annotated[str, typer.Argument(metavar="URL", help="ws://, or the http:// beside it.")],
-    against: Annotated[str | None, typer.Option(help="Measure it by turns, too.", metavar="URL")] = None,
-    mix: Annotated[
-        str,
-        typer.Option(
-            help="How often each is called.", metavar="METHOD=N,…", show_default="as applications do"
-        ),
-    ] = REAL_MIX,
-    connections: Annotated[int, typer.Option(help="How many.", min=1, max=20_000)] = 16,
-    depth: Annotated[int, typer.Option(help="Requests in flight on each.", min=1, max=1024)] = 4,
-    rate: Annotated[
-        float | None, typer.Option(help="Requests a second in all, whatever the depth.", min=1)
-    ] = None,
-    seconds: Annotated[float, typer.Option(help="How long the mix runs on a node.", min=0.1)] = 5.0,
-    seed: Annotated[int, typer.Option(help="The same seed asks the same.")] = 1,
+    *,
+    url: str,
+    against: str | None,
+    mix: str | None,
+    connections: int,
+    depth: int,
+    rate: float | None,
+    seconds: float,
+    seed: int,
 ) -> None:
-    """Put load on any node over WebSocket: a mix of calls, heavy calls beside cheap ones, a slow client."""
+    """Put load on any node over WebSocket.
+
+    A mix of calls, heavy calls beside cheap ones, a slow client. URL is ws://, or the http:// beside it.
+    """
+    from wsnode.load.mix import REAL_MIX, MixError, read_mix
+    from wsnode.load.run import Plan, measure
+    from wsnode.load.window import Pattern
+
     urls = [checked_addresses(each).websocket for each in (url, against) if each is not None]
     try:
-        plan = Plan(read_mix(mix), Pattern(connections, depth, seconds, rate), seed)
+        chosen = read_mix(REAL_MIX if mix is None else mix)
     except MixError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise click.BadParameter(str(error), param_hint="--mix") from error
     with one_line_failures():
-        measure(urls, plan, say)
+        measure(urls, Plan(chosen, Pattern(connections, depth, seconds, rate), seed), say)

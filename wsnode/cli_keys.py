@@ -1,46 +1,60 @@
 """`wsnode keys`: make, list and revoke the API keys of a data folder; a running server follows at once."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import msgspec
-import typer
+import click
 
-from wsnode.server.grants import ContractAddress, KeyLimits
-from wsnode.server.keys import FILE_NAME, KeyFile
+from wsnode.cli_options import data_option
 from wsnode.terminal import one_line_failures
 
-app = typer.Typer(no_args_is_help=True, help=__doc__)
+if TYPE_CHECKING:
+    from wsnode.server.keys import KeyFile
 
-DataFolder = Annotated[Path, typer.Option("--data", help="The folder of one network.", metavar="DIR")]
-Name = Annotated[str, typer.Argument(metavar="NAME")]
+
+@click.group("keys")
+def app() -> None:
+    """Make, list and revoke API keys; a running server follows at once."""
 
 
 @app.command()
+@click.argument("name", metavar="NAME")
+@data_option
+@click.option("--requests-per-second", type=click.FloatRange(min=0), help="Credits a second.")
+@click.option("--burst", type=click.FloatRange(min=0), help="Credits that can be saved up.")
+@click.option("--cost", multiple=True, metavar="METHOD=CREDITS", help="1 if not given.")
+@click.option("--connections", type=click.IntRange(min=0), help="WebSocket connections at once.")
+@click.option("--subscriptions", type=click.IntRange(min=0), help="Subscriptions at once.")
+@click.option("--method", multiple=True, help="An allowed method; may end in *.")
+@click.option("--forwarding", is_flag=True, help="Ask the partner in an outage.")
+@click.option("--contract", multiple=True, metavar="0x…", help="A contract that calls may name.")
+@click.option("--origin", multiple=True, help="A web page that may use the key.")
 def add(
-    name: Name,
-    data: DataFolder,
-    requests_per_second: Annotated[float | None, typer.Option(min=0, help="Credits a second.")] = None,
-    burst: Annotated[float | None, typer.Option(min=0, help="Credits that can be saved up.")] = None,
-    cost: Annotated[list[str] | None, typer.Option(metavar="METHOD=CREDITS", help="1 if not given.")] = None,
-    connections: Annotated[int | None, typer.Option(min=0, help="WebSocket connections at once.")] = None,
-    subscriptions: Annotated[int | None, typer.Option(min=0, help="Subscriptions at once.")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="An allowed method; may end in *.")] = None,
-    forwarding: Annotated[bool, typer.Option("--forwarding", help="Ask the partner in an outage.")] = False,
-    contract: Annotated[
-        list[str] | None, typer.Option(metavar="0x…", help="A contract that calls may name.")
-    ] = None,
-    origin: Annotated[list[str] | None, typer.Option(help="A web page that may use the key.")] = None,
+    *,
+    name: str,
+    data: Path,
+    requests_per_second: float | None,
+    burst: float | None,
+    cost: Sequence[str],
+    connections: int | None,
+    subscriptions: int | None,
+    method: Sequence[str],
+    forwarding: bool,
+    contract: Sequence[str],
+    origin: Sequence[str],
 ) -> None:
     """Print a new key, once: only its hash is kept."""
+    from wsnode.server.grants import KeyLimits
+
     for name_of, rate in (("--requests-per-second", requests_per_second), ("--burst", burst)):
         if rate is not None and not math.isfinite(rate):
-            raise typer.BadParameter(f"{name_of} {rate} is no rate")
+            raise click.BadParameter(f"{rate} is no rate", param_hint=name_of)
     limits = KeyLimits(
         requests_per_second=requests_per_second,
         burst=burst,
-        credits=dict(map(parse_cost, cost or ())),
+        credits=dict(map(parse_cost, cost)),
         connections=connections,
         subscriptions=subscriptions,
         methods=tuple(method) if method else None,
@@ -49,30 +63,46 @@ def add(
         forwarding=forwarding,
     )
     with one_line_failures():
-        print(KeyFile(data / FILE_NAME).add(name, limits))
+        print(key_file(data).add(name, limits))
 
 
 @app.command("list")
-def list_keys(data: DataFolder) -> None:
+@data_option
+def list_keys(data: Path) -> None:
     """Print each key's name, its day, and its limits."""
+    import msgspec
+
     with one_line_failures():
-        for key in KeyFile(data / FILE_NAME).read():
+        for key in key_file(data).read():
             print(f"{key.name}\t{key.created}\t{msgspec.json.encode(key.limits).decode()}")
 
 
 @app.command()
-def revoke(name: Name, data: DataFolder) -> None:
+@click.argument("name", metavar="NAME")
+@data_option
+def revoke(name: str, data: Path) -> None:
     """Make a key worthless; its connections end."""
     with one_line_failures():
-        KeyFile(data / FILE_NAME).revoke(name)
+        key_file(data).revoke(name)
+
+
+def key_file(data: Path) -> "KeyFile":
+    """Return the file of a folder's keys."""
+    from wsnode.server.keys import FILE_NAME, KeyFile
+
+    return KeyFile(data / FILE_NAME)
 
 
 def parse_contract(text: str) -> str:
     """Return the address `text`, if it is one."""
+    import msgspec
+
+    from wsnode.server.grants import ContractAddress
+
     try:
         return msgspec.convert(text, ContractAddress)
     except msgspec.ValidationError:
-        raise typer.BadParameter(f"{text!r} is no address 0x…") from None
+        raise click.BadParameter(f"{text!r} is no address 0x…") from None
 
 
 def parse_cost(text: str) -> tuple[str, float]:
@@ -83,5 +113,5 @@ def parse_cost(text: str) -> tuple[str, float]:
     except ValueError:
         credits = -1
     if not (method and equals and credits >= 0 and math.isfinite(credits)):
-        raise typer.BadParameter(f"{text!r} is not METHOD=CREDITS")
+        raise click.BadParameter(f"{text!r} is not METHOD=CREDITS")
     return method, credits

@@ -1,30 +1,23 @@
 """`wsnode outage`: an operator says that the node of a data folder may lack transactions."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from wsnode.networks import OUTAGE_FILE
+from wsnode.cli_options import data_option
 from wsnode.terminal import one_line_failures
 
 
-class State(StrEnum):
-    """Whether there is an outage."""
-
-    ON = "on"
-    OFF = "off"
-
-
-def outage(
-    state: Annotated[State, typer.Argument(help="From now on, or no longer.")],
-    data: Annotated[Path, typer.Option("--data", help="The folder of one network.", metavar="DIR")],
-) -> None:
+@click.command()
+@click.argument("state", type=click.Choice(["on", "off"]))
+@data_option
+def outage(state: str, data: Path) -> None:
     """Declare an outage, or its end; a running server follows at once."""
+    from wsnode.networks import OUTAGE_FILE
+
     with one_line_failures():
         place = data / OUTAGE_FILE
-        if state is State.ON:
+        if state == "on":
             place.touch()
         else:
             place.unlink(missing_ok=True)

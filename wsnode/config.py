@@ -1,43 +1,19 @@
 """What a node is told: one frozen Struct a component, from TOML or from the command line."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
+from wsnode.addresses import DEFAULT_LISTEN, Address, ListenError
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT, CallLimits
 from wsnode.server.limits import Limits
 
-DEFAULT_LISTEN = "127.0.0.1:8545"
-
 
 class ConfigurationError(Exception):
     """The configuration cannot be used; one line names the place."""
-
-
-class Address(msgspec.Struct, frozen=True):
-    """A TCP address to listen on; port 0 lets the system choose."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the address `HOST:PORT` names; an IPv6 host stands in brackets.
-
-        Raises:
-            ConfigurationError: It names none.
-        """
-        host, colon, port = text.rpartition(":")
-        if not colon or not host or not port.isdecimal() or int(port) > 65535:
-            raise ConfigurationError(f"listen address {text!r} is not HOST:PORT")
-        return cls(host.removeprefix("[").removesuffix("]"), int(port))
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
 
 
 class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,7 +92,10 @@ def checked(content: dict[str, Any], folder: Path, source: str) -> Config:
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{source}: {_place(error)}") from error
     _require_hosts(config, source)
-    _ = config.address
+    try:
+        _ = config.address
+    except ListenError as error:
+        raise ConfigurationError(f"{source}: listen: {error}") from None
     return _relative_to(folder, config)
 
 

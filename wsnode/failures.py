@@ -1,5 +1,6 @@
 """What may be wrong with an input, a folder or an address, and is the operator's to mend."""
 
+from wsnode.addresses import ListenError
 from wsnode.config import ConfigurationError
 from wsnode.ethereum.state import EngineError
 from wsnode.ethereum.storage.errors import ChainError
@@ -10,6 +11,7 @@ from wsnode.sync.errors import SourceError, UnknownParentError
 from wsnode.verify.cases import CaseFileError
 
 FAILURES = (
+    ListenError,
     CaseFileError,
     ChainError,
     ConfigurationError,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,28 +27,27 @@ from wsnode.jsonrpc.discovery import add_discovery
 from wsnode.server import limit_report
 from wsnode.server.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.server.network import KeyRing, Network
-from wsnode.starknet.chain import Chain as StarknetChain
-from wsnode.starknet.live.hub import Hub as StarknetHub
-from wsnode.starknet.rpc import descriptions as starknet_descriptions
-from wsnode.starknet.rpc.methods import add_methods, build_registry
-from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
-from wsnode.sync.partner import Partner
+
+if TYPE_CHECKING:
+    # What few networks have is imported when one does: a node starts much sooner without it.
+    from wsnode.starknet.chain import Chain as StarknetChain
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+    from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
 
 ETHEREUM_FOLDER = "eth"
 STARKNET_FOLDER = "alt"
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""
-DESCRIBED_BESIDES = starknet_descriptions.DESCRIPTIONS | limit_report.DESCRIPTIONS
 
 
 class Opened(msgspec.Struct, frozen=True):
     """The chains of a network that are written while they are served, the pool, and who is told."""
 
     ethereum: EthereumChain
-    starknet: StarknetChain | None
+    starknet: "StarknetChain | None"
     hub: Hub
     pool: TransactionPool
-    starknet_hub: StarknetHub | None = None
+    starknet_hub: "StarknetHub | None" = None
     gas_limit: int = GAS_LIMIT_TARGET
     """What the gas limit of the blocks that are built moves towards."""
 
@@ -61,7 +60,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 Grow = Callable[[Opened], AbstractContextManager[Growth]]
-BothChains = tuple[EthereumChain, StarknetChain | None]
+BothChains = tuple[EthereumChain, "StarknetChain | None"]
 
 
 class BothFamilies(EthereumSnapshot):
@@ -69,13 +68,13 @@ class BothFamilies(EthereumSnapshot):
 
     __slots__ = ("_starknet", "_starknet_chain")
 
-    def __init__(self, ethereum: EthereumChain, starknet: StarknetChain, caller: Caller) -> None:
+    def __init__(self, ethereum: EthereumChain, starknet: "StarknetChain", caller: Caller) -> None:
         super().__init__(ethereum, caller)
         self._starknet_chain = starknet
         self._starknet: StarknetSnapshot | None = None
 
     @property
-    def starknet(self) -> StarknetSnapshot:
+    def starknet(self) -> "StarknetSnapshot":
         """Return the moment of the alt chain, the same one for the whole request or batch."""
         if self._starknet is None:
             self._starknet = self._starknet_chain.snapshot()
@@ -96,13 +95,19 @@ def network_of(
     *,
     hub: Hub,
     pool: TransactionPool | None,
-    starknet_hub: StarknetHub | None = None,
+    starknet_hub: "StarknetHub | None" = None,
     growth: Growth | None = None,
     gas_limit: int = GAS_LIMIT_TARGET,
     with_test_methods: bool = False,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     ethereum, starknet = families
+    described = limit_report.DESCRIPTIONS
+    if starknet is not None:
+        from wsnode.starknet.rpc.descriptions import DESCRIPTIONS
+        from wsnode.starknet.rpc.methods import add_methods
+
+        described = DESCRIPTIONS | described
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
     registry = ethereum_registry(
@@ -114,7 +119,7 @@ def network_of(
         development=None if growth is None else growth.development,
         gas_limit=gas_limit,
         with_test_methods=with_test_methods,
-        described_besides=DESCRIBED_BESIDES,
+        described_besides=described,
     )
     if starknet is not None:
         add_methods(registry, lambda view: view.starknet, starknet_hub)
@@ -131,11 +136,15 @@ def network_of(
     )
 
 
-def alt_network(name: str, hosts: tuple[str, ...], chain: StarknetChain, keys: KeyRing | None) -> Network:
+def alt_network(name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys: KeyRing | None) -> Network:
     """Return a network with an alt chain and nothing else."""
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+    from wsnode.starknet.rpc.descriptions import DESCRIPTIONS
+    from wsnode.starknet.rpc.methods import build_registry
+
     hub = StarknetHub(chain)
     registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}}, hub=hub)
-    add_discovery(registry, DESCRIBED_BESIDES, title="wsnode", version=release())
+    add_discovery(registry, DESCRIPTIONS | limit_report.DESCRIPTIONS, title="wsnode", version=release)
     return Network(
         name,
         registry,
@@ -157,7 +166,7 @@ def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> Transacti
     return pool
 
 
-def _opening(first: EthereumChain, second: StarknetChain | None) -> Callable[[Caller], EthereumSnapshot]:
+def _opening(first: EthereumChain, second: "StarknetChain | None") -> Callable[[Caller], EthereumSnapshot]:
     """Return what opens views of the chains that there are."""
     if second is None:
         return first.snapshot
@@ -193,7 +202,7 @@ def open_network(
             yield alt_network(name, network.hosts, starknet, keys)
             return
         hub = Hub(ethereum)
-        starknet_hub = None if starknet is None else StarknetHub(starknet, hub.fan_out)
+        starknet_hub = None if starknet is None else _starknet_hub(starknet, hub)
         pool = pool_beside(hub, ethereum, config.pool_limits) if network.pool else None
         growth = None
         if grow is not None and pool is not None:
@@ -219,19 +228,29 @@ def open_network(
 
 def _open_chains(
     folder: Path, stack: ExitStack, *, writer: bool, durable: bool
-) -> tuple[EthereumChain | None, StarknetChain | None]:
+) -> tuple[EthereumChain | None, "StarknetChain | None"]:
     ethereum = starknet = None
     if (folder / ETHEREUM_FOLDER).is_dir():
         chain = EthereumChain.open(folder / ETHEREUM_FOLDER, writer=writer, durable=durable)
         ethereum = stack.enter_context(chain)
     if (folder / STARKNET_FOLDER).is_dir():
+        from wsnode.starknet.chain import Chain as StarknetChain
+
         starknet = StarknetChain.open(folder, writer=writer)
         stack.callback(starknet.close)
     return ethereum, starknet
 
 
+def _starknet_hub(chain: "StarknetChain", hub: Hub) -> "StarknetHub":
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+
+    return StarknetHub(chain, hub.fan_out)
+
+
 def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:
     """Return `network` with a partner that is asked for missing transactions in an outage."""
+    from wsnode.sync.partner import Partner
+
     partner = Partner(told.url)
     outage = StaleHead(told.stale_after, partial(os.path.exists, folder / OUTAGE_FILE))
     add_forwarding(network.registry, spec, partner.ask, outage, lambda caller: caller.forwarding)

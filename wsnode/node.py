@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import trio
 
-from wsnode.config import Address, Config, ConfigurationError
+from wsnode.addresses import Address
+from wsnode.config import Config, ConfigurationError
 from wsnode.networks import Grow, open_network
 from wsnode.server.background import keep_running, log_failure
 from wsnode.server.keys import KeyFileRing

@@ -3,17 +3,15 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from wsnode.config import Address
-from wsnode.failures import FAILURES
-from wsnode.sync import progress, starknet_progress
+if TYPE_CHECKING:
+    from wsnode.sync import progress, starknet_progress
 
 INTERRUPTED = 130
 
 
-def announce_ready(address: Address) -> None:
+def announce_ready(address: object) -> None:
     """Say on standard output where clients may connect."""
     print(f"ready ws://{address}/ws/v3/<API_KEY> http://{address}/v3/<API_KEY>", flush=True)
 
@@ -28,13 +26,20 @@ def one_line_failures() -> Iterator[None]:
     """Turn what is wrong with an input, a folder or an address into one line and exit status 1."""
     try:
         yield
-    except* FAILURES as group:
+    except* failures() as group:
         error = first_leaf(group)
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         print(f"error: {error}{notes}", file=sys.stderr)
         raise SystemExit(1) from None
     except* KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Return what may be wrong; imported when something is, as nearly everything belongs to it."""
+    from wsnode.failures import FAILURES
+
+    return FAILURES
 
 
 def first_leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -44,8 +49,12 @@ def first_leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 @contextmanager
-def shown_progress() -> Iterator[progress.ImportProgress]:
+def shown_progress() -> Iterator["progress.ImportProgress"]:
     """Show progress as a bar on a terminal, as lines otherwise, on standard error."""
+    from rich.console import Console
+
+    from wsnode.sync import progress
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield progress.Lines(sys.stderr)
@@ -55,8 +64,12 @@ def shown_progress() -> Iterator[progress.ImportProgress]:
 
 
 @contextmanager
-def shown_alt_progress() -> Iterator[starknet_progress.Lines | starknet_progress.Bar]:
+def shown_alt_progress() -> Iterator["starknet_progress.Lines | starknet_progress.Bar"]:
     """Show the progress of a dump, and what is reported of it, on standard error."""
+    from rich.console import Console
+
+    from wsnode.sync import starknet_progress
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield starknet_progress.Lines(sys.stderr)

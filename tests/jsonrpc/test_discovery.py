@@ -72,7 +72,7 @@ def test_errors_are_those_that_the_registry_knows_and_those_that_are_told() -> N
 
 def test_a_method_that_comes_later_is_in_the_document_too() -> None:
     made = registry()
-    add_discovery(made, Descriptions(), title="painters", version="1.0")
+    add_discovery(made, Descriptions(), title="painters", version=lambda: "1.0")
     made.method("late", view=False)(lambda: 1)
     discover = made.methods["rpc.discover"].function
     assert len(msgspec.json.decode(discover())["methods"]) == 4

@@ -1,6 +1,6 @@
 """The demo's exchange of ether for tokens: its creation code and calls to it, ABI-encoded."""
 
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from wsnode.demo.token import UNIT, address, word
@@ -17,7 +17,7 @@ TOKEN_RESERVE: Final = 50_000 * UNIT
 
 def creation(token: bytes) -> bytes:
     """Return the input of the transaction that creates the exchange for a token."""
-    code = (files("wsnode.demo") / "exchange.hex").read_text().strip()
+    code = Path(__file__).with_name("exchange.hex").read_text().strip()
     return bytes.fromhex(code) + address(token)
 
 

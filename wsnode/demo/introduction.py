@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from wsnode.config import Address
+from wsnode.addresses import Address
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import MNEMONIC, Account
 from wsnode.demo.script import CHAIN_ID

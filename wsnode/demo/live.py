@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import msgspec
 
 from wsnode.demo.accounts import Account
-from wsnode.demo.starknet_chain import LiveStarknet
 from wsnode.demo.traffic import Settle, Traffic
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.development_methods import Development
@@ -49,6 +48,9 @@ class Live:
         if opened.starknet is None or opened.starknet_hub is None:
             yield Growth(development, background)
             return
+        # Only the demo has an alt chain.
+        from wsnode.demo.starknet_chain import LiveStarknet
+
         starknet = LiveStarknet(opened.starknet, opened.starknet_hub.advance)
         try:
             yield Growth(development, [*background, starknet.run])

@@ -11,12 +11,14 @@ _ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD03641
 _GENERATOR: Final = (
     0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
     0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8,
+    1,
 )
+_NOWHERE: Final = (1, 1, 0)
 _HARDENED: Final = 1 << 31
 _PATH: Final = (44 + _HARDENED, 60 + _HARDENED, _HARDENED, 0)
 _SEED_ROUNDS: Final = 2048
 
-Point = tuple[int, int]
+Point = tuple[int, int, int]
 _Node = tuple[int, bytes]
 """A private key and the chain code that goes with it."""
 
@@ -44,24 +46,39 @@ def _split(digest: bytes, secret: int) -> _Node:
 
 def _public(secret: int) -> bytes:
     """Return the compressed public key."""
-    x, y = _multiplied(_GENERATOR, secret)
+    x, y, z = _multiplied(_GENERATOR, secret)
+    inverse = pow(z, -1, _PRIME)
+    x, y = x * inverse**2 % _PRIME, y * inverse**3 % _PRIME
     return bytes([2 + y % 2]) + x.to_bytes(32, "big")
 
 
 def _multiplied(point: Point, factor: int) -> Point:
-    total: Point | None = None
-    while factor:
-        if factor & 1:
-            total = point if total is None else _added(total, point)
-        point, factor = _added(point, point), factor >> 1
-    assert total is not None, "a private key is not 0"
+    total = _NOWHERE
+    for bit in f"{factor:b}":
+        total = _doubled(total)
+        if bit == "1":
+            total = _added(total, point)
     return total
 
 
+# Jacobian coordinates: (x, y, z) is the point (x / z², y / z³), so only the end needs a division.
+def _doubled(point: Point) -> Point:
+    x, y, z = point
+    square = y * y % _PRIME
+    middle = 4 * x * square % _PRIME
+    slope = 3 * x * x % _PRIME
+    new = (slope * slope - 2 * middle) % _PRIME
+    return new, (slope * (middle - new) - 8 * square * square) % _PRIME, 2 * y * z % _PRIME
+
+
 def _added(one: Point, other: Point) -> Point:
-    if one == other:
-        slope = 3 * one[0] * one[0] * pow(2 * one[1], -1, _PRIME)
-    else:
-        slope = (other[1] - one[1]) * pow(other[0] - one[0], -1, _PRIME)
-    x = (slope * slope - one[0] - other[0]) % _PRIME
-    return x, (slope * (one[0] - x) - one[1]) % _PRIME
+    """Return the sum of two points that differ, the second one with z = 1."""
+    x, y, z = one
+    if not z:
+        return other
+    square = z * z % _PRIME
+    across, up = (other[0] * square - x) % _PRIME, (other[1] * square * z - y) % _PRIME
+    second = across * across % _PRIME
+    third = second * across % _PRIME
+    new = (up * up - third - 2 * x * second) % _PRIME
+    return new, (up * (x * second - new) - y * third) % _PRIME, z * across % _PRIME

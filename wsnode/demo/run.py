@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 
 import trio
 
-from wsnode.config import Address, Config, ConfigurationError, NetworkConfig
+from wsnode.addresses import Address
+from wsnode.config import Config, ConfigurationError, NetworkConfig
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
 from wsnode.demo.genesis import demo_genesis, development_genesis
 from wsnode.demo.introduction import introduce_demo, introduce_development
 from wsnode.demo.live import DevelopmentSettings, Live
-from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import Address as EthereumAddress
@@ -28,15 +28,16 @@ from wsnode.sync.development.builder import BlockBuilder
 FEE_RECIPIENT = EthereumAddress(bytes.fromhex("00000000000000000000000000000000000077ff"))
 
 
-def serve_demo(listen: str, data: Path | None, block_time: float) -> None:
+def serve_demo(address: Address, data: Path | None, block_time: float) -> None:
     """Serve the demo chain until a signal; without `data` it is gone afterwards.
 
     Raises:
         ConfigurationError, OSError, ChainError: It cannot be built or served.
     """
-    address = Address.parse(listen)
+    from wsnode.demo.starknet_chain import build_starknet
+
     with _folder(data) as folder:
-        build_ethereum(folder)
+        build_ethereum(folder, durable=data is not None)
         build_starknet(folder)
         live = Live(DevelopmentSettings(block_time, ACCOUNTS, FEE_RECIPIENT), with_traffic=True)
         introduce = partial(introduce_demo, accounts=ACCOUNTS, block_time=block_time)
@@ -44,7 +45,7 @@ def serve_demo(listen: str, data: Path | None, block_time: float) -> None:
 
 
 def serve_development(
-    listen: str,
+    address: Address,
     data: Path | None,
     block_time: float,
     accounts: Sequence[Account],
@@ -57,12 +58,12 @@ def serve_development(
     Raises:
         ConfigurationError, OSError, ChainError: It cannot be begun or served, or is no development chain.
     """
-    address = Address.parse(listen)
     with _folder(data) as folder:
         place = ChainFolder(folder / ETHEREUM_FOLDER)
         if not place.genesis.exists():
             addresses = [account.address for account in accounts]
-            begin(folder, development_genesis(addresses, balance, int(time.time())))
+            genesis = development_genesis(addresses, balance, int(time.time()))
+            begin(folder, genesis, durable=data is not None)
         require_development(place)
         live = Live(DevelopmentSettings(block_time, accounts), with_traffic=False)
         introduce = partial(
@@ -85,15 +86,16 @@ def require_development(place: ChainFolder) -> None:
         )
 
 
-def begin(folder: Path, genesis: bytes) -> None:
-    """Make the chain of a genesis in `folder`."""
-    with Chain.open(folder / ETHEREUM_FOLDER, genesis, writer=True, durable=False) as chain:
+def begin(folder: Path, genesis: bytes, *, durable: bool = True) -> None:
+    """Make the chain of a genesis in `folder`; a `durable` one is on the disk then."""
+    with Chain.open(folder / ETHEREUM_FOLDER, genesis, writer=True, durable=durable) as chain:
         chain.mark_final(chain.head)
-        chain.sync()
 
 
-def build_ethereum(folder: Path) -> None:
+def build_ethereum(folder: Path, *, durable: bool = True) -> None:
     """Bring the demo chain in `folder` to its last scripted block, if it has not gone further."""
+    if durable and not ChainFolder(folder / ETHEREUM_FOLDER).genesis.exists():
+        begin(folder, demo_genesis())
     with Chain.open(folder / ETHEREUM_FOLDER, demo_genesis(), writer=True, durable=False) as chain:
         builder = BlockBuilder(chain)
         start = header_fields(chain.spec.genesis_block().header).timestamp
@@ -103,7 +105,8 @@ def build_ethereum(folder: Path) -> None:
                 timestamp = start + number * script.BLOCK_SECONDS
                 built = builder.append(transactions, timestamp=timestamp, fee_recipient=FEE_RECIPIENT)
                 assert not built.refused, built.refused
-        chain.sync()
+        if durable:
+            chain.sync()
 
 
 def _serve(

@@ -1,6 +1,6 @@
 """The demo's token contract: its creation code and calls to it, ABI-encoded."""
 
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 TRANSFER: Final = bytes.fromhex("a9059cbb")
@@ -16,7 +16,7 @@ ADDRESS: Final = bytes.fromhex("5fbdb2315678afecb367f032d93f642f64180aa3")
 
 def creation() -> bytes:
     """Return the input of the transaction that creates the token, all of it the creator's."""
-    code = (files("wsnode.demo") / "token.hex").read_text().strip()
+    code = Path(__file__).with_name("token.hex").read_text().strip()
     return bytes.fromhex(code) + word(SUPPLY)
 
 

@@ -75,7 +75,7 @@ class Chain:
         place = ChainFolder(folder)
         lock = place.lock() if writer else None
         try:
-            spec = _agreed_spec(place, genesis, writer=writer)
+            spec = _agreed_spec(place, genesis, writer=writer, durable=durable)
             return cls._open(place, spec, lock, durable=durable)
         except BaseException:
             if lock is not None:
@@ -208,10 +208,10 @@ class Chain:
             raise StoresDisagreeError(self.folder.path, number, self.head.hash, state_hash)
 
 
-def _agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool) -> ChainSpec:
+def _agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, durable: bool) -> ChainSpec:
     if genesis is not None and writer and not place.genesis.exists():
         spec = ChainSpec(genesis)
-        place.keep_genesis(genesis)
+        place.keep_genesis(genesis, durable=durable)
         return spec
     stored = ChainSpec(place.read_genesis())
     if genesis is not None:

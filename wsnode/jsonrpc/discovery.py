@@ -1,7 +1,7 @@
 """The methods of a registry as an OpenRPC document: from Structs, docstrings and what is told besides."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -99,7 +99,7 @@ class Document:
 _OF_ITSELF: Final = Descriptions(results={"rpc.discover": {"$ref": META_SCHEMA}})
 
 
-def add_discovery(registry: Registry, told: Descriptions, *, title: str, version: str) -> None:
+def add_discovery(registry: Registry, told: Descriptions, *, title: str, version: Callable[[], str]) -> None:
     """Register `rpc.discover`; later methods appear in its document too."""
 
     # Writing takes milliseconds, and methods are registered while the node starts.
@@ -111,7 +111,9 @@ def add_discovery(registry: Registry, told: Descriptions, *, title: str, version
         count = len(registry.methods)
         if count not in written:
             written.clear()
-            written[count] = msgspec.json.encode(Document(registry, told | _OF_ITSELF).write(title, version))
+            written[count] = msgspec.json.encode(
+                Document(registry, told | _OF_ITSELF).write(title, version())
+            )
         return written[count]
 
 

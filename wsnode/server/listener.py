@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import msgspec
 import trio
@@ -19,11 +20,13 @@ from wsnode.server.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.http import HttpConnection, Page, Service
 from wsnode.server.limit_report import register_limits
 from wsnode.server.limits import Limits
-from wsnode.server.metrics import Metrics
 from wsnode.server.network import Directory, Network, RefusedError
 from wsnode.server.shared import Shared
 from wsnode.server.transport import StreamTransport, Transport, say
 from wsnode.server.websocket import WebSocketConnection
+
+if TYPE_CHECKING:
+    from wsnode.server.metrics import Metrics
 
 STOPPING = (1001, "the server is stopping")
 RESTARTING = (1012, "service restart")
@@ -66,11 +69,18 @@ class Server:
         self.waits: list[trio.CancelScope] = []
         """What the end of the server waits for."""
         self._origins = origins
-        metrics = Metrics({network.name: network.registry for network in networks}, self.shared)
-        every_page = {**self._health_pages(), "/metrics": metrics.page, **(pages or {})}
+        self._networks = networks
+        every_page = {**self._health_pages(), "/metrics": lambda: self._metrics.page(), **(pages or {})}
         self._service = Service(self.directory, self.shared, every_page, origins)
         self._alive: dict[WebSocketConnection, float] = {}
         self.shelter = Shelter()
+
+    @cached_property
+    def _metrics(self) -> "Metrics":
+        # The library takes as long to load as the whole server, and few servers are ever asked for metrics.
+        from wsnode.server.metrics import Metrics
+
+        return Metrics({network.name: network.registry for network in self._networks}, self.shared)
 
     @property
     def limits(self) -> Limits:

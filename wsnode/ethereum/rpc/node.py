@@ -1,9 +1,9 @@
 """What a client asks about the node itself before it asks about the chain."""
 
-import platform
+import os
 import sys
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
 
 import msgspec
 
@@ -30,8 +30,12 @@ def sha3(params: PayloadParameters) -> bytes:
     return data(keccak256(params.content))
 
 
+@cache
 def release() -> str:
     """Return the program's version."""
+    # Reading packages' metadata takes longer than most of what a node does when it starts.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("wsnode")
     except PackageNotFoundError:
@@ -41,7 +45,8 @@ def release() -> str:
 def client_version() -> str:
     """Return name, version, system and language, as other nodes report theirs."""
     python = ".".join(map(str, sys.version_info[:3]))
-    return f"wsnode/v{release()}/{platform.system().lower()}-{platform.machine()}/python{python}"
+    system = os.uname()
+    return f"wsnode/v{release()}/{system.sysname.lower()}-{system.machine}/python{python}"
 
 
 def add_methods(registry: Registry, chain_id: int) -> None:
@@ -51,7 +56,6 @@ def add_methods(registry: Registry, chain_id: int) -> None:
     constants = {
         "eth_chainId": quantity(chain_id),
         "net_version": b'"%d"' % chain_id,
-        "web3_clientVersion": msgspec.json.encode(client_version()),
         "eth_syncing": b"false",
         "eth_accounts": b"[]",
         "net_listening": b"true",
@@ -59,6 +63,11 @@ def add_methods(registry: Registry, chain_id: int) -> None:
     }
     for name, answer in constants.items():
         registry.method(name, view=False, steady=True)(_constant(answer))
+
+    @registry.method("web3_clientVersion", view=False, steady=True)
+    def version() -> bytes:
+        """Return name, version, system and language of this program."""
+        return msgspec.json.encode(client_version())
 
     @registry.method("rpc_modules", view=False)
     def modules() -> dict[str, str]:

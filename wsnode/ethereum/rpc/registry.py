@@ -97,7 +97,7 @@ def build_registry(
         subscriptions.add_methods(registry, hub, limits)
         filters.add_methods(registry, hub.pending, limits)
     add_named_contracts(registry)
-    add_discovery(registry, DESCRIPTIONS | described_besides, title="wsnode", version=node.release())
+    add_discovery(registry, DESCRIPTIONS | described_besides, title="wsnode", version=node.release)
     return registry
 
 

@@ -41,13 +41,14 @@ class ChainFolder(msgspec.Struct, frozen=True):
         except FileNotFoundError:
             raise NoChainError(self.path) from None
 
-    def keep_genesis(self, text: bytes) -> None:
-        """Write the genesis whole or not at all."""
+    def keep_genesis(self, text: bytes, *, durable: bool) -> None:
+        """Write the genesis whole or not at all; if it is to be `durable`, it is on the disk then."""
         draft = self.genesis.with_suffix(".draft")
         with draft.open("wb") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         draft.replace(self.genesis)
 
     def require_configuration(self, text: bytes) -> None:
