@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, LIMIT_EXCEEDED, server_busy
 from wsnode.jsonrpc.json_schema import REFERENCE, Schema, reference
 from wsnode.jsonrpc.registry import Method, Registry
 
@@ -92,6 +92,9 @@ class Document:
         if method.deadline is not None:
             late = method.timeout_error
             found.append(described_error(late.code, late.message))
+            if late.code != LIMIT_EXCEEDED:
+                busy = server_busy()
+                found.append(described_error(busy.code, busy.message))
         found.append(described_error(INVALID_PARAMS, "invalid argument, or one missing or too many"))
         return [*found, described_error(INTERNAL_ERROR, "internal error")]
 

@@ -34,6 +34,10 @@ class TimeLimitError(Exception):
     """Thrown into a pending call whose step did not end within its `seconds`."""
 
 
+class NeverBegunError(TimeLimitError):
+    """The same, where all of them went by while the step waited for its turn."""
+
+
 def parse_error(detail: str) -> RpcError:
     """Return the error for a text that is not JSON."""
     return RpcError(PARSE_ERROR, "parse error", detail)
@@ -69,6 +73,16 @@ def server_error(message: str, data: Any = msgspec.UNSET) -> RpcError:
 def limit_exceeded(message: str, data: Any = msgspec.UNSET) -> RpcError:
     """Return the error for a call beyond a limit in force."""
     return RpcError(LIMIT_EXCEEDED, message, data)
+
+
+def out_of_time(error: TimeLimitError, timeout_error: RpcError) -> RpcError:
+    """Return `timeout_error` for a call that took too long; for one never begun the server is busy."""
+    return server_busy() if isinstance(error, NeverBegunError) else timeout_error
+
+
+def server_busy() -> RpcError:
+    """Return the error for a call whose time was up before its turn came."""
+    return limit_exceeded("the server is busy: the call was not begun in time, try again")
 
 
 def response_too_large() -> RpcError:

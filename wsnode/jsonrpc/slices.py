@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from typing import Any
 
-from wsnode.jsonrpc.errors import TimeLimitError
+from wsnode.jsonrpc.errors import TimeLimitError, out_of_time
 from wsnode.jsonrpc.messages import Step, Steps
 from wsnode.jsonrpc.registry import Method
 
@@ -12,7 +12,8 @@ def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generato
     """Yield what `slices` yield, each step bound by the time that is left, and return what they return.
 
     Raises:
-        RpcError: The method's `timeout_error`, once its deadline has passed.
+        RpcError: The method's `timeout_error`, once its deadline has passed; that the server is busy, where
+            it passed while the call waited for a thread.
     """
     if method.deadline is None:
         return (yield from slices)
@@ -29,7 +30,7 @@ def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generato
             step.seconds = left
         try:
             resume, value = slices.send, (yield step)
-        except TimeLimitError:
-            raise method.timeout_error from None
+        except TimeLimitError as error:
+            raise out_of_time(error, method.timeout_error) from None
         except Exception as error:
             resume, value = slices.throw, error

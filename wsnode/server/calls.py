@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Hashable
 
 import trio
 
-from wsnode.jsonrpc.errors import TimeLimitError
+from wsnode.jsonrpc.errors import NeverBegunError, TimeLimitError
 from wsnode.jsonrpc.messages import AsyncCall, InThread, Pending
 from wsnode.server.fair import FairLimiter
 from wsnode.server.limits import Limits
-from wsnode.server.workers import WorkerPool
+from wsnode.server.workers import Turn, WorkerPool
 
 
 class SlowLane:
@@ -68,14 +68,16 @@ class SlowLane:
             self._slices.release()
 
     async def _work(self, pending: Pending, work: InThread | AsyncCall, key: Hashable) -> bool:
+        turn = Turn()
         with trio.move_on_after(float("inf") if work.seconds is None else work.seconds) as scope:
             try:
                 if isinstance(work, AsyncCall):
                     value = await work.function()
                 else:
-                    value = await self.workers.run(key, work.function)
+                    value = await self.workers.run(key, work.function, turn)
             except Exception as error:
                 return pending.fail(error)
         if scope.cancelled_caught:
-            return pending.fail(TimeLimitError())
+            waited = isinstance(work, InThread) and not turn.came
+            return pending.fail(NeverBegunError() if waited else TimeLimitError())
         return pending.resume(value)

@@ -21,6 +21,15 @@ NICENESS = 10
 _thread = threading.local()
 
 
+class Turn:
+    """Whether a function's turn has come: a cancellation alone does not tell."""
+
+    __slots__ = ("came",)
+
+    def __init__(self) -> None:
+        self.came = False
+
+
 class WorkerPool:
     """Runs functions in threads, as many at once as it has, shared fairly among the keys that ask."""
 
@@ -36,12 +45,15 @@ class WorkerPool:
         """Have another number of threads; those that work end first."""
         self._limiter.resize(threads)
 
-    async def run(self, key: Hashable, function: Callable[[CancelToken], T]) -> T:
-        """Return `function(token)`. A cancellation sets the token and waits until the function has ended.
+    async def run(self, key: Hashable, function: Callable[[CancelToken], T], turn: Turn | None = None) -> T:
+        """Return `function(token)`, and mark `turn` when there is a thread for it.
 
-        The function may be reading from what the caller closes afterwards, so it is never left behind.
+        A cancellation sets the token and waits until the function has ended: the function
+        may be reading from what the caller closes afterwards, so it is never left behind.
         """
         await self._limiter.acquire(key)
+        if turn is not None:
+            turn.came = True
         try:
             return await _run_in_thread(function)
         finally:

@@ -1,15 +1,21 @@
 import json
+from typing import Any
+
+import pytest
 
 from tests.memory_transport import Ask, asking, memory_transport
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import NeverBegunError
 from wsnode.jsonrpc.messages import CancelToken, InThread, Pending
 
 TARGET = "0x" + "13" * 20
 # Counts down from 0x40000, then returns 42.
 LONG = {TARGET: {"code": "0x620400005b6001900380600457602a5f5260205ff3"}}
+FUNDED = "0x7435ed30a8b4aeb0877cef0c6e8cffe834eb865f"
 FORTY_TWO = "0x" + "2a".rjust(64, "0")
 
 
@@ -54,6 +60,35 @@ def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_c
     assert answer.reply == (
         b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"execution aborted (timeout = 0.5s)"}}'
     )
+
+
+NEVER_BEGUN = [
+    ("eth_call", [{"to": TARGET}, "latest", LONG]),
+    ("eth_estimateGas", [{"to": TARGET}, "latest", LONG]),
+    ("eth_createAccessList", [{"to": TARGET}, "latest", LONG]),
+    ("eth_fillTransaction", [{"from": FUNDED, "data": LONG[TARGET]["code"]}]),
+    ("eth_simulateV1", [{"blockStateCalls": [{"calls": [{"to": TARGET}]}]}]),
+    ("debug_traceCall", [{"to": TARGET}, "latest", {"stateOverrides": LONG}]),
+]
+
+
+@pytest.mark.parametrize(("method", "params"), NEVER_BEGUN, ids=[method for method, _ in NEVER_BEGUN])
+def test_a_call_that_was_never_begun_is_not_blamed(
+    execution_apis_chain: Chain, method: str, params: list[Any]
+) -> None:
+    limits = CallLimits(call_inline_jumps=0)
+    pool = TransactionPool(execution_apis_chain)
+    registry = build_registry(execution_apis_chain, pool=pool, limits=limits)
+    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    answer = session.receive(json.dumps(request).encode())
+    assert isinstance(answer, Pending)
+    assert isinstance(answer.step, InThread)
+    assert answer.fail(NeverBegunError())
+    assert json.loads(answer.reply or b"")["error"] == {
+        "code": -32005,
+        "message": "the server is busy: the call was not begun in time, try again",
+    }
 
 
 def test_a_call_that_fails_late_in_its_budget_still_says_why(execution_apis_chain: Chain) -> None:

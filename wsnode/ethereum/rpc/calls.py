@@ -23,7 +23,7 @@ from wsnode.ethereum.state import (
     revert_reason,
     run_plain_call,
 )
-from wsnode.jsonrpc.errors import RpcError, TimeLimitError, server_error
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, server_error
 from wsnode.jsonrpc.messages import InThread, Step
 from wsnode.jsonrpc.registry import Registry
 
@@ -97,8 +97,8 @@ class Calls:
                 # For methods that have no deadline of their own.
                 work.seconds = self._limits.call_seconds
                 estimate = yield work
-        except TimeLimitError:
-            raise self.timed_out from None
+        except TimeLimitError as error:
+            raise out_of_time(error, self.timed_out) from None
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
         except ReorganisedError:
