@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trio
+from hypothesis import HealthCheck, settings
 
 from tests.memory_transport import Ask, asking
 from tests.vector_files import require_vectors
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 
     from wsnode.ethereum.chain import Chain
     from wsnode.jsonrpc.dispatcher import Dispatcher
+
+# An example takes as long as other programs let it: a busy machine says nothing about a property.
+settings.register_profile(
+    "any clock",
+    settings.get_profile(settings.get_current_profile_name()),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("any clock")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -94,7 +94,6 @@ def store(tmp_path: Path) -> Iterator[Environment]:
 
 
 # Numbers near the end of a chunk, so that blocks lie across its border.
-@settings(deadline=None)
 @given(chain=blocks, wanted=criteria, before=st.sampled_from([0, 65_530, 3 * 65_536 - 5]), data=st.data())
 def test_a_search_finds_what_brute_force_finds(
     tmp_path_factory: pytest.TempPathFactory,
@@ -118,7 +117,6 @@ def test_a_search_finds_what_brute_force_finds(
     store.close()
 
 
-@settings(deadline=None)
 @given(chain=blocks, more=st.lists(logs, min_size=1, max_size=40), before=st.sampled_from([0, 65_530]))
 def test_removing_the_last_block_restores_the_index(
     tmp_path_factory: pytest.TempPathFactory, chain: list[list[Log]], more: list[Log], before: int

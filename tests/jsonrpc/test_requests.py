@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.jsonrpc.texts import requests
@@ -22,7 +22,6 @@ def decoded(text: bytes) -> Request | None:
         return None
 
 
-@settings(deadline=None)
 @given(requests(METHODS))
 @example(b'{"jsonrpc":"2.0","id":1,"method":"m","params":[{"a" : [1,"b"]}, null ]}')
 def test_what_the_engine_reads_is_what_the_text_says(text: bytes) -> None:
@@ -30,7 +29,6 @@ def test_what_the_engine_reads_is_what_the_text_says(text: bytes) -> None:
     assert request is None or request == decoded(text)
 
 
-@settings(deadline=None)
 @given(st.integers(0) | st.text(st.characters(min_codepoint=32, max_codepoint=126)), st.lists(st.booleans()))
 def test_the_engine_reads_what_is_usual(identity: int | str, params: list[bool]) -> None:
     text = json.dumps({"jsonrpc": "2.0", "id": identity, "method": "m", "params": params}).encode()
@@ -38,7 +36,6 @@ def test_the_engine_reads_what_is_usual(identity: int | str, params: list[bool])
     assert (read_request(text) is None) == escaped
 
 
-@settings(deadline=None)
 @given(st.lists(requests(METHODS), max_size=4), st.sampled_from([b",", b" , "]), st.integers(0, 5))
 def test_a_batch_is_what_its_items_are(items: list[bytes], comma: bytes, most: int) -> None:
     assume(all(item.strip() for item in items))
@@ -50,7 +47,6 @@ def test_a_batch_is_what_its_items_are(items: list[bytes], comma: bytes, most: i
         assert batch == [decoded(item) for item in items]
 
 
-@settings(deadline=None)
 @given(st.lists(requests(METHODS), max_size=4))
 def test_a_batch_is_the_same_whoever_reads_it(items: list[bytes]) -> None:
     text = b"[" + b",".join(items) + b"]"

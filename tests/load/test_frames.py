@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wsnode.load.frames import MessageReader, masked_frame
@@ -21,7 +21,6 @@ def server_frame(payload: bytes, head: int = 0x81) -> bytes:
 SIZES = st.lists(st.sampled_from([0, 1, 125, 126, 127, 65535, 65536]), max_size=3)
 
 
-@settings(deadline=None)
 @given(SIZES, st.sampled_from([1, 3, 127, 1000, 70_000]))
 def test_messages_are_read_however_they_arrive(sizes: list[int], step: int) -> None:
     messages = [bytes(size) for size in sizes]

@@ -108,7 +108,7 @@ class Interleavings(RuleBasedStateMachine):
 
 
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestInterleavings.settings = settings(max_examples=150, stateful_step_count=40)
 
 
 def test_all_of_an_event_is_sent_or_nothing() -> None:

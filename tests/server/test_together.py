@@ -5,7 +5,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.jsonrpc.texts import requests
@@ -82,7 +82,6 @@ def request(method: str, identity: Any = 1, **members: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": identity, "method": method, **members}).encode()
 
 
-@settings(deadline=None)
 @given(st.lists(requests(["steady", "steady", "second", "other", "unknown"]), max_size=6))
 @example([request("steady", "a"), request("steady", 12), request("steady", 0, params=[])])
 def test_what_is_answered_together_is_answered_as_alone(messages: list[bytes]) -> None:
@@ -104,7 +103,6 @@ def test_what_is_answered_together_is_answered_as_alone(messages: list[bytes]) -
         assert (method.errors, sum(method.failed.counts)) == ({}, 0)
 
 
-@settings(deadline=None)
 @given(requests(["steady", "steady", "second", "other", "unknown"]))
 def test_only_the_plainest_requests_are_answered_together(message: bytes) -> None:
     together, _ = session()

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wsnode.store.environment import Environment, Writer
@@ -155,7 +155,6 @@ def test_the_last_key_of_an_empty_table_is_none(store: Environment) -> None:
         assert last_key(reader, FRUIT) == b"a"
 
 
-@settings(deadline=None)
 @given(
     entries=st.dictionaries(st.binary(min_size=1, max_size=4), st.binary(max_size=8), max_size=30),
     start=st.binary(min_size=1, max_size=4),
@@ -172,7 +171,6 @@ def test_a_scan_yields_its_range_in_order(
     store.close()
 
 
-@settings(deadline=None)
 @given(
     entries=st.dictionaries(st.binary(min_size=1, max_size=2), st.binary(max_size=4), max_size=12),
     moves=st.lists(

@@ -39,7 +39,7 @@ def take(folder: Path, genesis: bytes, blocks: Sequence[bytes]) -> None:
         trio.run(run)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.randoms(use_true_random=False))
 def test_a_built_chain_is_imported_as_it_was_built(chance: random.Random) -> None:
     genesis = random_genesis(FORK_SECONDS)

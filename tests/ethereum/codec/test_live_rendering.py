@@ -88,7 +88,7 @@ def test_each_log_joined_is_all_logs(execution_apis_chain: Chain, rows: list[Row
         assert b",".join(every) == stored_logs(snapshot.reader, [(number, None) for number in numbers])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data())
 def test_logs_come_in_the_order_that_is_asked_for(
     execution_apis_chain: Chain, rows: list[Rows], data: st.DataObject

@@ -58,7 +58,7 @@ def test_another_implementation_finds_the_signer(price: dict[str, Any]) -> None:
     assert bytes.fromhex(found[2:]) == address_of(SECRET)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.binary(max_size=200))
 def test_a_message_has_the_signature_that_another_implementation_gives_it(message: bytes) -> None:
     account = pytest.importorskip("eth_account").Account

@@ -47,7 +47,7 @@ def made(reply: dict[str, Any]) -> str:
     return identity
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     wanted=criteria,
     limit=st.integers(1, 6),

@@ -31,7 +31,7 @@ def all_positions(view: Snapshot, wish: LogWish, position: Position, target: Hea
 
 @pytest.mark.parametrize("window", [1, 2, 5, pages.WINDOW])
 @pytest.mark.parametrize("page_bytes", [400, 1200, pages.PAGE_BYTES])
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     wanted=criteria,
     blocks=branches,

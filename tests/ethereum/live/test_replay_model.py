@@ -143,7 +143,7 @@ def page_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("page_bytes")
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(script=st.lists(steps, max_size=20))
 def test_a_client_rebuilds_the_canonical_logs(growing: GrowingChain, script: list[Any]) -> None:
     growing.clear()

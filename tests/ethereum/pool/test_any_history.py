@@ -145,7 +145,7 @@ class AnyHistoryWithoutRoom(AnyHistory):
     has_room = False
 
 
-AnyHistory.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+AnyHistory.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
 AnyHistoryWithoutRoom.TestCase.settings = AnyHistory.TestCase.settings
 TestAnyHistory = AnyHistory.TestCase
 TestAnyHistoryWithoutRoom = AnyHistoryWithoutRoom.TestCase

@@ -46,7 +46,7 @@ def refusal_of(playground: Playground, encoded: bytes) -> RpcError | None:
 
 
 @given(st.one_of(broken(), st.binary(max_size=80)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_nothing_but_refusals_comes_of_broken_transactions(playground: Playground, encoded: bytes) -> None:
     refusal = refusal_of(playground, encoded)
     assert refusal is None or refusal.code == -32000

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ethereum.rpc.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
@@ -31,7 +31,6 @@ def usual_and_unusual_calls(chain: Chain) -> st.SearchStrategy[tuple[str, list[A
     return st.one_of(of_hash, *state, others)
 
 
-@settings(deadline=None)
 @given(chosen=st.data())
 def test_what_the_engine_answers_is_what_each_call_gets(
     execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject
@@ -109,7 +108,6 @@ def reply(session: Session, text: bytes) -> bytes:
     return answer
 
 
-@settings(deadline=None)
 @given(chosen=st.data())
 def test_a_batch_is_answered_as_its_calls_are(
     execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject

@@ -17,7 +17,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 
 Logs = list[dict[str, Any]]
 HEAD = 54
-shared_chain = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+shared_chain = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 def matches(log: dict[str, Any], criteria: LogCriteria) -> bool:

@@ -173,7 +173,7 @@ actions = st.one_of(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(before=st.lists(actions, max_size=3), waiting=st.lists(actions, max_size=8))
 def test_what_is_said_of_pending_is_what_is_said_of_latest_after_that_block(
     before: list[tuple[Any, ...]], waiting: list[tuple[Any, ...]]

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ethereum.rpc.random_calls import GARBAGE, NOBODY, STATE_METHODS, hashes_of_transactions, of_state
@@ -22,7 +22,6 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 
 
 @pytest.mark.parametrize("method", STATE_METHODS)
-@settings(deadline=None)
 @given(chosen=st.data())
 def test_state_is_the_same_in_any_form(
     execution_apis_chain: Chain, dispatcher: Dispatcher, method: str, chosen: st.DataObject
@@ -32,7 +31,6 @@ def test_state_is_the_same_in_any_form(
 
 
 @pytest.mark.parametrize("method", ["eth_getTransactionByHash", "eth_getTransactionReceipt"])
-@settings(deadline=None)
 @given(chosen=st.data())
 def test_transactions_are_the_same_in_any_form(
     execution_apis_chain: Chain, dispatcher: Dispatcher, method: str, chosen: st.DataObject
@@ -42,7 +40,6 @@ def test_transactions_are_the_same_in_any_form(
         assert_same(dispatcher, method, params)
 
 
-@settings(deadline=None)
 @given(chosen=st.data())
 def test_logs_are_the_same_in_any_form(
     execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject

@@ -125,7 +125,7 @@ def step_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("step_blocks")
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(script=st.lists(steps, max_size=20))
 def test_a_client_rebuilds_the_chain(growing: GrowingChain, script: list[Any]) -> None:
     growing.clear()

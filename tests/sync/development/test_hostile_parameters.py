@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sync.development.playground import CREATOR, RECIPIENT, Playground, RefusedError, playground
@@ -59,7 +59,7 @@ def call(chain: Playground, method: str, params: list[Any]) -> None:
         raise
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10)
 @given(data=st.data())
 def test_no_parameters_are_a_mistake_of_the_node(data: st.DataObject) -> None:
     with TemporaryDirectory() as folder, playground(Path(folder)) as chain:

@@ -49,7 +49,7 @@ def looks(chain: Playground, block: str) -> dict[str, Any]:
     return {name: found[name] for name in names}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(blocks=st.lists(st.lists(actions(), max_size=5), min_size=1, max_size=4))
 def test_the_next_block_is_as_pending_says(blocks: list[list[Action]]) -> None:
     with TemporaryDirectory() as folder, playground(Path(folder)) as chain:

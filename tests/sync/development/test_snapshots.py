@@ -82,7 +82,7 @@ def do(chain: Playground, step: Step) -> None:
             raise
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     before=st.lists(steps(), max_size=6),
     between=st.lists(steps(), max_size=6),

@@ -195,7 +195,7 @@ async def _breathe(turns: int) -> None:
         await trio.lowlevel.checkpoint()
 
 
-SETTINGS = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+SETTINGS = settings(suppress_health_check=list(HealthCheck), print_blob=True)
 
 
 def test_a_restart_in_the_middle_of_a_replay_is_told_with_where_the_client_stands() -> None:
