@@ -1,6 +1,7 @@
 """The real command line in processes of its own, for the tests that must not cheat."""
 
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -62,6 +63,15 @@ def started(*arguments: str) -> Iterator[Node]:
         process.wait(30)
         assert process.stdout is not None
         process.stdout.close()
+
+
+@contextmanager
+def kept_address() -> Iterator[str]:
+    """Give an address to servers that come and go; nobody else is given its port meanwhile."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{kept.getsockname()[1]}"
 
 
 def post(url: str, text: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,17 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.node_process import Node, post, started
+from tests.node_process import Node, kept_address, post, started
 
 BOT = Path(__file__).parents[1] / "docs" / "bot.py"
 SECONDS = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def call(node: Node, method: str, *params: Any) -> Any:
@@ -66,9 +58,12 @@ def bot(url: str, address: str, journal: Path) -> Iterator[None]:
 
 
 def test_the_bot_has_every_log_once_after_three_kills(tmp_path: Path) -> None:
-    journal = tmp_path / "journal"
-    listen = f"127.0.0.1:{free_port()}"
-    demo = ("demo", "--listen", listen, "--data", str(tmp_path / "demo"), "--block-time", "0.2")
+    with kept_address() as listen:
+        assert_every_log_once(listen, tmp_path / "demo", tmp_path / "journal")
+
+
+def assert_every_log_once(listen: str, data: Path, journal: Path) -> None:
+    demo = ("demo", "--listen", listen, "--data", str(data), "--block-time", "0.2")
     with started(*demo) as node:
         (token,) = {
             log["address"] for log in call(node, "eth_getLogs", {"fromBlock": "0x2", "toBlock": "0x2"})

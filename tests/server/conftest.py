@@ -217,7 +217,7 @@ class Site:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for what a worker thread does."""
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         while not condition():  # noqa: ASYNC110 - a thread has no event to set
             await trio.sleep(0.001)
 

@@ -222,7 +222,7 @@ async def test_mutated_conversations_end_well_and_leave_nothing(
             chance = random.Random(seed + number)
             said = conversation(chance)
             script = Script(pieces(said, chance), chance)
-            with trio.fail_after(30):
+            with trio.fail_after(60):
                 await server.serve_transport(script)
             try:
                 judge(bytes(script.answer))

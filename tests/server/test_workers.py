@@ -26,17 +26,19 @@ async def test_a_result_and_an_error_come_back() -> None:
 
 
 async def test_a_cancellation_tells_the_function_and_waits_for_it() -> None:
-    pool, ended = WorkerPool(1), list[bool]()
+    pool, begun, ended = WorkerPool(1), threading.Event(), list[bool]()
 
     def work(cancel: CancelToken) -> None:
+        begun.set()
         while not cancel.is_set:
             time.sleep(0.001)
         time.sleep(0.01)
         ended.append(True)
 
-    with trio.move_on_after(0.01) as scope:
-        await pool.run("a", work)
-    assert scope.cancelled_caught
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pool.run, "a", work)
+        await until(begun.is_set)
+        nursery.cancel_scope.cancel()
     assert ended == [True]
     assert await pool.run("a", lambda _cancel: 5) == 5
 

@@ -13,9 +13,12 @@ import pytest
 import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
+from tests.node_process import kept_address
 from wsnode.ethereum.rpc.forwarding import PartnerError
 from wsnode.sync.partner import Partner
 
+LONG = 60.0
+"""Seconds that no answer takes, however busy the machine is."""
 Conversation = Callable[[WebSocketConnection], Awaitable[None]]
 
 
@@ -62,6 +65,11 @@ async def silent(connection: WebSocketConnection) -> None:
         await asked(connection)
 
 
+async def falling_silent(connection: WebSocketConnection) -> None:
+    await answer(connection, jsonrpc="2.0", id=await asked(connection), result="found")
+    await silent(connection)
+
+
 async def rude(connection: WebSocketConnection) -> None:
     await asked(connection)
     await connection.send_message("{")
@@ -72,7 +80,7 @@ async def leaving(connection: WebSocketConnection) -> None:
     await asked(connection)
 
 
-async def started(nursery: trio.Nursery, port: int, seconds: float = 5) -> Partner:
+async def started(nursery: trio.Nursery, port: int, seconds: float = LONG) -> Partner:
     partner = Partner(f"ws://127.0.0.1:{port}/ws/v3/secret", seconds=seconds)
     await nursery.start(partner.run)
     return partner
@@ -96,13 +104,20 @@ async def test_one_connection_carries_all_questions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("converse", "reason"),
-    [(refusing, "refused"), (silent, "timeout"), (rude, "unreachable"), (leaving, "unreachable")],
+    ("converse", "seconds", "reason"),
+    [
+        (refusing, LONG, "refused"),
+        (silent, 0.3, "timeout"),
+        (rude, LONG, "unreachable"),
+        (leaving, LONG, "unreachable"),
+    ],
 )
-async def test_what_is_no_answer_is_an_error_in_time(converse: Conversation, reason: str) -> None:
+async def test_what_is_no_answer_is_an_error_in_time(
+    converse: Conversation, seconds: float, reason: str
+) -> None:
     async with trio.open_nursery() as nursery:
-        partner = await started(nursery, await Provider(converse).listen(nursery), seconds=0.3)
-        with trio.fail_after(2), pytest.raises(PartnerError) as raised:
+        partner = await started(nursery, await Provider(converse).listen(nursery), seconds)
+        with trio.fail_after(LONG), pytest.raises(PartnerError) as raised:
             await partner.ask("eth_chainId", [])
         assert raised.value.reason == reason
         nursery.cancel_scope.cancel()
@@ -140,7 +155,7 @@ async def test_a_partner_is_asked_over_tls_and_only_if_its_certificate_is_truste
         accept = Provider(honest).accept
         server = await nursery.start(serve_websocket, accept, "127.0.0.1", 0, served)
         for trusted, answers in ((theirs, False), (ours, True)):
-            partner = Partner(f"wss://127.0.0.1:{server.port}/", tls=trusted)
+            partner = Partner(f"wss://127.0.0.1:{server.port}/", seconds=LONG, tls=trusted)
             await nursery.start(partner.run)
             if answers:
                 assert await partner.ask("eth_chainId", []) == "found"
@@ -165,9 +180,14 @@ async def test_what_does_not_speak_http_is_unreachable() -> None:
 
 
 async def test_nobody_there_is_an_error_and_somebody_later_is_found() -> None:
+    with kept_address() as address:
+        await leave_and_come_back(int(address.rpartition(":")[2]))
+
+
+async def leave_and_come_back(port: int) -> None:
     async with trio.open_nursery() as nursery:
         async with trio.open_nursery() as first:
-            port = await Provider(honest).listen(first)
+            await Provider(honest).listen(first, port)
             partner = await started(nursery, port)
             assert await partner.ask("eth_chainId", []) == "found"
             first.cancel_scope.cancel()
@@ -179,12 +199,15 @@ async def test_nobody_there_is_an_error_and_somebody_later_is_found() -> None:
 
 
 async def test_a_connection_on_which_nothing_is_heard_is_given_up() -> None:
-    behaviours = iter([silent, honest])
+    behaviours = iter([falling_silent, honest])
     provider = Provider(lambda connection: next(behaviours)(connection))
     async with trio.open_nursery() as nursery:
-        partner = await started(nursery, await provider.listen(nursery), seconds=0.3)
+        partner = await started(nursery, await provider.listen(nursery))
+        assert await partner.ask("eth_chainId", []) == "found"
+        partner._seconds = 0.3
         with pytest.raises(PartnerError, match="timeout"):
             await partner.ask("eth_chainId", [])
+        partner._seconds = LONG
         assert await partner.ask("eth_chainId", []) == "found"
         assert provider.connections == 2
         nursery.cancel_scope.cancel()
