@@ -8,6 +8,7 @@ import pytest
 import trio
 from hypothesis import HealthCheck, settings
 
+from tests.clocks import stopped
 from tests.memory_transport import Ask, asking
 from tests.vector_files import require_vectors
 
@@ -52,8 +53,8 @@ def dispatcher(execution_apis_chain: Chain) -> Dispatcher:
 
     pool = TransactionPool(execution_apis_chain)
     hub = Hub(execution_apis_chain)
-    registry = build_registry(execution_apis_chain, hub=hub, pool=pool, with_test_methods=True)
-    return Dispatcher(registry, execution_apis_chain.snapshot)
+    registry = build_registry(execution_apis_chain, hub=hub, pool=pool, with_test_methods=True, timer=stopped)
+    return Dispatcher(registry, execution_apis_chain.snapshot, clock=stopped)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.clocks import stopped
 from tests.memory_transport import run
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher, Session
@@ -56,7 +57,7 @@ def session(line: Line | None, bounds: Bounds | None = None) -> Session:
         yield None
         return 1
 
-    dispatcher = Dispatcher(methods, lambda _caller: Closed(), bounds=bounds)
+    dispatcher = Dispatcher(methods, lambda _caller: Closed(), bounds=bounds, clock=stopped)
     opened = dispatcher.session("caller")
     opened.channel = line
     return opened

@@ -1,19 +1,15 @@
 """geth itself, on the playground's chain, making no blocks."""
 
 import json
-import shutil
-import socket
-import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-GETH = shutil.which("geth")
-STARTING_SECONDS = 60
+from tests.geth_process import STARTING_SECONDS, started_geth
 
 
 class Geth(NamedTuple):
@@ -37,44 +33,19 @@ class Geth(NamedTuple):
 def geth(folder: Path, *, period: int = 100_000) -> Iterator[Geth]:
     """Run geth until the end; it has one empty block on the genesis.
 
-    It makes a block every `period` seconds, or of each transaction where that is 0.
+    It makes a block every `period` seconds, or of each transaction where that is 0: then it has no block.
     """
-    assert GETH is not None
-    genesis = files("wsnode.demo") / "genesis.json"
-    subprocess.run(
-        [GETH, "init", "--datadir", folder, str(genesis)], check=True, capture_output=True, timeout=60
-    )
-    http, sockets, engine = _free_port(), _free_port(), _free_port()
-    options = (
-        *("--dev", "--dev.period", str(period), "--datadir", str(folder), "--nodiscover", "--ipcdisable"),
-        *("--http", "--http.addr", "127.0.0.1", "--http.port", str(http), "--port", "0"),
-        *("--ws", "--ws.addr", "127.0.0.1", "--ws.port", str(sockets)),
-        *("--http.api", "eth,txpool,debug", "--authrpc.port", str(engine), "--verbosity", "1"),
-    )
-    node = subprocess.Popen([GETH, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield _started(
-            Geth(f"http://127.0.0.1:{http}", f"ws://127.0.0.1:{sockets}"), "0x1" if period else "0x0"
-        )
-    finally:
-        node.terminate()
-        node.wait(timeout=30)
+    options = ("--dev.period", str(period), "--http.api", "eth,txpool,debug")
+    with (
+        as_file(files("wsnode.demo") / "genesis.json") as genesis,
+        started_geth(folder, genesis, *options) as addresses,
+    ):
+        yield _at_block(Geth(*addresses), "0x1" if period else "0x0")
 
 
-def _started(node: Geth, first: str) -> Geth:
+def _at_block(node: Geth, first: str) -> Geth:
     end = time.monotonic() + STARTING_SECONDS
-    while True:
-        try:
-            if node.ask("eth_blockNumber") == {"result": first}:
-                return node
-        except OSError:
-            pass
-        assert time.monotonic() < end, "geth does not start"
+    while node.ask("eth_blockNumber") != {"result": first}:
+        assert time.monotonic() < end, "geth makes no block"
         time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
+    return node

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.ethereum.pool.geth_node import GETH, Geth, geth
+from tests.clocks import stopped
+from tests.ethereum.pool.geth_node import Geth, geth
 from tests.ethereum.pool.playground import ALICE, CAROL, DAVE, Playground
 from tests.ethereum.pool.steps import steps
+from tests.geth_process import GETH
 from tests.memory_transport import Ask, asking
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.rpc.registry import build_registry
@@ -23,7 +25,7 @@ needs_geth = pytest.mark.skipif(GETH is None, reason="geth is not installed")
 def ask(playground: Playground) -> Ask:
     """Return a function that asks a node whose head is the first empty block, as geth's is."""
     playground.mine([])
-    registry = build_registry(playground.chain, pool=playground.pool, with_test_methods=True)
+    registry = build_registry(playground.chain, pool=playground.pool, with_test_methods=True, timer=stopped)
     return asking(Dispatcher(registry, playground.chain.snapshot))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.clocks import stopped
 from tests.ethereum.pool.playground import ALICE, CHAIN_ID, Playground
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
@@ -34,7 +35,7 @@ def playground(tmp_path: Path) -> Iterator[Playground]:
 
 @pytest.fixture
 def ask(playground: Playground) -> Ask:
-    registry = build_registry(playground.chain, pool=playground.pool)
+    registry = build_registry(playground.chain, pool=playground.pool, timer=stopped)
     return validating(asking(Dispatcher(registry, playground.chain.snapshot)))
 
 
@@ -106,7 +107,7 @@ def test_what_cannot_be_filled_in_is_refused_in_geths_words(
 
 def test_before_there_are_base_fees_a_price_is_filled_in(tmp_path: Path) -> None:
     with Chain.open(tmp_path / "old", genesis(merged=False), writer=True, durable=False) as chain:
-        registry = build_registry(chain, pool=TransactionPool(chain))
+        registry = build_registry(chain, pool=TransactionPool(chain), timer=stopped)
         ask = validating(asking(Dispatcher(registry, chain.snapshot)))
         call = {"to": RECIPIENT, "gas": "0x5208"}
         filled = ask("eth_fillTransaction", call)["result"]["tx"]

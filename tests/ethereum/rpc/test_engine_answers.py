@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.clocks import stopped
 from tests.ethereum.rpc.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import transaction_hashes
@@ -121,11 +122,11 @@ def test_a_batch_is_answered_as_its_calls_are(
 @pytest.mark.parametrize("room", [0, 100, 1000])
 def test_a_batch_that_grows_too_long_is_refused_where_it_does(execution_apis_chain: Chain, room: int) -> None:
     calls = [message(number, *FIRST) for number in range(40)]
-    registry = build_registry(execution_apis_chain)
+    registry, view = build_registry(execution_apis_chain), execution_apis_chain.snapshot
 
     def answered(batch: Sequence[bytes]) -> list[Any]:
         bounds = Bounds(batch_reply_bytes=room)
-        session = Dispatcher(registry, execution_apis_chain.snapshot, bounds=bounds).session(None)
+        session = Dispatcher(registry, view, bounds=bounds, clock=stopped).session(None)
         answers: list[Any] = json.loads(reply(session, b"[" + b",".join(batch) + b"]"))
         return answers
 

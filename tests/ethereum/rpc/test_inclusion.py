@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clocks import stopped
 from tests.ethereum.pool.playground import ALICE, BOB, Playground
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
@@ -29,7 +30,7 @@ def dispatcher(playground: Playground) -> Dispatcher:
     hub = Hub(playground.chain)
     hub.on_change.append(playground.pool.advance)
     playground.pool.catch_up = hub.advance
-    registry = build_registry(playground.chain, pool=playground.pool, hub=hub)
+    registry = build_registry(playground.chain, pool=playground.pool, hub=hub, timer=stopped)
     return Dispatcher(registry, playground.chain.snapshot)
 
 

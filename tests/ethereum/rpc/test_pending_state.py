@@ -12,6 +12,7 @@ from eth_account import Account as Wallet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.clocks import stopped
 from tests.ethereum.pool.playground import (
     ALICE,
     BALANCE,
@@ -79,7 +80,9 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.playground = Playground(folder)
         self.append(self.playground.sign(ALICE, 0, to=None, call=deploying(RUNTIME), gas=300_000, value=0))
-        registry = build_registry(self.playground.chain, pool=self.playground.pool, with_test_methods=True)
+        registry = build_registry(
+            self.playground.chain, pool=self.playground.pool, with_test_methods=True, timer=stopped
+        )
         self.ask = asking(Dispatcher(registry, self.playground.chain.snapshot))
 
     def append(self, *encoded: bytes) -> None:
@@ -233,7 +236,7 @@ def test_who_asks_while_a_block_is_built_gets_that_one(stood: Stage) -> None:
     pool = stood.playground.pool
     for nonce in range(5):
         pool.add(stood.playground.sign(BOB, nonce, gas=250_000, fee=10 * GWEI))
-    pending = PendingBlock(pool)
+    pending = PendingBlock(pool, timer=stopped)
     with stood.playground.chain.snapshot() as view:
         askers = [pending.state_after(view) for _ in range(2)]
         built: list[BuiltBlock] = []
@@ -243,9 +246,9 @@ def test_who_asks_while_a_block_is_built_gets_that_one(stood: Stage) -> None:
             built.append(step.function(CancelToken()))
         assert built[0] is built[1]
         for asker in askers:
-            with pytest.raises(StopIteration) as stopped:
+            with pytest.raises(StopIteration) as ended:
                 asker.send(built[0])
-            assert stopped.value.value is built[0]
-        with pytest.raises(StopIteration) as stopped:
+            assert ended.value.value is built[0]
+        with pytest.raises(StopIteration) as ended:
             next(pending.state_after(view))
-        assert stopped.value.value is built[0], "it is there now"
+        assert ended.value.value is built[0], "it is there now"

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import run_plain_call
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
@@ -41,14 +40,12 @@ BLOCKS = st.sampled_from(
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
 @given(call=CALLS, block=BLOCKS)
 def test_a_call_in_the_usual_form_is_answered_as_in_any_other(
-    execution_apis_chain: Chain, method: str, call: dict[str, Any], block: str
+    execution_apis_chain: Chain, dispatcher: Dispatcher, method: str, call: dict[str, Any], block: str
 ) -> None:
     # A member without a value changes nothing, but is not usual.
     other = call | {"accessList": None}
     assert run(execution_apis_chain, [other, block]) is None
-    assert reply(execution_apis_chain, method, [call, block]) == reply(
-        execution_apis_chain, method, [other, block]
-    )
+    assert reply(dispatcher, method, [call, block]) == reply(dispatcher, method, [other, block])
 
 
 @pytest.mark.parametrize(
@@ -83,8 +80,8 @@ def run(chain: Chain, params: list[Any]) -> object:
         return run_plain_call(view.state, view.head, header, json.dumps(params).encode(), 10, 1000)
 
 
-def reply(chain: Chain, method: str, params: list[Any]) -> bytes:
-    session = Dispatcher(build_registry(chain), chain.snapshot).session(None)
+def reply(dispatcher: Dispatcher, method: str, params: list[Any]) -> bytes:
+    session = dispatcher.session(None)
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = session.receive(json.dumps(request).encode())
     session.end_turn()

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.clocks import stopped
 from tests.ethereum.pool.playground import ALICE, BALANCE, BOB, DAVE, MINER, SOMEBODY, Playground
 from tests.ethereum.pool.steps import with_blobs
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.rpc.next_block import within
-from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.ethereum.rpc.pending import ALWAYS, PendingBlock
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
@@ -23,7 +24,7 @@ WITHDRAWALS = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")
 
 
 def asking_with(playground: Playground, **options: Any) -> Ask:
-    registry = build_registry(playground.chain, **options)
+    registry = build_registry(playground.chain, **options, timer=stopped)
     return validating(asking(Dispatcher(registry, playground.chain.snapshot)))
 
 
@@ -116,6 +117,15 @@ def test_the_block_to_come_is_not_built_without_end(playground: Playground) -> N
         now[0] += 2.0
         assert pending.after(view).hash not in built
         assert pending.after(view).transaction_count == 20
+
+
+def test_where_it_may_always_be_built_it_is_as_the_pool_is(playground: Playground) -> None:
+    seconds = iter(range(100))
+    pending = PendingBlock(playground.pool, share=ALWAYS, timer=lambda: next(seconds))
+    with playground.chain.snapshot() as view:
+        for nonce in range(20):
+            playground.send(ALICE, nonce)
+            assert pending.after(view).transaction_count == nonce + 1
 
 
 def test_blocks_without_a_limit_do_not_keep_everybody_waiting(playground: Playground) -> None:

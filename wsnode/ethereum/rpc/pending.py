@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator
+from math import inf
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -24,6 +25,8 @@ from wsnode.jsonrpc.messages import InThread, Step
 
 SHARE: Final = 0.1
 """How much of the time may be spent on building the same block again."""
+ALWAYS: Final = inf
+"""The share where the block is built whenever anything has changed: nobody's test goes by the clock there."""
 SAVED_SECONDS: Final = 1.0
 """Of how much time that share may be spent at once."""
 GAS_AT_ONCE: Final = 1_000_000
@@ -44,8 +47,8 @@ class _Kept(msgspec.Struct, frozen=True):
 class PendingBlock:
     """Builds the block after a head when it is asked for, and again for another head, pool or second.
 
-    On the same head it does so only as long as that takes little of the time: a full block, asked for again
-    and again, may be some seconds old.
+    On the same head it does so only as long as that takes no more than `share` of the time: a full block,
+    asked for again and again, may be some seconds old.
     """
 
     def __init__(
@@ -53,9 +56,11 @@ class PendingBlock:
         pool: TransactionPool | None = None,
         *,
         next_block: Callable[[Header], NextBlock] = block_now,
+        share: float = SHARE,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._pool = pool
+        self._share = share
         self._next_block = next_block
         self._timer = timer
         self._turn = Lock()
@@ -160,7 +165,7 @@ class PendingBlock:
         began = self._timer()
         block = plan.build(state)
         taken = self._timer() - began
-        self._allowed_at = max(self._allowed_at, began - SAVED_SECONDS) + taken / SHARE
+        self._allowed_at = max(self._allowed_at, began - SAVED_SECONDS) + taken / self._share
         self._kept = _Kept(block, plan)
         return block
 

@@ -1,11 +1,11 @@
 """All methods of an Ethereum network."""
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc import (
@@ -38,9 +38,9 @@ from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, GAS_LIMIT_TARGET, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
-from wsnode.ethereum.rpc.next_block import NextBlock, block_now
+from wsnode.ethereum.rpc.next_block import block_now
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, PENDING, BlockParameter
-from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.ethereum.rpc.pending import ALWAYS, PendingBlock
 from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.jsonrpc.registry import Registry
 
@@ -59,18 +59,20 @@ def build_registry(
     development: Development | None = None,
     gas_limit: int = GAS_LIMIT_TARGET,
     described_besides: Descriptions = NOTHING_DESCRIBED,
+    timer: Callable[[], float] = time.perf_counter,
 ) -> Registry:
     """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry.
 
     Subscriptions and filters are there with a `hub`, the way to send transactions with a `pool`, and what
     makes blocks and signs for accounts with a `development`. Blocks that are built without one move towards
-    `gas_limit`. Methods that others add to the registry are in its document as `described_besides` says.
+    `gas_limit`; `timer` says how long that took. Methods that others add to the registry are in its document
+    as `described_besides` says.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
-    next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
-    if development is not None:
-        next_block = development.control.next_block
-    pending = PendingBlock(pool, next_block=next_block)
+    if development is None:
+        pending = PendingBlock(pool, next_block=partial(block_now, gas_limit_target=gas_limit), timer=timer)
+    else:
+        pending = PendingBlock(pool, next_block=development.control.next_block, share=ALWAYS)
     block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)
