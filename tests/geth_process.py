@@ -14,6 +14,7 @@ ENDPOINT = re.compile(r"HTTP server started .*endpoint=(127\.0\.0\.1:\d+) .*auth
 
 
 STARTING_SECONDS = 120
+"""A geth that takes longer for anything hangs."""
 
 
 class Addresses(NamedTuple):
@@ -31,7 +32,10 @@ def started_geth(folder: Path, genesis: Path, *options: str) -> Iterator[Address
     """
     assert GETH is not None
     subprocess.run(
-        [GETH, "init", "--datadir", folder, str(genesis)], check=True, capture_output=True, timeout=60
+        [GETH, "init", "--datadir", folder, str(genesis)],
+        check=True,
+        capture_output=True,
+        timeout=STARTING_SECONDS,
     )
     command = (
         *(GETH, "--dev", "--datadir", str(folder), "--nodiscover", "--ipcdisable", "--port", "0"),
@@ -45,7 +49,7 @@ def started_geth(folder: Path, genesis: Path, *options: str) -> Iterator[Address
         yield _addresses(node, log)
     finally:
         node.terminate()
-        node.wait(timeout=30)
+        node.wait(timeout=STARTING_SECONDS)
 
 
 def _addresses(node: subprocess.Popen[bytes], log: Path) -> Addresses:

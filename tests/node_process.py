@@ -16,6 +16,9 @@ from websockets.sync.client import connect
 
 COMMAND = (sys.executable, "-m", "wsnode")
 
+PATIENCE = 120.0
+"""A process that takes more seconds than these for an answer hangs."""
+
 
 class Node(msgspec.Struct, frozen=True):
     """A serving process, and the two addresses that it printed."""
@@ -31,7 +34,7 @@ class Node(msgspec.Struct, frozen=True):
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Signal the process and return its exit status."""
         self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
 
 def run(
@@ -60,7 +63,7 @@ def started(*arguments: str) -> Iterator[Node]:
         yield Node(process, socket_url, http_url)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
         assert process.stdout is not None
         process.stdout.close()
 
@@ -78,7 +81,7 @@ def post(url: str, text: str) -> str:
     """Return the body of the reply to a POST, whatever its status."""
     request = urllib.request.Request(url, text.encode(), {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=30) as reply:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
             body: bytes = reply.read()
     except urllib.error.HTTPError as error:
         body = error.read()

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.node_process import Node, conversation, import_chain, post, run, started
+from tests.node_process import PATIENCE, Node, conversation, import_chain, post, run, started
 from tests.vector_files import require_vectors
 from wsnode.cli import app
 
@@ -242,7 +242,7 @@ def test_keys_open_a_served_chain_and_stop_opening_it(chain: Path, genesis: Path
         with connect(node.socket_url.replace("<API_KEY>", key)) as connection:
             assert run("keys", "revoke", "bot", *at).returncode == 0
             with pytest.raises(ConnectionClosed):
-                connection.recv(timeout=30)
+                connection.recv(timeout=PATIENCE)
         assert call(url, "eth_blockNumber")["error"]["message"] == "invalid API key"
     assert only_line(run("keys", "revoke", "bot", *at).stderr) == "error: there is no key named bot"
 

@@ -11,7 +11,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from tests.node_process import Node, post, started
+from tests.node_process import PATIENCE, Node, post, started
 from wsnode.server.limits import Limits
 
 DEV = ("dev", "--listen", "127.0.0.1:0")
@@ -60,7 +60,7 @@ def places(connection: ClientConnection, count: int) -> list[tuple[str, int]]:
 
 
 def outbox_bytes(node: Node) -> float:
-    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=30) as reply:
+    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=PATIENCE) as reply:
         lines = reply.read().decode().splitlines()
     (line,) = [line for line in lines if line.startswith("wsnode_outbox_bytes ")]
     return float(line.split()[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.node_modules import FOLDER, require_modules, require_node
-from tests.node_process import Node, import_chain, started
+from tests.node_process import PATIENCE, Node, import_chain, started
 from tests.vector_files import require_vectors
 
 RunScript = Callable[..., None]
@@ -50,4 +50,4 @@ def run_script(tmp_path_factory: pytest.TempPathFactory) -> RunScript:
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)

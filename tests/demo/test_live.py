@@ -11,7 +11,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from tests.node_process import Node, post, run, started
+from tests.node_process import PATIENCE, Node, post, run, started
 from tests.sync.forks import genesis
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS, derived, traders
@@ -32,16 +32,16 @@ def subscribe(connection: ClientConnection, *params: Any) -> Iterator[Any]:
     """Yield what a subscription tells."""
     request = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params}
     connection.send(json.dumps(request))
-    assert "result" in json.loads(connection.recv(timeout=30))
+    assert "result" in json.loads(connection.recv(timeout=PATIENCE))
     while True:
-        yield json.loads(connection.recv(timeout=30))["params"]["result"]
+        yield json.loads(connection.recv(timeout=PATIENCE))["params"]["result"]
 
 
 def until_closed(connection: ClientConnection) -> Iterator[str | bytes]:
     """Yield the messages that are left."""
     with suppress(ConnectionClosed):
         while True:
-            yield connection.recv(timeout=30)
+            yield connection.recv(timeout=PATIENCE)
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def test_what_was_answered_is_there_after_a_kill(tmp_path: Path) -> None:
                 request = {"jsonrpc": "2.0", "id": number, "method": "eth_sendTransaction", "params": params}
                 connection.send(json.dumps(request))
             for _ in range(10):
-                answered.append(json.loads(connection.recv(timeout=30))["result"])
+                answered.append(json.loads(connection.recv(timeout=PATIENCE))["result"])
             node.process.kill()
             answered += [json.loads(reply)["result"] for reply in until_closed(connection)]
         assert node.process.wait(30) == -signal.SIGKILL
@@ -153,11 +153,11 @@ def test_subscribers_are_told_of_a_reorganisation_once() -> None:
         with connect(node.socket_url) as connection:
             subscribed = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe"}
             connection.send(json.dumps(subscribed | {"params": ["newHeads", {"reorgs": True}]}))
-            assert "result" in json.loads(connection.recv(timeout=30))
+            assert "result" in json.loads(connection.recv(timeout=PATIENCE))
             done = call(node, "wsnode_reorg", {"depth": 2})
-            told = [json.loads(connection.recv(timeout=30))["params"] for _ in range(3)]
+            told = [json.loads(connection.recv(timeout=PATIENCE))["params"] for _ in range(3)]
             call(node, "evm_mine")
-            after = json.loads(connection.recv(timeout=30))["params"]["result"]
+            after = json.loads(connection.recv(timeout=PATIENCE))["params"]["result"]
     assert {name: told[0]["reorg"][name] for name in done} == done
     assert [{name: head["result"][name] for name in ("number", "hash")} for head in told[1:]] == done["added"]
     assert after["number"] == "0x4"
@@ -173,7 +173,7 @@ def test_transactions_are_sent_while_blocks_are_replaced() -> None:
                 for method, param in (("eth_sendTransaction", transfer), ("wsnode_reorg", {"depth": 2})):
                     request = {"jsonrpc": "2.0", "id": number, "method": method, "params": [param]}
                     connection.send(json.dumps(request))
-            replies = [json.loads(connection.recv(timeout=60)) for _ in range(2 * rounds)]
+            replies = [json.loads(connection.recv(timeout=PATIENCE)) for _ in range(2 * rounds)]
         assert [reply for reply in replies if "result" not in reply] == []
         call(node, "evm_mine")
         assert int(call(node, "eth_getTransactionCount", CREATOR, "latest"), 16) == rounds

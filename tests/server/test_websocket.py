@@ -242,9 +242,7 @@ async def test_a_client_that_does_not_read_is_held_up_and_its_pings_are_answered
         assert 0 < answer.index(pong) < 100_000
 
 
-async def slow_reader(site: Site) -> LONG = 3600.0
-"""Seconds of a turn that no machine is too busy for."""
-AnyStream:
+async def slow_reader(site: Site) -> AnyStream:
     """An open connection whose server can send nothing that the client has not begun to read."""
     requests, taken = trio.testing.memory_stream_one_way_pair()
     replies, read = trio.testing.lockstep_stream_one_way_pair()

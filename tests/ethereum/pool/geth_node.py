@@ -24,7 +24,7 @@ class Geth(NamedTuple):
         posted = urllib.request.Request(
             self.url, json.dumps(request).encode(), {"content-type": "application/json"}
         )
-        with urllib.request.urlopen(posted, timeout=10) as reply:
+        with urllib.request.urlopen(posted, timeout=STARTING_SECONDS) as reply:
             members: dict[str, Any] = json.load(reply)
         return {name: members[name] for name in members.keys() & {"result", "error"}}
 

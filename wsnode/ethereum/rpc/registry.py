@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc import (
@@ -38,9 +39,9 @@ from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, GAS_LIMIT_TARGET, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
-from wsnode.ethereum.rpc.next_block import block_now
+from wsnode.ethereum.rpc.next_block import NextBlock, block_now
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, PENDING, BlockParameter
-from wsnode.ethereum.rpc.pending import ALWAYS, PendingBlock
+from wsnode.ethereum.rpc.pending import ALWAYS, SHARE, PendingBlock
 from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.jsonrpc.registry import Registry
 
@@ -69,10 +70,11 @@ def build_registry(
     as `described_besides` says.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
-    if development is None:
-        pending = PendingBlock(pool, next_block=partial(block_now, gas_limit_target=gas_limit), timer=timer)
-    else:
-        pending = PendingBlock(pool, next_block=development.control.next_block, share=ALWAYS)
+    next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
+    share = SHARE
+    if development is not None:
+        next_block, share = development.control.next_block, ALWAYS
+    pending = PendingBlock(pool, next_block=next_block, share=share, timer=timer)
     block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)
