@@ -47,6 +47,7 @@ class CorruptRowError(EngineError): ...
 class StoreError(Exception): ...
 class DiskFullError(StoreError): ...
 class SnapshotLostError(StoreError): ...
+class TooManySnapshotsError(StoreError): ...
 
 @final
 class Environment:
@@ -61,13 +62,24 @@ class Environment:
         cls, path: Path, tables: Sequence[Table], *, writer: bool, durable: bool = True, map_size: int = ...
     ) -> Environment: ...
     def read(self) -> Reader:
-        """Return a snapshot of what is committed now, by any process."""
+        """Return a snapshot of what is committed now, by any process.
+
+        All snapshots of one version share one of LMDB's read transactions, of which a folder has 16,384 for
+        all its processes together.
+
+        Raises:
+            TooManySnapshotsError: None is left.
+        """
 
     def write(self, change: Callable[[Writer], _T], /) -> _T:
         """Return what `change` returned, once all that it wrote is committed, or nothing of it is.
 
         `change` may be called again from the start when the map has to grow, so it touches only the store.
         """
+
+    @property
+    def versions(self) -> int:
+        """Return how many versions of the file the open snapshots of this process see."""
 
     @property
     def map_size(self) -> int: ...

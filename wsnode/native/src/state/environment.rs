@@ -2,7 +2,7 @@
 
 use super::tables::{Head, Tables};
 use super::StateError;
-use crate::store::space;
+use crate::store::{space, MAX_READERS};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,6 @@ use std::time::Duration;
 
 /// Address space reserved at first; the file grows only as it is written.
 pub(super) const MAP_SIZE: usize = 64 << 30;
-/// Read transactions at a time, all processes together.
-const MAX_READERS: u32 = 1024;
 /// How long a reader that needs a larger map waits for the other readers of its process.
 const RESIZE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -88,11 +86,11 @@ impl Environment {
     pub(super) fn read(&self) -> Result<Snapshot<'_>, StateError> {
         let free = self.changed.wait_while(self.readers(), |readers| readers.resizing);
         let mut readers = free.unwrap_or_else(PoisonError::into_inner);
-        let txn = match self.env.read_txn() {
+        let txn = match self.begin_reading() {
             // The writer's process has enlarged the map: take its size over.
             Err(heed::Error::Mdb(failure @ MdbError::MapResized)) => {
                 readers = self.resize(readers, 0, failure)?;
-                self.env.read_txn()?
+                self.begin_reading()?
             }
             begun => begun?,
         };
@@ -103,6 +101,17 @@ impl Environment {
         readers.head = Some((txn.id(), head));
         readers.snapshots += 1;
         Ok(Snapshot { txn, tables: &self.tables, head, _active: Active(self) })
+    }
+
+    fn begin_reading(&self) -> heed::Result<RoTxn<'_, WithoutTls>> {
+        match self.env.read_txn() {
+            Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
+                // Those of processes that were killed count until somebody looks.
+                self.env.clear_stale_readers()?;
+                self.env.read_txn()
+            }
+            begun => begun,
+        }
     }
 
     /// Wait until no snapshot of this process is left, and resize the map.

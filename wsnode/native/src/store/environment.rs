@@ -6,14 +6,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use heed::types::Bytes;
 use heed::{
-    CommitOrAbort, CommitToken, Database, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, WithoutTls,
+    CommitOrAbort, CommitToken, Database, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn, WithoutTls,
 };
 
-use super::transaction::{Moment, Transaction};
+use super::transaction::{Transaction, Version};
 use super::{space, StoreError, Table};
 
-const MAX_READERS: u32 = 1024;
-/// How many snapshots are remembered before those that are gone are looked for.
+/// Read transactions of all processes of a folder together, 64 bytes each in the lock file.
+pub const MAX_READERS: u32 = 16_384;
+/// How many versions are remembered before those that nobody reads are dropped.
 const REMEMBERED: usize = 64;
 
 /// An open file, and its tables in the order of their names.
@@ -55,8 +56,8 @@ impl Drop for Turn<'_> {
 #[derive(Debug)]
 struct Open {
     env: Env<WithoutTls>,
-    /// The snapshots that have begun, of which some are gone.
-    snapshots: Vec<Weak<Mutex<Moment>>>,
+    /// The versions that are read, the newest last; of some every reader is gone.
+    versions: Vec<(usize, Weak<Version>)>,
     prune_at: usize,
 }
 
@@ -81,7 +82,7 @@ impl Environment {
         let tables = if writer { create_tables(&env, names) } else { open_tables(&env, names) };
         let tables =
             tables.map_err(unusable)?.ok_or_else(|| StoreError::NoTables(path.display().to_string()))?;
-        let open = Open { env, snapshots: Vec::new(), prune_at: REMEMBERED };
+        let open = Open { env, versions: Vec::new(), prune_at: REMEMBERED };
         let (path, open) = (path.to_owned(), Mutex::new(Some(open)));
         Ok(Self {
             path,
@@ -97,7 +98,11 @@ impl Environment {
     pub fn read(&self) -> Result<Transaction, StoreError> {
         let mut guard = self.locked();
         let open = guard.as_mut().ok_or(StoreError::Closed)?;
-        let txn = match open.env.clone().static_read_txn() {
+        // Another process's change counts as well: the file's map has the number of the last one.
+        if let Some(version) = open.newest(open.env.info().last_txn_id) {
+            return Ok(Transaction::reading(version));
+        }
+        let txn = match open.begin_reading() {
             // The writer's process has enlarged the map: take its size over.
             Err(heed::Error::Mdb(MdbError::MapResized)) => {
                 let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,13 +110,21 @@ impl Environment {
                     return Err(heed::Error::Mdb(MdbError::MapResized).into());
                 }
                 open.resize(0)?;
-                open.env.clone().static_read_txn()?
+                open.begin_reading()
             }
-            begun => begun?,
+            begun => begun,
         };
-        let transaction = Transaction::reading(txn);
-        open.remember(transaction.downgraded());
-        Ok(transaction)
+        let txn = txn.map_err(|reason| match reason {
+            heed::Error::Mdb(MdbError::ReadersFull) => StoreError::TooManySnapshots,
+            reason => reason.into(),
+        })?;
+        Ok(Transaction::reading(open.remember(txn)))
+    }
+
+    /// How many versions of the file this process reads: each has one of the folder's read transactions, and keeps
+    /// its pages from being used again.
+    pub fn versions(&self) -> usize {
+        self.locked().as_ref().map_or(0, Open::versions)
     }
 
     /// The turn to change something, once no other thread of this process has it.
@@ -200,17 +213,40 @@ impl Environment {
 }
 
 impl Open {
-    fn remember(&mut self, snapshot: Weak<Mutex<Moment>>) {
-        if self.snapshots.len() >= self.prune_at {
-            self.snapshots.retain(|snapshot| snapshot.strong_count() > 0);
-            self.prune_at = REMEMBERED.max(2 * self.snapshots.len());
+    fn begin_reading(&self) -> heed::Result<RoTxn<'static, WithoutTls>> {
+        match self.env.clone().static_read_txn() {
+            Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
+                // Those of processes that were killed count until somebody looks.
+                self.env.clear_stale_readers()?;
+                self.env.clone().static_read_txn()
+            }
+            begun => begun,
         }
-        self.snapshots.push(snapshot);
+    }
+
+    /// The version `number`, if it is read already.
+    fn newest(&self, number: usize) -> Option<Arc<Version>> {
+        self.versions.last().filter(|(newest, _)| *newest == number)?.1.upgrade()
+    }
+
+    fn remember(&mut self, txn: RoTxn<'static, WithoutTls>) -> Arc<Version> {
+        if self.versions.len() >= self.prune_at {
+            self.versions.retain(|(_, version)| version.strong_count() > 0);
+            self.prune_at = REMEMBERED.max(2 * self.versions.len());
+        }
+        let number = txn.id();
+        let version = Arc::new(Mutex::new(Some(txn)));
+        self.versions.push((number, Arc::downgrade(&version)));
+        version
+    }
+
+    fn versions(&self) -> usize {
+        self.versions.iter().filter(|(_, version)| version.strong_count() > 0).count()
     }
 
     fn lose_snapshots(&mut self) {
-        for snapshot in self.snapshots.drain(..).filter_map(|snapshot| snapshot.upgrade()) {
-            snapshot.lock().unwrap_or_else(PoisonError::into_inner).lose();
+        for version in self.versions.drain(..).filter_map(|(_, version)| version.upgrade()) {
+            *version.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 

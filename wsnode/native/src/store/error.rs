@@ -23,4 +23,6 @@ pub enum StoreError {
     AnotherThread,
     #[error("only a change can write")]
     ReadOnly,
+    #[error("the processes of this folder read too many versions of the store")]
+    TooManySnapshots,
 }

@@ -5,7 +5,7 @@ mod error;
 pub mod space;
 mod transaction;
 
-pub use environment::{Environment, Pin, Turn};
+pub use environment::{Environment, Pin, Turn, MAX_READERS};
 pub use error::StoreError;
 pub use transaction::{Entry, Transaction, Way};
 

@@ -1,23 +1,25 @@
 //! A moment of all tables: one that stays as it is, or the one that a change is making.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use heed::{Env, MdbError, PutFlags, RoTxn, RwTxn, WithoutTls};
 
 use super::{StoreError, Table};
 
+/// One of LMDB's read transactions, shared by all snapshots of the same version; None once it is lost.
+pub(super) type Version = Mutex<Option<RoTxn<'static, WithoutTls>>>;
+
 /// What a transaction is, or has become.
-pub(super) enum Moment {
-    Reading(RoTxn<'static, WithoutTls>),
+enum Moment {
+    Reading(Arc<Version>),
     Writing(Change),
     Ended,
-    Lost,
 }
 
 /// The one change of an environment.
-pub(super) struct Change {
+struct Change {
     // Declared, hence dropped, before what it borrows from.
     txn: RwTxn<'static>,
     thread: ThreadId,
@@ -30,20 +32,12 @@ pub(super) struct Change {
 // ended in the call that began it.
 unsafe impl Send for Change {}
 
-impl Moment {
-    fn seen(&self) -> Result<&RoTxn<'static, WithoutTls>, StoreError> {
-        match self {
-            Self::Reading(txn) => Ok(txn),
-            Self::Writing(change) if change.thread == thread::current().id() => Ok(&change.txn),
-            Self::Writing(_) => Err(StoreError::AnotherThread),
-            Self::Ended => Err(StoreError::Ended),
-            Self::Lost => Err(StoreError::Lost),
-        }
-    }
-
-    pub(super) fn lose(&mut self) {
-        if let Self::Reading(_) = self {
-            *self = Self::Lost;
+impl Change {
+    fn seen(&self) -> Result<&RwTxn<'static>, StoreError> {
+        if self.thread == thread::current().id() {
+            Ok(&self.txn)
+        } else {
+            Err(StoreError::AnotherThread)
         }
     }
 }
@@ -54,7 +48,6 @@ impl fmt::Debug for Moment {
             Self::Reading(_) => "Reading",
             Self::Writing(_) => "Writing",
             Self::Ended => "Ended",
-            Self::Lost => "Lost",
         })
     }
 }
@@ -77,8 +70,9 @@ pub enum Way<'a> {
 pub struct Transaction(Arc<Mutex<Moment>>);
 
 impl Transaction {
-    pub(super) fn reading(txn: RoTxn<'static, WithoutTls>) -> Self {
-        Self(Arc::new(Mutex::new(Moment::Reading(txn))))
+    /// A snapshot of its own handle: closing it ends the read transaction with the last of those that share it.
+    pub(super) fn reading(version: Arc<Version>) -> Self {
+        Self(Arc::new(Mutex::new(Moment::Reading(version))))
     }
 
     pub(super) fn writing(env: Env<WithoutTls>) -> Result<Self, StoreError> {
@@ -90,13 +84,9 @@ impl Transaction {
         Ok(Self(Arc::new(Mutex::new(Moment::Writing(change)))))
     }
 
-    pub(super) fn downgraded(&self) -> Weak<Mutex<Moment>> {
-        Arc::downgrade(&self.0)
-    }
-
     /// What the last change before this snapshot has made the store's version.
     pub fn version(&self) -> Result<usize, StoreError> {
-        self.locked().seen().map(RoTxn::id)
+        self.with(|txn| Ok(txn.id()))
     }
 
     /// What `work` makes of the transaction; it must not come back to it.
@@ -104,7 +94,11 @@ impl Transaction {
         &self,
         work: impl FnOnce(&RoTxn<'_, WithoutTls>) -> Result<T, E>,
     ) -> Result<T, E> {
-        work(self.locked().seen()?)
+        match &*self.locked() {
+            Moment::Reading(version) => work(held(version).as_ref().ok_or(StoreError::Lost)?),
+            Moment::Writing(change) => work(change.seen()?),
+            Moment::Ended => Err(StoreError::Ended.into()),
+        }
     }
 
     /// What `take` makes of the value at `key`, if there is one; it must not come back to the transaction.
@@ -181,16 +175,22 @@ impl Transaction {
 
     fn change<T>(&self, write: impl FnOnce(&mut RwTxn<'_>) -> heed::Result<T>) -> Result<T, StoreError> {
         let mut moment = self.locked();
-        moment.seen()?;
-        let Moment::Writing(change) = &mut *moment else {
-            return Err(StoreError::ReadOnly);
+        let change = match &mut *moment {
+            Moment::Writing(change) => change,
+            Moment::Reading(_) => return Err(StoreError::ReadOnly),
+            Moment::Ended => return Err(StoreError::Ended),
         };
+        change.seen()?;
         let written = write(&mut change.txn);
         change.is_cut_short |= matches!(written, Err(heed::Error::Mdb(MdbError::MapFull)));
         Ok(written?)
     }
 
     fn locked(&self) -> MutexGuard<'_, Moment> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -62,6 +62,11 @@ impl PyEnvironment {
     }
 
     #[getter]
+    fn versions(&self) -> usize {
+        self.0.environment.versions()
+    }
+
+    #[getter]
     fn map_size(&self) -> PyResult<usize> {
         self.0.environment.map_size().map_err(raised)
     }

@@ -33,10 +33,18 @@ create_exception!(
     "The snapshot has ended: it or the file was closed, or the map enlarged; then asking again succeeds."
 );
 
+create_exception!(
+    wsnode._native,
+    TooManySnapshotsError,
+    StoreError,
+    "The processes of the folder read as many versions of the file as there can be; later there may be room."
+);
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("StoreError", py.get_type::<StoreError>())?;
     module.add("DiskFullError", py.get_type::<DiskFullError>())?;
+    module.add("TooManySnapshotsError", py.get_type::<TooManySnapshotsError>())?;
     module.add("SnapshotLostError", py.get_type::<SnapshotLostError>())?;
     module.add_class::<environment::PyEnvironment>()?;
     module.add_class::<reader::Reader>()?;
@@ -73,6 +81,7 @@ fn raised(failure: Failure) -> PyErr {
     let text = failure.to_string();
     match failure {
         Failure::NoSpace(_) => DiskFullError::new_err(text),
+        Failure::TooManySnapshots => TooManySnapshotsError::new_err(text),
         Failure::Lost | Failure::Ended | Failure::Closed => SnapshotLostError::new_err(text),
         _ => StoreError::new_err(text),
     }
