@@ -10,6 +10,7 @@ import trio
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import TimeLimitError
 from wsnode.jsonrpc.messages import AsyncCall, CancelToken, InThread, Pending
+from wsnode.jsonrpc.share import Party
 
 
 def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str | None]:
@@ -57,6 +58,7 @@ class Client(msgspec.Struct, frozen=True):
 
     service_form: bool = False
     key_name: str | None = None
+    party: Party | None = None
 
 
 class Ask(Protocol):

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -24,9 +24,12 @@ from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.discovery import add_discovery
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.messages import View
 from wsnode.server import limit_report
 from wsnode.server.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.server.network import KeyRing, Network
+from wsnode.store.errors import TooManySnapshotsError
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 ETHEREUM_FOLDER = "eth"
 STARKNET_FOLDER = "alt"
+Opening = TypeVar("Opening", bound=View)
+
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""
 
@@ -132,6 +137,7 @@ def network_of(
         limits=msgspec.to_builtins(limits) | ({} if pool is None else msgspec.to_builtins(pool.limits)),
         keys=keys,
         fan_out=hub.fan_out,
+        versions=_versions_of(ethereum, starknet),
         background=[*watches, *(() if growth is None else growth.background)],
     )
 
@@ -148,10 +154,11 @@ def alt_network(name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys:
     return Network(
         name,
         registry,
-        lambda _caller: chain.snapshot(),
+        refusing(lambda _caller: chain.snapshot()),
         hosts,
         keys=keys,
         fan_out=hub.fan_out,
+        versions=_versions_of(chain),
         background=[hub.watch],
     )
 
@@ -169,12 +176,33 @@ def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> Transacti
 def _opening(first: EthereumChain, second: "StarknetChain | None") -> Callable[[Caller], EthereumSnapshot]:
     """Return what opens views of the chains that there are."""
     if second is None:
-        return first.snapshot
+        return refusing(first.snapshot)
 
     def open_both(caller: Caller) -> BothFamilies:
         return BothFamilies(first, second, caller)
 
-    return open_both
+    return refusing(open_both)
+
+
+def refusing(open_view: Callable[[Caller], Opening]) -> Callable[[Caller], Opening]:
+    """Return what opens views, and refuses with -32005 while no more versions of a store can be read."""
+
+    def open_or_refuse(caller: Caller) -> Opening:
+        try:
+            return open_view(caller)
+        except TooManySnapshotsError as error:
+            raise limit_exceeded(str(error)) from None
+
+    return open_or_refuse
+
+
+def _versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[], int]:
+    stores = [chain.store for chain in chains if chain is not None]
+
+    def versions() -> int:
+        return max(store.versions for store in stores)
+
+    return versions
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from wsnode.config import Config, ConfigurationError
 from wsnode.networks import Grow, open_network
 from wsnode.server.background import keep_running, log_failure
 from wsnode.server.keys import KeyFileRing
+from wsnode.server.last_resort import LastResort
 from wsnode.server.listener import RESTARTING, Server
 from wsnode.server.logs import configure
 from wsnode.server.memory import keep_freed_memory
@@ -27,6 +28,8 @@ from wsnode.server.transport import read_certificate, tls_context
 
 logger = logging.getLogger("wsnode.node")
 
+HURRY_SECONDS = 0.9
+"""The time that a second signal leaves to threads that run."""
 RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
 """What a running node reads again."""
 
@@ -69,7 +72,10 @@ async def _serve(
     server = Server(networks, config.limits, origins=config.origins, closes_slow=slow)
     tls = _tls(config)
     listeners = _listeners(config)
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+    with (
+        LastResort() as last_resort,
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals,
+    ):
         async with trio.open_nursery() as ending:
             async with trio.open_nursery() as nursery:
                 for network in networks:
@@ -82,7 +88,9 @@ async def _serve(
                 again = partial(reload, Running(config, server, networks, tls), reread)
                 if await _obey(signals, again) == signal.SIGTERM:
                     server.farewell = RESTARTING
-                ending.start_soon(_hurry, signals, server)
+                # Calls have their grace and closes theirs; what an engine's thread takes beyond is nobody's.
+                last_resort.end_within(server.limits.grace_seconds + 2 * server.limits.close_seconds + 1)
+                ending.start_soon(_hurry, signals, server, last_resort)
                 nursery.cancel_scope.cancel()
             ending.cancel_scope.cancel()
 
@@ -96,11 +104,12 @@ async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> int:
     return signal.SIGTERM
 
 
-async def _hurry(signals: AsyncIterator[int], server: Server) -> None:
+async def _hurry(signals: AsyncIterator[int], server: Server, last_resort: LastResort) -> None:
     """Have the next signal that ends the node end it at once."""
     async for number in signals:
         if number != signal.SIGHUP:
             server.hurry()
+            last_resort.end_within(HURRY_SECONDS)
 
 
 class Running(NamedTuple):

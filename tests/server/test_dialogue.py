@@ -103,7 +103,7 @@ def test_two_clients_that_take_turns_are_not_awaited_awake() -> None:
 def test_nobody_is_awaited_awake_while_a_slow_call_runs() -> None:
     client = Client()
     lane = SlowLane(Limits())
-    lane.in_flight = 1
+    lane.calls.take("anybody")
     exchanges(Dialogue(lane, client.clock), client, 100)
     assert client.tried == 0
 

@@ -3,6 +3,7 @@
 import trio
 import trio.testing
 
+from wsnode.jsonrpc.share import Party
 from wsnode.server.fair import FairLimiter
 
 
@@ -13,7 +14,7 @@ async def test_keys_take_turns() -> None:
         await limiter.acquire(key)
         order.append(key)
         await trio.lowlevel.checkpoint()
-        limiter.release()
+        limiter.release(key)
 
     async with trio.open_nursery() as nursery:
         for key in "aaaaabbc":
@@ -27,7 +28,7 @@ async def test_keys_take_turns() -> None:
         for key in "aaaabbc":
             nursery.start_soon(work, key)
             await trio.testing.wait_all_tasks_blocked(0)
-        limiter.release()
+        limiter.release("first")
     assert "".join(order) == "abcabaa"
 
 
@@ -43,11 +44,11 @@ async def test_a_cancelled_waiter_leaves_its_turn_to_others() -> None:
     assert limiter.waiting == 0
     with trio.CancelScope() as scope:
         scope.cancel()
-        limiter.release()
+        limiter.release("a")
         await limiter.acquire("c")
     await limiter.acquire("d")
-    limiter.release()
-    limiter.release()
+    limiter.release("d")
+    limiter.release("a")
     with trio.fail_after(60):
         await limiter.acquire("e")
         await limiter.acquire("f")
@@ -64,9 +65,47 @@ async def test_nobody_overtakes_those_who_wait() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work, "b")
         await trio.testing.wait_all_tasks_blocked()
-        limiter.release()
+        limiter.release("a")
         nursery.start_soon(work, "c")
         await trio.testing.wait_all_tasks_blocked()
         assert order == ["b"]
-        limiter.release()
+        limiter.release("b")
     assert order == ["b", "c"]
+
+
+async def test_the_last_turns_are_for_parties_that_have_none() -> None:
+    limiter, order = FairLimiter(4), list[str]()
+
+    async def work(key: str) -> None:
+        await limiter.acquire(key)
+        order.append(key)
+
+    async with trio.open_nursery() as nursery:
+        for key in "aaaaabc":
+            nursery.start_soon(work, key)
+            await trio.testing.wait_all_tasks_blocked()
+        assert "".join(order) == "aaab"
+        limiter.release("a")
+        await trio.testing.wait_all_tasks_blocked()
+        # c has none yet, so it goes before the first one's fourth.
+        assert "".join(order) == "aaabc"
+        for key in "bcaa":
+            limiter.release(key)
+
+
+async def test_one_address_has_half_of_the_turns() -> None:
+    limiter, order = FairLimiter(4), list[str]()
+
+    async def work(party: Party, name: str) -> None:
+        await limiter.acquire(party)
+        order.append(name)
+
+    async with trio.open_nursery() as nursery:
+        near = [Party("192.0.2.1") for _ in range(3)]
+        for party in near:
+            nursery.start_soon(work, party, "near")
+            await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(work, Party("192.0.2.2"), "far")
+        await trio.testing.wait_all_tasks_blocked()
+        assert order == ["near", "near", "far"]
+        limiter.release(near[0])

@@ -62,7 +62,7 @@ async def test_turns_that_were_taken_are_not_handed_out_beyond_a_new_number(firs
         most.append(running)
         await trio.testing.wait_all_tasks_blocked(key / 100)
         running -= 1
-        limiter.release()
+        limiter.release(key)
 
     async with trio.open_nursery() as nursery:
         for key in range(first):

@@ -3,19 +3,21 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.store.environment import Environment, Writer
-from wsnode.store.errors import SnapshotLostError, StoreError
+from wsnode.store.environment import Environment, Reader, Writer
+from wsnode.store.errors import SnapshotLostError, StoreError, TooManySnapshotsError
 from wsnode.store.table import Table, last_key, scan
 
 FRUIT = Table("fruit")
 TREES = Table("trees")
+MOST_VERSIONS = 16_384
 
 
 def fill(writer: Writer, entries: dict[bytes, bytes]) -> None:
@@ -53,6 +55,60 @@ def test_each_change_makes_another_version(store: Environment) -> None:
         store.write(lambda writer: writer.put(FRUIT, b"apple", b"green"))
         with store.read() as after:
             assert after.version > before.version == beside.version
+
+
+def test_snapshots_of_one_version_share_it_and_end_one_by_one(store: Environment) -> None:
+    assert store.versions == 0
+    first, second = store.read(), store.read()
+    assert store.versions == 1
+    first.close()
+    with pytest.raises(SnapshotLostError):
+        first.get(FRUIT, b"apple")
+    assert second.get(FRUIT, b"apple") is None
+    store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
+    with store.read() as after:
+        assert store.versions == 2
+        assert (second.get(FRUIT, b"apple"), after.get(FRUIT, b"apple")) == (None, b"red")
+        second.close()
+        assert store.versions == 1
+    assert store.versions == 0
+
+
+def test_a_snapshot_begun_after_another_process_wrote_sees_what_it_wrote(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    store = Environment(folder, [FRUIT], writer=True)
+    with closing(store), store.read() as before:
+        program = (
+            "import sys; from tests.store.test_environment import write_from_outside as w; w(sys.argv[1])"
+        )
+        subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=60)
+        with store.read() as after:
+            assert (before.get(FRUIT, b"apple"), after.get(FRUIT, b"apple")) == (None, b"outside")
+
+
+def write_from_outside(folder: str) -> None:
+    with closing(Environment(Path(folder), [FRUIT], writer=True)) as store:
+        store.write(lambda writer: writer.put(FRUIT, b"apple", b"outside"))
+
+
+def put_number(writer: Writer, number: int) -> None:
+    writer.put(FRUIT, b"apple", b"%d" % number)
+
+
+def test_more_versions_than_there_are_places_for_is_a_refusal_that_passes(tmp_path: Path) -> None:
+    store = Environment(tmp_path / "store", [FRUIT], writer=True, durable=False)
+    readers = list[Reader]()
+    with closing(store):
+        for number in range(MOST_VERSIONS):
+            readers.append(store.read())
+            store.write(partial(put_number, number=number))
+        with pytest.raises(TooManySnapshotsError):
+            store.read()
+        readers.pop().close()
+        with store.read() as reader:
+            assert reader.get(FRUIT, b"apple") == b"%d" % (MOST_VERSIONS - 1)
+        for reader in readers:
+            reader.close()
 
 
 def test_a_view_of_a_value_is_no_copy(store: Environment) -> None:

@@ -20,6 +20,7 @@ from wsnode.ethereum.storage.errors import (
 )
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.ethereum.storage.tables import SCHEMA_VERSION, TABLES
+from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader, Writer
 
 
@@ -28,6 +29,7 @@ class PlainCaller(msgspec.Struct, frozen=True):
 
     service_form: bool = False
     key_name: str | None = None
+    party: Party | None = None
 
 
 PLAIN: Final = PlainCaller()

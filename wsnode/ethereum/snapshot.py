@@ -9,6 +9,7 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, Moment, State
 from wsnode.ethereum.storage import canonical, meta, side
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
+from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader
 
 
@@ -33,6 +34,10 @@ class Caller(Protocol):
     @property
     def key_name(self) -> str | None:
         """Return the name of the key that was used, None without one."""
+
+    @property
+    def party(self) -> Party | None:
+        """Return the connection that asks, None inside the program."""
 
 
 class Snapshot:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import error_reply
-from wsnode.jsonrpc.errors import RpcError, request_timed_out, response_too_large
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, request_timed_out, response_too_large
 from wsnode.jsonrpc.messages import Replying, Request
 from wsnode.jsonrpc.requests import UnusableRequestError, decode_item, identity_of
 
@@ -26,7 +26,12 @@ class Batch(Calls):
                 item = items[place]
                 place += 1
                 if (now := clock()) - slice_began > bounds.slice_seconds:
-                    yield None
+                    try:
+                        yield None
+                    except TimeLimitError:
+                        error = error or request_timed_out()
+                    except RpcError as refusal:
+                        error = error or refusal
                     self.mark = 0.0
                     slice_began = now = clock()
                 if now - began > bounds.batch_seconds:

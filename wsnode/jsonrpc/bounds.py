@@ -29,6 +29,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     reply_bytes: int = 64 * 1024 * 1024
     slice_seconds: float = 0.002
     slow_seconds: float = 1.0
+    versions: int = 1000
 
 
 class Gate(Protocol):

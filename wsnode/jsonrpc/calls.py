@@ -52,6 +52,7 @@ class Calls:
         "held",
         "mark",
         "may_go_together",
+        "patience",
         "refusal",
         "reply_bytes",
         "results",
@@ -76,6 +77,8 @@ class Calls:
         """What calls have begun, held until their replies are posted; batches in flight keep their own."""
         self.mark = 0.0
         """When the call before ended, in this turn: one look at the clock a call is enough."""
+        self.patience = dispatcher.bounds.batch_seconds
+        """How many seconds the last slow call may take, waiting included."""
         self.results: dict[str, bytes] = {}
         """Results of this turn that calls of the same methods would have again."""
         self.may_go_together = False
@@ -223,14 +226,18 @@ class Calls:
             self.results.clear()
 
     def _go_on(self, method: Method, slices: Steps, params: bytes, identity: bytes, began: float) -> Replying:
-        if self.refusal is not None:
-            raise self.refusal
+        self._require_place(method)
         return self._slices(method, slices, params, identity, began)
 
     def _begin_slices(self, method: Method, params: bytes, identity: bytes, began: float) -> Replying:
+        self._require_place(method)
+        return self._slices(method, self._run(method, method.function, params), params, identity, began)
+
+    def _require_place(self, method: Method) -> None:
+        """Return if another slow call may begin."""
         if self.refusal is not None:
             raise self.refusal
-        return self._slices(method, self._run(method, method.function, params), params, identity, began)
+        self.patience = method.deadline or self._dispatcher.bounds.batch_seconds
 
     def _slices(
         self, method: Method, slices: Steps, params: bytes, identity: bytes, began: float

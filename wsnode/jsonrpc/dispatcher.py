@@ -15,7 +15,7 @@ from wsnode.jsonrpc.batch import Batch
 from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
-from wsnode.jsonrpc.errors import RpcError, internal_error, invalid_request
+from wsnode.jsonrpc.errors import RpcError, internal_error, invalid_request, limit_exceeded
 from wsnode.jsonrpc.messages import Answer, Pending, Replying, Request, View
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import UnusableRequestError, decode_message, identity_of, read_request
@@ -33,17 +33,25 @@ class Dispatcher:
         *,
         bounds: Bounds | None = None,
         clock: Callable[[], float] = time.monotonic,
+        versions: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`versions` says how many versions of the chain are being read."""
         self.registry = registry
         self.open_view = open_view
         self.bounds = bounds or Bounds()
         self.clock = clock
+        self._versions = versions
         self._bugs = itertools.count(1)
 
     @cached_property
     def engine_methods(self) -> EngineMethods:
         """Return the methods that the engine may answer by itself."""
         return EngineMethods([method.name for method in self.registry.methods.values() if method.at_engine])
+
+    @property
+    def is_crowded(self) -> bool:
+        """Tell whether calls read so many versions of the chain that none may hold one more for itself."""
+        return self._versions() >= self.bounds.versions
 
     def session(self, caller: Any, gate: Gate | None = None) -> "Session":
         """Return a session for `caller`, whose calls must pass `gate`."""
@@ -74,9 +82,12 @@ class Session(Calls):
         return held
 
     def _begin(self, steps: Replying) -> Answer:
-        pending = Pending(steps)
+        dispatcher = self._dispatcher
+        pending = Pending(steps, dispatcher.clock() + self.patience)
         self.mark = 0.0
         if self.eager and pending.resume():
+            return pending.reply
+        if dispatcher.is_crowded and pending.fail(limit_exceeded("too many versions of the chain are read")):
             return pending.reply
         # From here on the view is this call's own, which may read it while the next turn reads another.
         pending.view, self._scope, self._view = self._scope, None, None
@@ -100,6 +111,7 @@ class Session(Calls):
             return b"[%b]" % error_reply(identity_of(items[0]) or NULL, invalid_request("batch too large"))
         batch = Batch(self._dispatcher, self.caller, self._gate)
         batch.refusal, batch.channel = self.refusal, self.channel
+        self.patience = self._dispatcher.bounds.batch_seconds
         answer = self._begin(batch.run(items))
         if isinstance(answer, Pending):
             answer.held = batch.held

@@ -1,6 +1,7 @@
 """What passes between a connection, the dispatcher and a handler."""
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from math import inf
 from typing import Any, Protocol, TypeAlias
 
 Request: TypeAlias = tuple[str, bytes, bytes]
@@ -97,10 +98,12 @@ class Channel(Protocol):
 class Pending:
     """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
 
-    __slots__ = ("_steps", "held", "reply", "step", "view")
+    __slots__ = ("_steps", "deadline", "held", "reply", "step", "view")
 
-    def __init__(self, steps: Replying) -> None:
+    def __init__(self, steps: Replying, deadline: float = inf) -> None:
         self._steps = steps
+        self.deadline = deadline
+        """Until when it may wait, on the session's clock: for a thread, or for its caller to read."""
         self.view: View | None = None
         """What the call reads from and closes when it has ended."""
         self.step: Step = None

@@ -16,7 +16,10 @@ def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generato
             it passed while the call waited for a thread.
     """
     if method.deadline is None:
-        return (yield from slices)
+        try:
+            return (yield from slices)
+        except TimeLimitError as error:
+            raise out_of_time(error, method.timeout_error) from None
     end = clock() + method.deadline
     resume, value = slices.send, None
     while True:

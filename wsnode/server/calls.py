@@ -1,14 +1,20 @@
 """Brings slow calls to their end: slices in rotation with everybody else's, threads from the pool."""
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
+from math import inf
+from typing import Any
 
 import trio
 
 from wsnode.jsonrpc.errors import NeverBegunError, TimeLimitError
 from wsnode.jsonrpc.messages import AsyncCall, InThread, Pending
+from wsnode.jsonrpc.share import Share
 from wsnode.server.fair import FairLimiter
 from wsnode.server.limits import Limits
 from wsnode.server.workers import Turn, WorkerPool
+
+COMPRESSING = 2
+"""Threads that compress, so that a large reply never waits for one that a call runs in."""
 
 
 class SlowLane:
@@ -21,32 +27,41 @@ class SlowLane:
     def __init__(self, limits: Limits) -> None:
         self._slices = FairLimiter(1)
         self.workers = WorkerPool(limits.threads)
-        self._limit = limits.calls
-        self.in_flight = 0
+        self.compressing = WorkerPool(COMPRESSING)
+        self.calls = Share(limits.calls)
+        """Slow calls in flight."""
         self._idle = trio.Event()
 
     def apply(self, limits: Limits) -> None:
         """Let other limits be in force; what runs goes on."""
-        self._limit = limits.calls
+        self.calls.limit = limits.calls
         self.workers.resize(limits.threads)
 
     @property
-    def is_full(self) -> bool:
-        """Tell whether the process can take no further call."""
-        return self.in_flight >= self._limit
+    def in_flight(self) -> int:
+        """Return how many slow calls have not ended."""
+        return self.calls.used
 
     async def finish(
-        self, pending: Pending, key: Hashable, wait_room: Callable[[], Awaitable[None]]
+        self, pending: Pending, party: Any, wait_room: Callable[[], Awaitable[None]]
     ) -> bytes | None:
-        """Return the reply of `pending`; `wait_room` holds it up while its caller does not read."""
-        self.in_flight += 1
+        """Return the reply of `pending`; `wait_room` holds it up while its caller does not read.
+
+        A call that is held up beyond its deadline fails, so that it gives up what it reads from.
+        """
+        self.calls.take(party)
         try:
             while True:
-                await wait_room()
-                if await self._step(pending, key):
+                with trio.move_on_at(pending.deadline) as waiting:
+                    await wait_room()
+                if waiting.cancelled_caught:
+                    has_ended = pending.fail(TimeLimitError())
+                else:
+                    has_ended = await self._step(pending, party)
+                if has_ended:
                     return pending.reply
         finally:
-            self.in_flight -= 1
+            self.calls.give_back(party)
             if not self.in_flight:
                 self._idle.set()
             pending.close()
@@ -58,26 +73,33 @@ class SlowLane:
                 self._idle = trio.Event()
                 await self._idle.wait()
 
-    async def _step(self, pending: Pending, key: Hashable) -> bool:
+    async def _step(self, pending: Pending, party: Any) -> bool:
         if pending.step is not None:
-            return await self._work(pending, pending.step, key)
-        await self._slices.acquire(key)
+            return await self._work(pending, pending.step, party)
+        await self._slices.acquire(party)
         try:
             return pending.resume()
         finally:
-            self._slices.release()
+            self._slices.release(party)
 
-    async def _work(self, pending: Pending, work: InThread | AsyncCall, key: Hashable) -> bool:
+    async def _work(self, pending: Pending, work: InThread | AsyncCall, party: Any) -> bool:
         turn = Turn()
-        with trio.move_on_after(float("inf") if work.seconds is None else work.seconds) as scope:
+        with trio.move_on_at(_end_of(work, pending)) as scope:
             try:
                 if isinstance(work, AsyncCall):
                     value = await work.function()
                 else:
-                    value = await self.workers.run(key, work.function, turn)
+                    value = await self.workers.run(party, work.function, turn)
             except Exception as error:
                 return pending.fail(error)
         if scope.cancelled_caught:
             waited = isinstance(work, InThread) and not turn.came
             return pending.fail(NeverBegunError() if waited else TimeLimitError())
         return pending.resume(value)
+
+
+def _end_of(work: InThread | AsyncCall, pending: Pending) -> float:
+    if work.seconds is not None:
+        return trio.current_time() + work.seconds
+    # What is awaited on behalf of a chain that grows takes its time, and holds no thread.
+    return inf if isinstance(work, AsyncCall) else pending.deadline

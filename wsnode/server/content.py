@@ -3,7 +3,7 @@
 import gzip
 import re
 import zlib
-from collections.abc import Hashable
+from typing import Any
 
 import zstandard
 
@@ -52,7 +52,7 @@ def choose_encoding(accepted: str) -> str | None:
 
 
 async def encode_body(
-    body: bytes, accepted: str, limits: Limits, workers: WorkerPool, key: Hashable
+    body: bytes, accepted: str, limits: Limits, workers: WorkerPool, party: Any
 ) -> tuple[bytes, dict[str, str]]:
     """Return `body` in an encoding that is accepted, and the headers that say so; large ones in a thread."""
     encoding = choose_encoding(accepted) if len(body) >= limits.deflate_bytes else None
@@ -61,7 +61,7 @@ async def encode_body(
     if len(body) <= limits.deflate_inline_bytes:
         encoded = _encode(body, encoding)
     else:
-        encoded = await workers.run(key, lambda _cancel: _encode(body, encoding))
+        encoded = await workers.run(party, lambda _cancel: _encode(body, encoding))
     return encoded, {"Content-Encoding": encoding, "Vary": "Accept-Encoding"}
 
 

@@ -11,6 +11,7 @@ from websockets.server import ServerProtocol
 
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.share import Party
 from wsnode.server.deflate import factory
 from wsnode.server.network import Caller, Directory, Entrance, RefusedError, check_origin
 
@@ -26,7 +27,9 @@ class Handshake(msgspec.Struct, frozen=True):
     deflate: PerMessageDeflate | None = None
 
 
-def shake_hands(head: bytes, directory: Directory, origins: Sequence[str] | None) -> Handshake:
+def shake_hands(
+    head: bytes, directory: Directory, origins: Sequence[str] | None, party: Party | None = None
+) -> Handshake:
     """Return the answer to the handshake request `head`; `origins` are those allowed, all if None."""
     protocol = ServerProtocol(extensions=[factory()])
     protocol.receive_data(head)
@@ -34,7 +37,7 @@ def shake_hands(head: bytes, directory: Directory, origins: Sequence[str] | None
     if request is None:
         return _refuse(_bad_request())
     try:
-        entrance = directory.enter(_host(request.headers), request.path, socket=True)
+        entrance = directory.enter(_host(request.headers), request.path, party, socket=True)
         check_origin(entrance.caller, _origin(request.headers), origins)
         _check_connections(entrance.caller)
     except RefusedError as refused:

@@ -13,6 +13,7 @@ import trio
 
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.messages import Pending
+from wsnode.jsonrpc.share import Party
 from wsnode.server.content import BadContentError, decode_body, encode_body
 from wsnode.server.grants import Admission
 from wsnode.server.limits import Limits
@@ -21,6 +22,7 @@ from wsnode.server.quick_post import QuickPost, quick_post
 from wsnode.server.request_headers import Headers, cross_origin, headers_of, preflight
 from wsnode.server.responses import JSON, Response, refused, request_error, serialize
 from wsnode.server.shared import Shared
+from wsnode.server.slow_calls import too_many_calls
 from wsnode.server.transport import Transport, linger, send_all
 
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
@@ -39,8 +41,8 @@ class Service(msgspec.Struct, frozen=True):
     shared: Shared
     pages: Mapping[str, Page]
     origins: Sequence[str] | None = None
-    idle: set[trio.CancelScope] = msgspec.field(default_factory=set)
-    """The connections that wait for a request, to be ended when the server stops."""
+    idle: dict[trio.CancelScope, None] = msgspec.field(default_factory=dict)
+    """The connections that wait for a request, the one that has waited longest first."""
 
 
 class _DisconnectedError(Exception):
@@ -50,8 +52,9 @@ class _DisconnectedError(Exception):
 class HttpConnection:
     """A connection that did not ask for an upgrade."""
 
-    def __init__(self, transport: Transport, service: Service) -> None:
+    def __init__(self, transport: Transport, service: Service, party: Party | None = None) -> None:
         self._transport = transport
+        self._party = Party() if party is None else party
         self._service = service
         self._ahead = b""
         """What has arrived and was not looked at."""
@@ -131,7 +134,7 @@ class HttpConnection:
             return self._page(headers.only("host"), target)
         if method == "OPTIONS":
             await self._read_body(headers)
-            entrance = self._service.directory.enter(headers.only("host"), target, socket=False)
+            entrance = self._service.directory.enter(headers.only("host"), target, self._party, socket=False)
             return Response(204, headers=preflight(headers, entrance.caller, self._service.origins))
         if method != "POST":
             raise RefusedError(405, request_error("method not allowed"), {"Allow": METHODS})
@@ -143,7 +146,7 @@ class HttpConnection:
 
     def _enter(self, headers: Headers, target: str) -> Entrance:
         """Return where a POST leads, if its head admits it there."""
-        entrance = self._service.directory.enter(headers.only("host"), target, socket=False)
+        entrance = self._service.directory.enter(headers.only("host"), target, self._party, socket=False)
         if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
             raise RefusedError(415, request_error("invalid content type, only application/json is supported"))
         return entrance
@@ -157,16 +160,18 @@ class HttpConnection:
         grant = entrance.caller.grant
         admission = None if grant is None else Admission(grant)
         session = entrance.dispatcher.session(entrance.caller, admission)
+        if not self._service.shared.lane.calls.admits(entrance.caller.party):
+            session.refusal = too_many_calls()
         answer = session.receive(text)
         session.end_turn()
         if isinstance(answer, Pending):
-            answer = await self._finish(answer)
+            answer = await self._finish(answer, entrance.caller.party)
         reply, encoded = await encode_body(
             answer or b"",
             headers.first("accept-encoding"),
             self._limits,
-            self._service.shared.lane.workers,
-            self,
+            self._service.shared.lane.compressing,
+            entrance.caller.party,
         )
         if admission is not None and (seconds := admission.retry_after) is not None:
             return Response(429, reply, headers={**shared, **encoded, "Retry-After": str(seconds)})
@@ -177,10 +182,10 @@ class HttpConnection:
         if (page := self._service.pages.get(path)) is not None:
             status, content_type, body = page()
             return Response(status, body, content_type)
-        self._service.directory.enter(host, target, socket=False)
+        self._service.directory.enter(host, target, self._party, socket=False)
         return Response(200, content_type="text/plain")
 
-    async def _finish(self, pending: Pending) -> bytes | None:
+    async def _finish(self, pending: Pending, party: Party | None) -> bytes | None:
         """Return the reply of a slow call, and give it up if the client leaves meanwhile."""
         reply, gone = None, True
 
@@ -195,7 +200,7 @@ class HttpConnection:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, nursery.cancel_scope)
-            reply = await self._service.shared.lane.finish(pending, self, no_wait)
+            reply = await self._service.shared.lane.finish(pending, party, no_wait)
             gone = False
             nursery.cancel_scope.cancel()
         if gone:
@@ -230,11 +235,11 @@ class HttpConnection:
 
     async def _wait_request(self) -> None:
         with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
-            self._service.idle.add(scope)
+            self._service.idle[scope] = None
             try:
                 self._ahead = await self._transport.receive()
             finally:
-                self._service.idle.discard(scope)
+                self._service.idle.pop(scope, None)
         if not self._ahead:
             raise _DisconnectedError
 

@@ -64,8 +64,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The time a client has to answer a close when the server stops, if nothing waits for it."""
     grace_seconds: Patience = 10.0
     """The time that calls in flight have to end when the server stops."""
-    threads: Count = 4
-    """Worker threads for calls that would hold everybody else up."""
+    threads: Count = 16
+    """Worker threads for calls that would hold everybody else up; more than cores, so that a short call runs
+    beside long ones instead of waiting for their end."""
+    versions: Count = 1000
+    """Versions of a chain that calls in flight read at once; one more is refused with -32005."""
     slice_seconds: Seconds = 0.002
     """The time that one connection's quick calls may take before others have a turn."""
     slow_seconds: Patience = 1.0
@@ -80,4 +83,5 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             reply_bytes=self.reply_bytes,
             slice_seconds=self.slice_seconds,
             slow_seconds=self.slow_seconds,
+            versions=self.versions,
         )

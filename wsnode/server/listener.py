@@ -11,6 +11,7 @@ import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
+from wsnode.jsonrpc.share import Party
 from wsnode.server.allowance import Allowance
 from wsnode.server.background import keep_running
 from wsnode.server.garbage import Shelter
@@ -57,7 +58,11 @@ class Server:
             register_limits(network, lambda: self.limits)
         self._dispatchers = {
             network.name: Dispatcher(
-                network.registry, network.open_view, bounds=self.limits.bounds(), clock=trio.current_time
+                network.registry,
+                network.open_view,
+                bounds=self.limits.bounds(),
+                clock=trio.current_time,
+                versions=network.versions,
             )
             for network in networks
         }
@@ -105,16 +110,32 @@ class Server:
         """Serve one connection on any trio stream, until it ends."""
         await self.serve_transport(StreamTransport(stream))
 
-    async def serve_transport(self, transport: Transport) -> None:
+    def admits(self, party: Party) -> bool:
+        """Tell whether there is room for one more connection.
+
+        Where there is none, the HTTP connection that has been idle for longest is closed to make some.
+        """
+        connections = self.shared.connections
+        if connections.used < connections.limit:
+            return connections.admits(party)
+        if (idle := next(iter(self._service.idle), None)) is None:
+            return False
+        self._service.idle.pop(idle)
+        idle.cancel()
+        return True
+
+    async def serve_transport(self, transport: Transport, party: Party | None = None) -> None:
         """Serve one connection; no exception leaves it."""
-        counters = self.shared.counters
+        counters, party = self.shared.counters, party or Party()
+        self.shared.connections.take(party)
         counters.accepted += 1
         counters.connections += 1
         self.shelter.adapt(counters.connections)
         try:
             try:
-                await self._serve(transport)
+                await self._serve(transport, party)
             finally:
+                self.shared.connections.give_back(party)
                 counters.connections -= 1
                 self.shelter.adapt(counters.connections)
                 await transport.aclose()
@@ -136,8 +157,9 @@ class Server:
 
     @property
     def ready(self) -> bool:
-        """Tell what /readyz says: whether calls are taken."""
-        return not self.shared.draining
+        """Tell what /readyz says: whether calls are taken, and have something to read from."""
+        crowded = any(dispatcher.is_crowded for dispatcher in self._dispatchers.values())
+        return not (self.shared.draining or crowded)
 
     def hurry(self) -> None:
         """Wait for nobody any more, if the server is about to stop."""
@@ -174,7 +196,7 @@ class Server:
         for connection in self._alive:
             connection.dismiss()
 
-    async def _serve(self, transport: Transport) -> None:
+    async def _serve(self, transport: Transport, party: Party) -> None:
         try:
             head, rest = await read_head(transport, self.limits)
         except NoHeadError as error:
@@ -185,23 +207,23 @@ class Server:
                 await say(transport, answer, seconds=self.limits.close_seconds)
             return
         if wants_websocket(head):
-            await self._serve_websocket(transport, head, rest)
+            await self._serve_websocket(transport, head, rest, party)
         else:
-            await HttpConnection(transport, self._service).run(head + rest)
+            await HttpConnection(transport, self._service, party).run(head + rest)
 
-    async def _serve_websocket(self, transport: Transport, head: bytes, rest: bytes) -> None:
+    async def _serve_websocket(self, transport: Transport, head: bytes, rest: bytes, party: Party) -> None:
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.farewell[1])
             await say(transport, refusal(RefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
             return
-        handshake = shake_hands(head, self.directory, self._origins)
+        handshake = shake_hands(head, self.directory, self._origins, party)
         entrance, seconds = handshake.entrance, self.limits.close_seconds
         if entrance is None:
             self.shared.counters.refusals[handshake.status] += 1
             await say(transport, handshake.answer, seconds=seconds)
             return
         grant = entrance.caller.grant
-        allowance = Allowance(self.shared, entrance.caller.network, grant)
+        allowance = Allowance(self.shared, entrance.caller.network, grant, entrance.caller.party)
         caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
         session = entrance.dispatcher.session(caller, grant)
         connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)
@@ -230,11 +252,14 @@ class Server:
         if connection in self._alive:
             connection.close(*REVOKED)
 
+    def _hindrance(self) -> bytes:
+        return b"draining\n" if self.shared.draining else b"too many versions of the chain are read\n"
+
     def _health_pages(self) -> dict[str, Page]:
         def healthy() -> tuple[int, str, bytes]:
             return 200, "text/plain", b"ok\n"
 
         def ready() -> tuple[int, str, bytes]:
-            return (200, "text/plain", b"ready\n") if self.ready else (503, "text/plain", b"draining\n")
+            return (200, "text/plain", b"ready\n") if self.ready else (503, "text/plain", self._hindrance())
 
         return {"/healthz": healthy, "/readyz": ready}

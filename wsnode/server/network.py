@@ -10,6 +10,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.messages import View
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.share import Party
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.allowance import Allowance
 from wsnode.server.grants import Grant
@@ -25,6 +26,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller's key allows; nothing where no key is asked for."""
     open_path: bool = False
     """Whether the bare path was used."""
+    party: Party | None = None
+    """The connection, where what is shared among all is counted."""
     allowance: Allowance | None = None
     """What may be subscribed to; nothing over HTTP."""
 
@@ -65,6 +68,8 @@ class Network(msgspec.Struct, frozen=True):
     """Without keys any key will do, and none at all on the bare path."""
     fan_out: FanOut | None = None
     """What hands events to its subscribers; the server runs it."""
+    versions: Callable[[], int] = lambda: 0
+    """How many versions of its chains are being read."""
     background: Sequence[Callable[[], Awaitable[None]]] = ()
     """What runs as long as the network is served."""
 
@@ -97,8 +102,8 @@ class Directory:
         self._hosts = {host.lower(): name for host, name in hosts.items()}
         self._keys = keys
 
-    def enter(self, host: str, target: str, *, socket: bool) -> Entrance:
-        """Return where a request for `target` on `host` goes.
+    def enter(self, host: str, target: str, party: Party | None = None, *, socket: bool) -> Entrance:
+        """Return where a request of `party` for `target` on `host` goes.
 
         Raises:
             RefusedError: Nowhere.
@@ -106,11 +111,15 @@ class Directory:
         path = target.partition("?")[0]
         name = self._network_of(host)
         if path == "/" and name not in self._keys:
-            return Entrance(self._networks[name], Caller(network=name, open_path=True))
+            return Entrance(self._networks[name], Caller(network=name, open_path=True, party=party))
         match = _PATH.fullmatch(path)
         if match is None:
             raise RefusedError(404, RpcError(INVALID_REQUEST, "not found"))
-        caller = Caller(network=name, grant=self._grant_of(name, match["key"] or ""))
+        grant = self._grant_of(name, match["key"] or "")
+        if party is not None and grant is not None:
+            # All that is done with a key is one client's, wherever it comes from.
+            party = party.of(f"{name}/{grant.name}")
+        caller = Caller(network=name, grant=grant, party=party)
         if bool(match["socket"]) != socket:
             raise _wrong_way(socket=socket)
         return Entrance(self._networks[name], caller)

@@ -7,6 +7,7 @@ import trio
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.protocol import SEND_EOF
 
+from wsnode.jsonrpc.share import Party
 from wsnode.pubsub.subscription import Subscription
 from wsnode.server.channel import SocketChannel
 from wsnode.server.deflate import compress
@@ -45,6 +46,7 @@ class Sending:
         "_framing",
         "_host",
         "_outbox",
+        "_party",
         "_said_goodbye",
         "_shared",
         "is_over",
@@ -58,8 +60,10 @@ class Sending:
         channel: SocketChannel,
         shared: Shared,
         deflate: PerMessageDeflate | None,
+        party: Party,
     ) -> None:
         self._host: Host | None = host
+        self._party = party
         self._framing = framing
         self._outbox = outbox
         self._channel = channel
@@ -112,7 +116,9 @@ class Sending:
     async def _post_compressed(
         self, reply: bytes, deflate: PerMessageDeflate, held: Sequence[Subscription]
     ) -> None:
-        payload = await self._shared.lane.workers.run(self, lambda _cancel: compress(reply, deflate))
+        payload = await self._shared.lane.compressing.run(
+            self._party, lambda _cancel: compress(reply, deflate)
+        )
         self._post_message(payload, compressed=True)
         self._channel.release(held)
 

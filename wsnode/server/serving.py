@@ -8,11 +8,13 @@ from collections.abc import Sequence
 import trio
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
+from wsnode.jsonrpc.share import Party
 from wsnode.server.arrivals import Arrivals
 from wsnode.server.background import keep_running, log_failure
 from wsnode.server.handshake import refusal
 from wsnode.server.listener import Server
 from wsnode.server.network import RefusedError
+from wsnode.server.peers import peer_of
 from wsnode.server.transport import SocketTransport, Transport, encrypted, say
 
 ACCEPTS_AT_ONCE = 64
@@ -83,7 +85,7 @@ async def _accept(
         await trio.lowlevel.wait_readable(listener)
         for _ in range(ACCEPTS_AT_ONCE):
             try:
-                connected, _address = listener.accept()
+                connected, address = listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 break
             except OSError as error:
@@ -91,13 +93,14 @@ async def _accept(
                 logger.warning("cannot accept: %s", error)
                 await trio.sleep(0.1)
                 break
-            _take_in(server, arrivals, connected, connections, tls)
+            _take_in(server, arrivals, connected, Party(peer_of(address)), connections, tls)
 
 
 def _take_in(
     server: Server,
     arrivals: Arrivals,
     connected: socket.socket,
+    party: Party,
     connections: trio.Nursery,
     tls: ssl.SSLContext | None,
 ) -> None:
@@ -108,10 +111,10 @@ def _take_in(
         connected.close()
         log_failure("a connection cannot be served", error)
         return
-    if server.connections >= server.limits.connections:
-        connections.start_soon(_refuse, transport)
+    if server.admits(party):
+        connections.start_soon(server.serve_transport, transport, party)
     else:
-        connections.start_soon(server.serve_transport, transport)
+        connections.start_soon(_refuse, transport)
 
 
 async def _refuse(transport: Transport) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from wsnode.jsonrpc.share import Share
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.budget import Budget
 from wsnode.server.calls import SlowLane
@@ -35,6 +36,8 @@ class Shared:
         self.lane = SlowLane(limits)
         self.dialogue = Dialogue(self.lane)
         self.counters = Counters()
+        self.connections = Share(limits.connections)
+        self.subscriptions = Share(limits.all_subscriptions)
         self.fan_outs: list[FanOut] = []
         """What brings events to subscribers, for each network that has some."""
         self.draining = False
@@ -48,5 +51,7 @@ class Shared:
         """Let other limits be in force."""
         self.limits = limits
         self.lane.apply(limits)
+        self.connections.limit = limits.connections
+        self.subscriptions.limit = limits.all_subscriptions
         self.waiting.limit = limits.waiting_bytes
         self.received.limit = limits.received_bytes

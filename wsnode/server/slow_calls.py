@@ -8,6 +8,7 @@ import trio
 from wsnode.jsonrpc.dispatcher import Session
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
+from wsnode.jsonrpc.share import Party
 from wsnode.server.channel import SocketChannel
 from wsnode.server.outbox import Outbox
 from wsnode.server.sending import Sending
@@ -17,16 +18,23 @@ from wsnode.server.shared import Shared
 class SlowCalls:
     """Runs slow calls as tasks of the connection, and posts their replies."""
 
-    __slots__ = ("_channel", "_idle", "_outbox", "_scopes", "_sending", "_session", "_shared")
+    __slots__ = ("_channel", "_idle", "_outbox", "_party", "_scopes", "_sending", "_session", "_shared")
 
     def __init__(
-        self, session: Session, sending: Sending, outbox: Outbox, channel: SocketChannel, shared: Shared
+        self,
+        session: Session,
+        sending: Sending,
+        outbox: Outbox,
+        channel: SocketChannel,
+        shared: Shared,
+        party: Party,
     ) -> None:
         self._session = session
         self._sending = sending
         self._outbox = outbox
         self._channel = channel
         self._shared = shared
+        self._party = party
         self._scopes: set[trio.CancelScope] = set()
         self._idle: trio.Event | None = None
 
@@ -34,7 +42,10 @@ class SlowCalls:
     def is_full(self) -> bool:
         """Tell whether no more can be in flight."""
         shared = self._shared
-        return shared.lane.is_full or len(self._scopes) >= shared.limits.calls_per_connection
+        return (
+            not shared.lane.calls.admits(self._party)
+            or len(self._scopes) >= shared.limits.calls_per_connection
+        )
 
     def begin_turn(self) -> None:
         """Have the session begin slow calls, or refuse them while there are too many."""
@@ -66,7 +77,7 @@ class SlowCalls:
         reply = None
         try:
             with scope:
-                reply = await self._shared.lane.finish(pending, self._sending, self._outbox.wait_room)
+                reply = await self._shared.lane.finish(pending, self._party, self._outbox.wait_room)
         finally:
             self._scopes.discard(scope)
             if not self._scopes:

@@ -61,7 +61,7 @@ class WebSocketConnection:
         allowance: Allowance,
         deflate: PerMessageDeflate | None = None,
     ) -> None:
-        limits = shared.limits
+        limits, party = shared.limits, allowance.party
         self._transport = transport
         self._session = session
         self._shared = shared
@@ -70,8 +70,8 @@ class WebSocketConnection:
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
         encoding = PLAIN if deflate is None else deflate.local_max_window_bits
         self._channel = SocketChannel(self, self._outbox, shared, allowance, encoding)
-        self._sending = Sending(self, self._framing, self._outbox, self._channel, shared, deflate)
-        self._slow = SlowCalls(session, self._sending, self._outbox, self._channel, shared)
+        self._sending = Sending(self, self._framing, self._outbox, self._channel, shared, deflate, party)
+        self._slow = SlowCalls(session, self._sending, self._outbox, self._channel, shared, party)
         self.post = self._sending.post
         """Sends whole frames behind all that was sent before."""
         self._backlog: list[bytes] = []

@@ -4,8 +4,8 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Hashable
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import outcome
 import trio
@@ -31,7 +31,7 @@ class Turn:
 
 
 class WorkerPool:
-    """Runs functions in threads, as many at once as it has, shared fairly among the keys that ask."""
+    """Runs functions in threads, as many at once as it has, shared fairly among the parties that ask."""
 
     def __init__(self, threads: int) -> None:
         self._limiter = FairLimiter(threads)
@@ -45,19 +45,19 @@ class WorkerPool:
         """Have another number of threads; those that work end first."""
         self._limiter.resize(threads)
 
-    async def run(self, key: Hashable, function: Callable[[CancelToken], T], turn: Turn | None = None) -> T:
+    async def run(self, party: Any, function: Callable[[CancelToken], T], turn: Turn | None = None) -> T:
         """Return `function(token)`, and mark `turn` when there is a thread for it.
 
         A cancellation sets the token and waits until the function has ended: the function
         may be reading from what the caller closes afterwards, so it is never left behind.
         """
-        await self._limiter.acquire(key)
+        await self._limiter.acquire(party)
         if turn is not None:
             turn.came = True
         try:
             return await _run_in_thread(function)
         finally:
-            self._limiter.release()
+            self._limiter.release(party)
 
 
 async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:

@@ -37,7 +37,7 @@ class Chain:
     """Blocks from the first to the head, the state after each of them, and the classes they name."""
 
     def __init__(self, environment: Environment, lock: WriterLock | None) -> None:
-        self._environment = environment
+        self.store = environment
         self._lock = lock
         self._pending = NOTHING
 
@@ -60,11 +60,11 @@ class Chain:
 
     def snapshot(self, _caller: object = None) -> Snapshot:
         """Return the chain as it is now, the same for every caller."""
-        return Snapshot(self._environment.read(), self._pending)
+        return Snapshot(self.store.read(), self._pending)
 
     def reader(self) -> Reader:
         """Return all tables as they are now."""
-        return self._environment.read()
+        return self.store.read()
 
     def begin(self, first_block: int, chain_id: str | None) -> None:
         """Note where an empty chain begins, and its name if that is known."""
@@ -74,7 +74,7 @@ class Chain:
             if chain_id:
                 writer.put(META, CHAIN_ID_KEY, chain_id.encode())
 
-        self._environment.write(change)
+        self.store.write(change)
 
     def append(
         self,
@@ -98,12 +98,12 @@ class Chain:
                 if block.number == 0 and (name := KNOWN_CHAINS.get(block.hash)):
                     writer.put(META, CHAIN_ID_KEY, name.encode())
 
-        self._environment.write(change)
+        self.store.write(change)
 
     def undo(self, number: int) -> None:
         """Take back all blocks above `number`; their classes stay, and what was pending is forgotten."""
 
-        self._environment.write(lambda writer: remove_blocks_above(writer, number))
+        self.store.write(lambda writer: remove_blocks_above(writer, number))
         self._pending = NOTHING
 
     def set_pending(self, update: PendingUpdate | None, classes: Sequence[ContractClass] = ()) -> None:
@@ -120,7 +120,7 @@ class Chain:
 
     def close(self) -> None:
         """Close the file and let other writers in."""
-        self._environment.close()
+        self.store.close()
         if self._lock is not None:
             self._lock.close()
 

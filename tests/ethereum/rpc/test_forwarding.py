@@ -14,6 +14,7 @@ from wsnode.ethereum.rpc.forwarding import PartnerError, StaleHead, add_forwardi
 from wsnode.ethereum.rpc.partner_answer import AnswerError, checked_transaction
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.share import Party
 from wsnode.store.errors import StoreError
 
 METHOD = "eth_getTransactionByHash"
@@ -111,6 +112,7 @@ class Key(msgspec.Struct, frozen=True):
     forwarding: bool = True
     service_form: bool = False
     key_name: str | None = None
+    party: Party | None = None
 
 
 class Fake:

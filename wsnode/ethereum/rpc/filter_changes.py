@@ -13,6 +13,7 @@ from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.messages import Pieces
+from wsnode.jsonrpc.share import Party
 
 Slices: TypeAlias = Generator[None, Any, bytes | Pieces]
 
@@ -24,12 +25,14 @@ POLL_BYTES: Final = 8 * 1024 * 1024
 class Filter:
     """One filter, and how far its client has been told."""
 
-    __slots__ = ("owner", "polled", "weight")
+    __slots__ = ("owner", "party", "polled", "weight")
 
     def __init__(self, weight: int = 0) -> None:
         self.weight = weight
         """How many addresses and topics it holds."""
         self.owner: str | None = None
+        self.party: Party | None = None
+        """The connection that it was made on."""
         self.polled = 0.0
         """When it was made or asked last."""
 

@@ -21,6 +21,7 @@ from wsnode.ethereum.rpc.subscriptions import live_range, unknown_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.share import Share
 
 
 class FullParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -43,6 +44,7 @@ class Filters:
         self._filters: OrderedDict[str, Filter] = OrderedDict()
         self._weight = 0
         self._owned: Counter[str | None] = Counter()
+        self._share = Share(limits.filters)
 
     def new_filter(self, view: Snapshot, params: LogParameters) -> bytes:
         """Return the id of a new filter of logs."""
@@ -86,6 +88,8 @@ class Filters:
         self._expire()
         new.owner, new.polled = view.caller.key_name, self._clock()
         self._require_room(new)
+        new.party = view.caller.party
+        self._share.take_or_refuse(new.party, "too many filters")
         identity = f"0x{secrets.token_hex(16)}"
         self._filters[identity] = new
         self._weight += new.weight
@@ -96,8 +100,6 @@ class Filters:
         limits, owned = self._limits, self._owned[new.owner]
         if new.owner is not None and owned >= limits.filters_per_key:
             raise limit_exceeded("too many filters", {"limit": limits.filters_per_key})
-        if len(self._filters) >= limits.filters:
-            raise limit_exceeded("too many filters", {"limit": limits.filters})
         if self._weight + new.weight > limits.filters_parameters:
             raise limit_exceeded("too many filters", {"parameters": limits.filters_parameters})
 
@@ -123,6 +125,7 @@ class Filters:
         if (found := self._filters.pop(identity, None)) is None:
             return False
         self._weight -= found.weight
+        self._share.give_back(found.party)
         self._owned[found.owner] -= 1
         if not self._owned[found.owner]:
             del self._owned[found.owner]

@@ -12,10 +12,12 @@ from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.parameters import Payload
 from wsnode.ethereum.rpc.sending import Sending
 from wsnode.ethereum.rpc.words import kind, mismatch
+from wsnode.ethereum.snapshot import Caller
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError
 from wsnode.jsonrpc.messages import AsyncCall, Steps
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.share import Share
 
 # geth's eth/ethconfig, TxSyncDefaultTimeout and TxSyncMaxTimeout.
 USUAL_SECONDS: Final = 20.0
@@ -42,19 +44,17 @@ class Inclusion:
     def __init__(self, sending: Sending, hub: Hub) -> None:
         self._sending = sending
         self._hub = hub
-        self._waiting = 0
+        self._waiting = Share(MOST_WAITING)
 
-    def send(self, params: SyncParameters) -> Steps:
+    def send(self, caller: Caller, params: SyncParameters) -> Steps:
         """Return the receipt of a transaction, as soon as it is in a block."""
-        if self._waiting >= MOST_WAITING:
-            raise limit_exceeded("too many transactions are waited for")
         seconds = min(params.timeout / 1000, MOST_SECONDS) if params.timeout else USUAL_SECONDS
-        self._waiting += 1
+        self._waiting.take_or_refuse(caller.party, "too many transactions are waited for")
         try:
             sent = yield from self._sending.sent(params.encoded)
             return (yield from self._receipt(sent, seconds))
         finally:
-            self._waiting -= 1
+            self._waiting.give_back(caller.party)
 
     def _receipt(self, sent: Hash32, seconds: float) -> Steps:
         end = time.monotonic() + seconds
@@ -92,4 +92,4 @@ register_type(Milliseconds, _decode_milliseconds)
 
 def add_methods(registry: Registry, sending: Sending, hub: Hub) -> None:
     """Register this module's method."""
-    registry.method("eth_sendRawTransactionSync", view=False)(Inclusion(sending, hub).send)
+    registry.method("eth_sendRawTransactionSync", caller=True)(Inclusion(sending, hub).send)

@@ -1,0 +1,85 @@
+"""Shares of what all clients of a process draw on, so that none of them can take all of it."""
+
+from collections import Counter
+from typing import Any
+
+from wsnode.jsonrpc.errors import limit_exceeded
+
+KEPT_BACK = 4
+"""The last part of a bound, one in so many, is for those who hold little of it."""
+LITTLE = 16
+
+
+class Party:
+    """One connection, and the peer whose share it counts against as well."""
+
+    __slots__ = ("_keyed", "peer")
+
+    def __init__(self, peer: str | None = None) -> None:
+        self.peer = peer
+        """A key or an address; None for connections of this machine, each of which may be another user's."""
+        self._keyed: dict[str, Party] | None = None
+
+    def of(self, key: str) -> "Party":
+        """Return what stands for the connection where it uses a key, which then is the peer."""
+        if self._keyed is None:
+            self._keyed = {}
+        if (party := self._keyed.get(key)) is None:
+            party = self._keyed[key] = Party(key)
+        return party
+
+
+class Share:
+    """A bound on what all parties hold together, of which each has a part.
+
+    One peer holds at most half. The last quarter is for parties that hold fewer than `little`: a newcomer
+    finds room while others hold all that they may.
+    """
+
+    __slots__ = ("_by_party", "_by_peer", "_little", "limit", "used")
+
+    def __init__(self, limit: int, little: int = LITTLE) -> None:
+        self.limit = limit
+        self.used = 0
+        self._little = little
+        self._by_party = Counter[Any]()
+        self._by_peer = Counter[str]()
+
+    def admits(self, party: Any) -> bool:
+        """Tell whether `party` may hold one more."""
+        if self.used >= self.limit:
+            return False
+        peer = getattr(party, "peer", None)
+        if peer is not None and self._by_peer[peer] >= max(1, self.limit // 2):
+            return False
+        return self.used < self.limit - self.limit // KEPT_BACK or self._by_party[party] < self._little
+
+    def take(self, party: Any) -> None:
+        """Count one more of `party`, be it admitted or not."""
+        self.used += 1
+        self._by_party[party] += 1
+        if (peer := getattr(party, "peer", None)) is not None:
+            self._by_peer[peer] += 1
+
+    def take_or_refuse(self, party: Any, message: str) -> None:
+        """Count one more of `party`.
+
+        Raises:
+            RpcError: `party` may not hold one more (-32005 with `message`).
+        """
+        if not self.admits(party):
+            raise limit_exceeded(message, {"limit": self.limit})
+        self.take(party)
+
+    def give_back(self, party: Any) -> None:
+        """Count one less of `party`."""
+        self.used -= 1
+        _count_off(self._by_party, party)
+        if (peer := getattr(party, "peer", None)) is not None:
+            _count_off(self._by_peer, peer)
+
+
+def _count_off(counts: Counter[Any], key: Any) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
