@@ -10,6 +10,7 @@ from tests.ethereum.pool.playground import ALICE, BOB, Playground
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
 from tests.sync.development import playground as development
+from wsnode.ethereum.chain import PLAIN
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -52,7 +53,7 @@ def test_where_each_transaction_gets_a_block_its_receipt_is_the_reply(tmp_path: 
 
 
 def test_the_receipt_comes_with_the_block(playground: Playground, dispatcher: Dispatcher) -> None:
-    session = dispatcher.session(None)
+    session = dispatcher.session(PLAIN)
     encoded = hexed(playground.sign(ALICE, 0))
     request = f'{{"jsonrpc":"2.0","id":1,"method":"{METHOD}","params":["{encoded}"]}}'
     pending = session.receive(request.encode())

@@ -43,7 +43,7 @@ class GrowingChain:
 
     def forget(self, place: Place) -> None:
         """Lose what is known of a block that was taken back."""
-        self.chain._environment.write(lambda writer: writer.delete(DROPPED, place[1]))
+        self.chain.store.write(lambda writer: writer.delete(DROPPED, place[1]))
 
     def clear(self) -> None:
         """Begin again without a block."""

@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use heed::types::Bytes;
 use heed::{
-    CommitOrAbort, CommitToken, Database, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn, WithoutTls,
+    CommitOrAbort, CommitToken, Database, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn,
+    WithoutTls,
 };
 
 use super::transaction::{Transaction, Version};
