@@ -6,14 +6,19 @@ import re
 import signal
 import socket
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.node_process import PATIENCE, Node, conversation, import_chain, post, run, started
 from tests.vector_files import require_vectors
@@ -21,7 +26,7 @@ from wsnode.cli import app
 
 GENESIS_HEAD = "head 0 0x44fd89d504659cd58f48f4796b77a7e7012cf296a2409afa2f6c3cb99b5b3d99"
 HANDSHAKE = (
-    b"GET / HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
 SCRIPTED = 42
@@ -359,6 +364,89 @@ def test_a_hangup_brings_new_limits_and_says_what_needs_a_restart(tmp_path: Path
         while batch_items() != 7 and time.monotonic() < end:
             time.sleep(0.02)
         assert batch_items() == 7
+
+
+def asked(url: str, **headers: str) -> int:
+    """Return the status of a call with these headers."""
+    request = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
+    sent = urllib.request.Request(url, request, {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(sent, timeout=30) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_chain_of_this_machine_is_for_its_own_names_and_pages_and_those_given() -> None:
+    with started("dev", "--listen", "127.0.0.1:0") as node:
+        url = node.bare(node.http_url)
+        assert asked(url) == asked(url, Origin="http://localhost:5173") == 200
+        assert asked(url, Origin="chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn") == 200
+        assert asked(url, Origin="https://evil.example") == 403
+        assert asked(url, Host="evil.example") == 403
+        with (
+            pytest.raises(InvalidStatus, match="403"),
+            connect(node.socket_url, origin=Origin("https://a.example")),
+        ):
+            pass
+    given = ("--origin", "https://remix.example", "--vhost", "node.example")
+    with started("dev", "--listen", "127.0.0.1:0", *given) as node:
+        url = node.bare(node.http_url)
+        assert asked(url, Origin="https://remix.example", Host="node.example") == 200
+        assert asked(url, Origin="http://localhost:5173") == 200
+        assert asked(url, Origin="https://evil.example") == 403
+    with started("dev", "--listen", "127.0.0.1:0", "--origin", "*", "--vhost", "*") as node:
+        assert asked(node.bare(node.http_url), Origin="https://evil.example", Host="evil.example") == 200
+
+
+def page(url: str, path: str) -> int:
+    """Return the status of a page."""
+    place = urlsplit(url)
+    try:
+        with urllib.request.urlopen(f"http://{place.netloc}{path}", timeout=30) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_metrics_are_on_an_address_of_their_own_where_keys_are_asked_for(
+    chain: Path, genesis: Path, tmp_path: Path
+) -> None:
+    assert import_chain(tmp_path, genesis, [chain]).returncode == 0
+    at = ("--data", str(tmp_path), "--listen", "127.0.0.1:0")
+    with started("serve", *at, "--open") as node:
+        assert page(node.http_url, "/metrics") == page(node.http_url, "/healthz") == 200
+    with started("serve", *at) as node:
+        assert page(node.http_url, "/metrics") == 404
+        assert page(node.http_url, "/readyz") == 200
+    with free_address() as own:
+        pass
+    with started("serve", *at, "--open", "--metrics-listen", own) as node:
+        assert page(node.http_url, "/metrics") == 404
+        assert page(node.http_url, "/healthz") == 200
+        for path in ("/metrics", "/healthz", "/readyz"):
+            assert page(f"http://{own}", path) == 200
+        assert asked(f"http://{own}/") == 404
+        with pytest.raises(InvalidStatus, match="404"), connect(f"ws://{own}/ws/v3/key"):
+            pass
+
+
+def test_metrics_can_be_switched_off(chain: Path, genesis: Path, tmp_path: Path) -> None:
+    assert import_chain(tmp_path / "data", genesis, [chain]).returncode == 0
+    file = tmp_path / "wsnode.toml"
+    file.write_text(
+        'open = true\nlisten = "127.0.0.1:0"\n[networks.one]\ndata = "data"\n[metrics]\nenabled = false\n'
+    )
+    with started("serve", "--config", str(file)) as node:
+        assert page(node.http_url, "/metrics") == 404
+        assert page(node.http_url, "/healthz") == 200
+
+
+@contextmanager
+def free_address() -> Iterator[str]:
+    """Give an address of this machine that is free as soon as the context ends."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ Each command imports what it runs when it runs: what reads the command line know
 """
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from wsnode import cli_bench, cli_development, cli_import, cli_keys, cli_outage, cli_verify
 from wsnode.addresses import DEFAULT_LISTEN
-from wsnode.cli_options import FILE, address_options, fit_address, log_level_option
+from wsnode.cli_options import FILE, address_options, fit_address, guest_options, log_level_option
 from wsnode.terminal import announce_ready, one_line_failures
 
 
@@ -59,6 +60,8 @@ def show_version(context: click.Context) -> None:
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
 @log_level_option
 @click.option("--log-format", type=click.Choice(["human", "json"]), help="How; human if not given.")
+@guest_options
+@click.option("--metrics-listen", metavar="HOST:PORT", help="Where operators find metrics and health.")
 def serve(
     *,
     data: Path | None,
@@ -72,20 +75,31 @@ def serve(
     tls_key: str | None,
     log_level: str | None,
     log_format: str | None,
+    origin: tuple[str, ...],
+    vhost: tuple[str, ...],
+    metrics_listen: str | None,
 ) -> None:
     """Serve what was imported, over WebSocket and HTTP on one port."""
     if (data is None) == (file is None):
         raise click.UsageError("give either --data or --config")
+    if file is not None and vhost:
+        raise click.UsageError("--vhost: a --config names the hosts of its networks")
     fit_address(listen, host, port, DEFAULT_LISTEN)
-    settings = {"unix_socket": unix_socket, "open": open_to_all, "tls_cert": tls_cert, "tls_key": tls_key}
+    settings: dict[str, Any] = {
+        "unix_socket": unix_socket,
+        "open": open_to_all,
+        "tls_cert": tls_cert,
+        "tls_key": tls_key,
+    }
     settings |= {"log_level": log_level, "log_format": log_format}
+    settings |= {"origins": origin, "metrics_listen": metrics_listen}
     with one_line_failures():
         import trio
 
         from wsnode import config, node
 
         def read_config() -> config.Config:
-            told = config.read(file) if file is not None else config.of_folder(data or Path())
+            told = config.read(file) if file is not None else config.of_folder(data or Path(), vhost)
             address = fit_address(listen, host, port, told.listen)
             return config.overridden(told, **settings, listen=str(address))
 

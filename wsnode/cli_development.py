@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from wsnode.addresses import DEFAULT_LISTEN
-from wsnode.cli_options import FILE, address_options, fit_address
+from wsnode.cli_options import FILE, address_options, fit_address, guest_options
 from wsnode.terminal import one_line_failures
 
 MNEMONIC = "test test test test test test test test test test test junk"
@@ -37,8 +37,16 @@ def kept_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @address_options
 @block_time_option(2.0)
 @kept_option
+@guest_options
 def demo(
-    *, listen: str | None, host: str | None, port: int | None, block_time: float, data: Path | None
+    *,
+    listen: str | None,
+    host: str | None,
+    port: int | None,
+    block_time: float,
+    data: Path | None,
+    origin: tuple[str, ...],
+    vhost: tuple[str, ...],
 ) -> None:
     """Serve a chain on which something happens in every block.
 
@@ -46,9 +54,10 @@ def demo(
     """
     address = fit_address(listen, host, port, DEFAULT_LISTEN)
     with one_line_failures():
+        from wsnode.config import Guests
         from wsnode.demo.run import serve_demo
 
-        serve_demo(address, data, block_time)
+        serve_demo(address, data, block_time, Guests(vhost, origin))
 
 
 @click.command()
@@ -80,6 +89,7 @@ def demo(
     metavar="PHRASE",
     help="What they are derived from.",
 )
+@guest_options
 def dev(
     *,
     listen: str | None,
@@ -90,6 +100,8 @@ def dev(
     accounts: int,
     balance: int,
     mnemonic: str,
+    origin: tuple[str, ...],
+    vhost: tuple[str, ...],
 ) -> None:
     """Serve an empty chain to test against.
 
@@ -97,9 +109,13 @@ def dev(
     """
     address = fit_address(listen, host, port, DEFAULT_LISTEN)
     with one_line_failures():
+        from wsnode.config import Guests
         from wsnode.demo.accounts import derived
         from wsnode.demo.run import serve_development
         from wsnode.demo.script import ETHER
 
         owners = derived(mnemonic, accounts)
-        serve_development(address, data, block_time, owners, balance=balance * ETHER, mnemonic=mnemonic)
+        guests = Guests(vhost, origin)
+        serve_development(
+            address, data, block_time, owners, balance=balance * ETHER, mnemonic=mnemonic, guests=guests
+        )

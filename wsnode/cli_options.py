@@ -36,6 +36,26 @@ def address_options(command: Command) -> Command:
     return command
 
 
+def guest_options(command: Command) -> Command:
+    """Add `origin` and `vhost`: which web pages and host names besides this machine's own are let in."""
+    for option in (
+        click.option(
+            "--vhost",
+            multiple=True,
+            metavar="NAME",
+            help="A host name to be called by besides localhost, once or more; * for any.",
+        ),
+        click.option(
+            "--origin",
+            multiple=True,
+            metavar="URL",
+            help="A web page that may connect besides local ones, once or more; * for all.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def log_level_option(command: Command) -> Command:
     """Add `log_level`."""
     return click.option(

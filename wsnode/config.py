@@ -1,5 +1,6 @@
 """What a node is told: one frozen Struct a component, from TOML or from the command line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from wsnode.addresses import DEFAULT_LISTEN, Address, ListenError
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT, CallLimits
 from wsnode.server.limits import Limits
+from wsnode.server.perimeter import is_local_host
 
 
 class ConfigurationError(Exception):
@@ -39,6 +41,31 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the gas limit of blocks that are built moves towards."""
 
 
+class Guests(msgspec.Struct, frozen=True):
+    """The host names and web pages, besides those of this machine, that may use a chain without keys."""
+
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+
+class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who may read `/metrics`."""
+
+    enabled: bool = True
+    listen: str | None = None
+    """An address for operators, with `/metrics`, `/healthz` and `/readyz`. Without one clients are served
+    `/metrics` besides, where no keys are asked for."""
+
+    @property
+    def address(self) -> Address | None:
+        """Return the operators' address.
+
+        Raises:
+            ListenError: `listen` is none.
+        """
+        return None if self.listen is None or not self.enabled else Address.parse(self.listen)
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole node."""
 
@@ -51,7 +78,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tls_cert: str | None = None
     tls_key: str | None = None
     origins: tuple[str, ...] | None = None
-    """The web pages that may connect; all of them if absent."""
+    """The web pages that may connect, `*` for all of them. If absent: all of them, but on a node of this
+    machine alone that asks for no keys those of this machine."""
+    metrics: MetricsConfig = MetricsConfig()
     slow_subscriber: Literal["resume", "close"] = "resume"
     """What becomes of a client that falls behind with a subscription: told, and then served what it missed,
     or told and closed with 1013."""
@@ -65,6 +94,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def address(self) -> Address:
         """Return the address to listen on."""
         return Address.parse(self.listen)
+
+    @property
+    def is_private(self) -> bool:
+        """Return whether the node asks for no keys and listens to this machine alone."""
+        return self.open and is_local_host(self.address.host)
+
+    @property
+    def serves_metrics_to_clients(self) -> bool:
+        """Return whether `/metrics` is among the clients' pages."""
+        return self.open and self.metrics.enabled and self.metrics.listen is None
 
 
 def read(path: Path) -> Config:
@@ -96,6 +135,10 @@ def checked(content: dict[str, Any], folder: Path, source: str) -> Config:
         _ = config.address
     except ListenError as error:
         raise ConfigurationError(f"{source}: listen: {error}") from None
+    try:
+        _ = config.metrics.address
+    except ListenError as error:
+        raise ConfigurationError(f"{source}: metrics.listen: {error}") from None
     return _relative_to(folder, config)
 
 
@@ -130,25 +173,28 @@ def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"limits": of_server, "call_limits": of_calls, "pool_limits": of_pool}
 
 
-def of_folder(data: Path) -> Config:
-    """Return the configuration of a node that serves one folder to every host."""
-    return Config(networks={data.absolute().name: NetworkConfig(str(data))})
+def of_folder(data: Path, hosts: Sequence[str] = ()) -> Config:
+    """Return the configuration of a node that serves one folder; `hosts` are named besides local ones."""
+    return Config(networks={data.absolute().name: NetworkConfig(str(data), tuple(hosts))})
 
 
-def overridden(config: Config, **settings: Any) -> Config:
-    """Return `config` with the settings of the command line that are neither None nor False.
+def overridden(config: Config, *, metrics_listen: str | None = None, **settings: Any) -> Config:
+    """Return `config` with the settings of the command line that are neither None, False nor empty.
 
     Raises:
-        ConfigurationError: `listen` is no address, or a setting is none of its kind.
+        ConfigurationError: A setting is none of its kind.
+        ListenError: `listen` or `metrics_listen` is no address.
     """
-    given = {name: value for name, value in settings.items() if value not in (None, False)}
+    given = {name: value for name, value in settings.items() if value not in (None, False, ())}
+    if metrics_listen is not None:
+        given["metrics"] = MetricsConfig(listen=metrics_listen)
     try:
         config = msgspec.convert(msgspec.structs.asdict(config) | given, Config, from_attributes=True)
     except msgspec.ValidationError as error:
         raise ConfigurationError(_place(error)) from error
     if (config.tls_cert is None) != (config.tls_key is None):
         raise ConfigurationError("tls_cert and tls_key: one needs the other")
-    _ = config.address
+    _ = config.address, config.metrics.address
     return config
 
 

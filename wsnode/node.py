@@ -22,6 +22,7 @@ from wsnode.server.listener import RESTARTING, Server
 from wsnode.server.logs import configure
 from wsnode.server.memory import keep_freed_memory
 from wsnode.server.network import Network
+from wsnode.server.perimeter import OPEN, Perimeter, is_local_host
 from wsnode.server.serving import serve
 from wsnode.server.sockets import open_tcp, open_unix
 from wsnode.server.transport import read_certificate, tls_context
@@ -69,9 +70,16 @@ async def _serve(
     reread: Callable[[], Config] | None,
 ) -> None:
     slow = config.slow_subscriber == "close"
-    server = Server(networks, config.limits, origins=config.origins, closes_slow=slow)
+    server = Server(
+        networks,
+        config.limits,
+        perimeter=_perimeter(config),
+        operators=_operators_perimeter(config.metrics.address),
+        closes_slow=slow,
+        public_metrics=config.serves_metrics_to_clients,
+    )
     tls = _tls(config)
-    listeners = _listeners(config)
+    listeners, operators = _listeners(config), _operators(config.metrics.address)
     with (
         LastResort() as last_resort,
         trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals,
@@ -83,7 +91,7 @@ async def _serve(
                         nursery.start_soon(keep_running, work)
                     if isinstance(network.keys, KeyFileRing):
                         nursery.start_soon(keep_running, network.keys.watch)
-                await nursery.start(partial(serve, server, listeners, tls=tls))
+                await nursery.start(partial(serve, server, listeners, tls=tls, operators=operators))
                 announce(Address(config.address.host, listeners[0].getsockname()[1]))
                 again = partial(reload, Running(config, server, networks, tls), reread)
                 if await _obey(signals, again) == signal.SIGTERM:
@@ -165,6 +173,25 @@ def _listeners(config: Config) -> list[socket.socket]:
     if config.unix_socket is not None:
         listeners.append(open_unix(Path(config.unix_socket)))
     return listeners
+
+
+def _operators(address: Address | None) -> list[socket.socket]:
+    if address is None:
+        return []
+    listeners = open_tcp(address.host, address.port)
+    logger.info("metrics and health at http://%s", Address(address.host, listeners[0].getsockname()[1]))
+    return listeners
+
+
+def _perimeter(config: Config) -> Perimeter:
+    if not config.is_private:
+        return Perimeter.of_origins(config.origins)
+    hosts = [host for network in config.networks.values() for host in network.hosts]
+    return Perimeter.local(hosts, config.origins)
+
+
+def _operators_perimeter(address: Address | None) -> Perimeter:
+    return OPEN if address is None or not is_local_host(address.host) else Perimeter.local((), ())
 
 
 def _tls(config: Config) -> ssl.SSLContext | None:

@@ -3,14 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { demo, numbers, url } from "./demo.mjs";
 
-const Origin = "https://wallet.example";
+// MetaMask's, in Chromium.
+const Origin = "chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn";
 let identifier = 0;
 
 async function post(body) {
   const headers = { "Content-Type": "application/json", Origin };
   const reply = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   assert.equal(reply.status, 200);
-  assert.equal(reply.headers.get("Access-Control-Allow-Origin"), "*");
+  assert.equal(reply.headers.get("Access-Control-Allow-Origin"), Origin);
   assert.match(reply.headers.get("Content-Type"), /^application\/json/);
   return reply.json();
 }
@@ -27,9 +28,15 @@ test("the preflight of a page allows a JSON body", async () => {
   const asked = { "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type" };
   const reply = await fetch(url, { method: "OPTIONS", headers: { Origin, ...asked } });
   assert.ok(reply.ok);
-  assert.equal(reply.headers.get("Access-Control-Allow-Origin"), "*");
+  assert.equal(reply.headers.get("Access-Control-Allow-Origin"), Origin);
   assert.match(reply.headers.get("Access-Control-Allow-Methods"), /\bPOST\b/);
   assert.match(reply.headers.get("Access-Control-Allow-Headers"), /\bcontent-type\b/i);
+});
+
+test("a page from elsewhere is refused", async () => {
+  const headers = { "Content-Type": "application/json", Origin: "https://evil.example" };
+  const reply = await fetch(url, { method: "POST", headers, body: "[]" });
+  assert.equal(reply.status, 403);
 });
 
 test("the network is added: chain id, network id, head and fees", async () => {

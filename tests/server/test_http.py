@@ -12,6 +12,7 @@ import zstandard
 
 from tests.server.conftest import NUMBER, OpenSite, Site, read_all, until
 from wsnode.server.limits import Limits
+from wsnode.server.perimeter import Perimeter
 
 ONE = (NUMBER % 1).encode()
 RESULT = {"jsonrpc": "2.0", "id": 1, "result": "0x1"}
@@ -245,7 +246,7 @@ async def test_browsers_of_any_origin_may_ask_unless_some_are_named(open_site: O
         refused = await client(site).ask(target="/elsewhere", Origin="https://a.example")
         assert (refused.status, refused.headers["access-control-allow-origin"]) == (404, "*")
         assert (await http.ask(Origin="https://wallet.example")).headers["access-control-allow-origin"] == "*"
-    async with open_site(origins=["https://wallet.example"]) as site:
+    async with open_site(perimeter=Perimeter.of_origins(["https://wallet.example"])) as site:
         http = client(site)
         answer = await http.ask(Origin="https://wallet.example")
         assert answer.headers["access-control-allow-origin"] == "https://wallet.example"

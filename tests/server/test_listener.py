@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from tests.server.conftest import NUMBER, Gate, Peer, View, registry, until
 from wsnode.server.limits import Limits
 from wsnode.server.listener import Server
 from wsnode.server.network import Network
+from wsnode.server.perimeter import Perimeter
 from wsnode.server.serving import serve
 from wsnode.server.sockets import open_tcp, open_unix
 from wsnode.server.transport import tls_context
@@ -53,6 +55,51 @@ async def test_a_stop_lets_calls_end_says_goodbye_and_takes_nobody_new(tmp_path:
             await peer.stream.aclose()
     assert server.connections == 0
     assert gate.closed == 0
+
+
+async def get(path: Path, page: str) -> bytes:
+    stream = await trio.open_unix_socket(path)
+    async with stream:
+        await stream.send_all(b"GET %b HTTP/1.1\r\nHost: any.example\r\n\r\n" % page.encode())
+        return bytes(await stream.receive_some())
+
+
+async def test_operators_see_a_node_that_is_full_and_take_no_clients_place(tmp_path: Path) -> None:
+    path, own = tmp_path / "node.sock", tmp_path / "own.sock"
+    server = make_server(Gate(), Limits(connections=2, operators_connections=1))
+    listener, operators = open_unix(path), [open_unix(own)]
+    async with trio.open_nursery() as nursery:
+
+        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+            await serve(server, [listener], operators=operators, task_status=task_status)
+
+        await nursery.start(run)
+        async with await trio.open_unix_socket(own) as idle:
+            await trio.testing.wait_all_tasks_blocked()
+            assert (await get(own, "/metrics")).startswith(b"HTTP/1.1 503 ")
+            async with await trio.open_unix_socket(path), await trio.open_unix_socket(path):
+                await trio.testing.wait_all_tasks_blocked()
+                assert (await get(path, "/healthz")).startswith(b"HTTP/1.1 503 ")
+                await idle.aclose()
+                await trio.testing.wait_all_tasks_blocked()
+                for page in ("/metrics", "/healthz", "/readyz"):
+                    assert (await get(own, page)).startswith(b"HTTP/1.1 200 ")
+        nursery.cancel_scope.cancel()
+    assert server.connections == server.shared.operators.used == 0
+
+
+async def test_clients_of_a_unix_socket_may_call_the_node_what_they_like(tmp_path: Path) -> None:
+    path = tmp_path / "node.sock"
+    network = Network("test", registry(), lambda _caller: View(Gate()))
+    server = Server([network], perimeter=Perimeter.local((), ()), public_metrics=False)
+    async with trio.open_nursery() as nursery:
+        await start(nursery, server, path)
+        assert (await get(path, "/healthz")).startswith(b"HTTP/1.1 200 ")
+        assert (await get(path, "/metrics")).startswith(b"HTTP/1.1 404 ")
+        peer = Peer(await trio.open_unix_socket(path))
+        assert (await peer.open(Origin="https://evil.example")).status_code == 403
+        await peer.stream.aclose()
+        nursery.cancel_scope.cancel()
 
 
 async def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:

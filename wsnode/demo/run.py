@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import trio
 
 from wsnode.addresses import Address
-from wsnode.config import Config, ConfigurationError, NetworkConfig
+from wsnode.config import Config, ConfigurationError, Guests, NetworkConfig
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
 from wsnode.demo.genesis import demo_genesis, development_genesis
@@ -28,7 +28,7 @@ from wsnode.sync.development.builder import BlockBuilder
 FEE_RECIPIENT = EthereumAddress(bytes.fromhex("00000000000000000000000000000000000077ff"))
 
 
-def serve_demo(address: Address, data: Path | None, block_time: float) -> None:
+def serve_demo(address: Address, data: Path | None, block_time: float, guests: Guests) -> None:
     """Serve the demo chain until a signal; without `data` it is gone afterwards.
 
     Raises:
@@ -41,7 +41,7 @@ def serve_demo(address: Address, data: Path | None, block_time: float) -> None:
         build_starknet(folder)
         live = Live(DevelopmentSettings(block_time, ACCOUNTS, FEE_RECIPIENT), with_traffic=True)
         introduce = partial(introduce_demo, accounts=ACCOUNTS, block_time=block_time)
-        _serve("demo", address, folder, live, introduce, durable=data is not None)
+        _serve("demo", address, folder, live, introduce, guests, durable=data is not None)
 
 
 def serve_development(
@@ -52,6 +52,7 @@ def serve_development(
     *,
     balance: int,
     mnemonic: str,
+    guests: Guests,
 ) -> None:
     """Serve a development chain until a signal, its accounts with `balance` wei each if it is a new one.
 
@@ -69,7 +70,7 @@ def serve_development(
         introduce = partial(
             introduce_development, accounts=accounts, block_time=block_time, mnemonic=mnemonic
         )
-        _serve("dev", address, folder, live, introduce, durable=data is not None)
+        _serve("dev", address, folder, live, introduce, guests, durable=data is not None)
 
 
 def require_development(place: ChainFolder) -> None:
@@ -115,11 +116,12 @@ def _serve(
     folder: Path,
     live: Live,
     introduce: Callable[[Address], None],
+    guests: Guests,
     *,
     durable: bool,
 ) -> None:
-    network = NetworkConfig(str(folder))
-    config = Config(networks={name: network}, listen=str(address), open=True)
+    network, origins = NetworkConfig(str(folder), guests.hosts), guests.origins or None
+    config = Config(networks={name: network}, listen=str(address), open=True, origins=origins)
     trio.run(partial(run, grow=live, durable=durable), config, introduce)
 
 

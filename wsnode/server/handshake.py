@@ -1,7 +1,6 @@
 """The opening handshake of a WebSocket connection, from its head to the answer."""
 
 import http
-from collections.abc import Sequence
 
 import msgspec
 from websockets.datastructures import Headers
@@ -13,7 +12,8 @@ from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.share import Party
 from wsnode.server.deflate import factory
-from wsnode.server.network import Caller, Directory, Entrance, RefusedError, check_origin
+from wsnode.server.network import Caller, Directory, Entrance
+from wsnode.server.refusals import RefusedError
 
 JSON = "application/json"
 
@@ -27,10 +27,8 @@ class Handshake(msgspec.Struct, frozen=True):
     deflate: PerMessageDeflate | None = None
 
 
-def shake_hands(
-    head: bytes, directory: Directory, origins: Sequence[str] | None, party: Party | None = None
-) -> Handshake:
-    """Return the answer to the handshake request `head`; `origins` are those allowed, all if None."""
+def shake_hands(head: bytes, directory: Directory, party: Party | None = None) -> Handshake:
+    """Return the answer to the handshake request `head`."""
     protocol = ServerProtocol(extensions=[factory()])
     protocol.receive_data(head)
     request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
@@ -38,7 +36,7 @@ def shake_hands(
         return _refuse(_bad_request())
     try:
         entrance = directory.enter(_host(request.headers), request.path, party, socket=True)
-        check_origin(entrance.caller, _origin(request.headers), origins)
+        directory.perimeter.check_origin(entrance.caller.grant, _origin(request.headers))
         _check_connections(entrance.caller)
     except RefusedError as refused:
         return _refuse(refused)

@@ -4,7 +4,7 @@ A thin shim in front of the dispatcher that WebSocket messages go to. Plain requ
 are read by `quick_post`, all others by h11; the two take turns between requests only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 import h11
@@ -13,12 +13,13 @@ import trio
 
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.messages import Pending
-from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.share import Party, Share
 from wsnode.server.content import BadContentError, decode_body, encode_body
 from wsnode.server.grants import Admission
 from wsnode.server.limits import Limits
-from wsnode.server.network import Directory, Entrance, RefusedError
+from wsnode.server.network import Directory, Entrance
 from wsnode.server.quick_post import QuickPost, quick_post
+from wsnode.server.refusals import RefusedError
 from wsnode.server.request_headers import Headers, cross_origin, headers_of, preflight
 from wsnode.server.responses import JSON, Response, refused, request_error, serialize
 from wsnode.server.shared import Shared
@@ -40,7 +41,8 @@ class Service(msgspec.Struct, frozen=True):
     directory: Directory
     shared: Shared
     pages: Mapping[str, Page]
-    origins: Sequence[str] | None = None
+    connections: Share
+    """How many connections of such clients there may be."""
     idle: dict[trio.CancelScope, None] = msgspec.field(default_factory=dict)
     """The connections that wait for a request, the one that has waited longest first."""
 
@@ -135,7 +137,9 @@ class HttpConnection:
         if method == "OPTIONS":
             await self._read_body(headers)
             entrance = self._service.directory.enter(headers.only("host"), target, self._party, socket=False)
-            return Response(204, headers=preflight(headers, entrance.caller, self._service.origins))
+            return Response(
+                204, headers=preflight(headers, entrance.caller, self._service.directory.perimeter)
+            )
         if method != "POST":
             raise RefusedError(405, request_error("method not allowed"), {"Allow": METHODS})
         return await self._call(headers, target)
@@ -152,7 +156,7 @@ class HttpConnection:
         return entrance
 
     async def _answer(self, entrance: Entrance, headers: Headers, body: bytes) -> Response:
-        shared = cross_origin(headers, entrance.caller, self._service.origins)
+        shared = cross_origin(headers, entrance.caller, self._service.directory.perimeter)
         encoding = headers.first("content-encoding").strip().lower()
         text = decode_body(body, encoding, self._limits.body_bytes)
         if not text:
@@ -179,6 +183,7 @@ class HttpConnection:
 
     def _page(self, host: str, target: str) -> Response:
         path = target.partition("?")[0]
+        self._service.directory.perimeter.check_host(host)
         if (page := self._service.pages.get(path)) is not None:
             status, content_type, body = page()
             return Response(status, body, content_type)

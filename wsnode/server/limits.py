@@ -13,6 +13,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     connections: Count = 20_000
     """Connections open at once; one more is told 503 and closed."""
+    operators_connections: Count = 100
+    """Connections open at once on the operators' address; one more is told 503 and closed."""
     head_bytes: Room = 16 * KIB
     """The head of an HTTP request or handshake; a larger one is told 431."""
     head_seconds: Seconds = 10.0

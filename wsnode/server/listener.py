@@ -21,7 +21,9 @@ from wsnode.server.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.http import HttpConnection, Page, Service
 from wsnode.server.limit_report import register_limits
 from wsnode.server.limits import Limits
-from wsnode.server.network import Directory, Network, RefusedError
+from wsnode.server.network import Directory, Network
+from wsnode.server.perimeter import OPEN, Perimeter
+from wsnode.server.refusals import RefusedError
 from wsnode.server.shared import Shared
 from wsnode.server.transport import StreamTransport, Transport, say
 from wsnode.server.websocket import WebSocketConnection
@@ -44,13 +46,17 @@ class Server:
         networks: Sequence[Network],
         limits: Limits | None = None,
         *,
-        origins: Sequence[str] | None = None,
+        perimeter: Perimeter = OPEN,
+        operators: Perimeter = OPEN,
         pages: dict[str, Page] | None = None,
         closes_slow: bool = False,
+        public_metrics: bool = True,
     ) -> None:
-        """`origins` are the web pages that may connect, all of them if None; `pages` are served besides.
+        """`perimeter` says which hosts and web pages may come in, `operators` which may on an address of
+        their own; `pages` are served to clients besides.
 
-        A client that falls behind with a subscription catches up, or is closed if `closes_slow`.
+        A client that falls behind with a subscription catches up, or is closed if `closes_slow`. Without
+        `public_metrics` they are only among the operators' pages.
         """
         self.shared = Shared(limits or Limits(), closes_slow=closes_slow)
         self.shared.fan_outs += [network.fan_out for network in networks if network.fan_out is not None]
@@ -68,15 +74,27 @@ class Server:
         }
         hosts = {host: network.name for network in networks for host in network.hosts}
         keys = {network.name: network.keys for network in networks if network.keys is not None}
-        self.directory = Directory(self._dispatchers, hosts, keys)
+        self.directory = Directory(self._dispatchers, hosts, keys, perimeter)
         self.farewell = STOPPING
         """What WebSocket clients are told at the end: a close code and a reason."""
         self.waits: list[trio.CancelScope] = []
         """What the end of the server waits for."""
-        self._origins = origins
         self._networks = networks
-        every_page = {**self._health_pages(), "/metrics": lambda: self._metrics.page(), **(pages or {})}
-        self._service = Service(self.directory, self.shared, every_page, origins)
+        health = self._health_pages()
+        metered: dict[str, Page] = {"/metrics": lambda: self._metrics.page()}
+        public = {**health, **(metered if public_metrics else {}), **(pages or {})}
+        self.service = Service(self.directory, self.shared, public, self.shared.connections)
+        """What clients are served."""
+        # No web page comes by a path of the file system, so its clients may call the node what they like.
+        unnamed = msgspec.structs.replace(perimeter, hosts=None)
+        self.socket_service = msgspec.structs.replace(
+            self.service, directory=Directory(self._dispatchers, hosts, keys, unnamed)
+        )
+        """What clients of a Unix socket are served."""
+        self.operators_service = Service(
+            Directory({}, {}, {}, operators), self.shared, {**health, **metered}, self.shared.operators
+        )
+        """What operators are served on an address of their own: health, metrics, and no network."""
         self._alive: dict[WebSocketConnection, float] = {}
         self.shelter = Shelter()
 
@@ -110,32 +128,35 @@ class Server:
         """Serve one connection on any trio stream, until it ends."""
         await self.serve_transport(StreamTransport(stream))
 
-    def admits(self, party: Party) -> bool:
+    def admits(self, party: Party, service: Service | None = None) -> bool:
         """Tell whether there is room for one more connection.
 
         Where there is none, the HTTP connection that has been idle for longest is closed to make some.
         """
-        connections = self.shared.connections
+        service = service or self.service
+        connections = service.connections
         if connections.used < connections.limit:
             return connections.admits(party)
-        if (idle := next(iter(self._service.idle), None)) is None:
+        if (idle := next(iter(service.idle), None)) is None:
             return False
-        self._service.idle.pop(idle)
+        service.idle.pop(idle)
         idle.cancel()
         return True
 
-    async def serve_transport(self, transport: Transport, party: Party | None = None) -> None:
-        """Serve one connection; no exception leaves it."""
-        counters, party = self.shared.counters, party or Party()
-        self.shared.connections.take(party)
+    async def serve_transport(
+        self, transport: Transport, party: Party | None = None, service: Service | None = None
+    ) -> None:
+        """Serve one connection, as a client's if nothing else is said; no exception leaves it."""
+        counters, party, service = self.shared.counters, party or Party(), service or self.service
+        service.connections.take(party)
         counters.accepted += 1
         counters.connections += 1
         self.shelter.adapt(counters.connections)
         try:
             try:
-                await self._serve(transport, party)
+                await self._serve(transport, party, service)
             finally:
-                self.shared.connections.give_back(party)
+                service.connections.give_back(party)
                 counters.connections -= 1
                 self.shelter.adapt(counters.connections)
                 await transport.aclose()
@@ -178,8 +199,9 @@ class Server:
         A subscription's last notice says where it stands, so it is sent all that was published first.
         """
         self.shared.draining = True
-        for scope in self._service.idle:
-            scope.cancel()
+        for service in (self.service, self.operators_service):
+            for scope in service.idle:
+                scope.cancel()
         await self._end_subscriptions()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.shared.lane.wait_idle, self.limits.grace_seconds)
@@ -196,7 +218,7 @@ class Server:
         for connection in self._alive:
             connection.dismiss()
 
-    async def _serve(self, transport: Transport, party: Party) -> None:
+    async def _serve(self, transport: Transport, party: Party, service: Service) -> None:
         try:
             head, rest = await read_head(transport, self.limits)
         except NoHeadError as error:
@@ -207,16 +229,18 @@ class Server:
                 await say(transport, answer, seconds=self.limits.close_seconds)
             return
         if wants_websocket(head):
-            await self._serve_websocket(transport, head, rest, party)
+            await self._serve_websocket(transport, head, rest, party, service.directory)
         else:
-            await HttpConnection(transport, self._service, party).run(head + rest)
+            await HttpConnection(transport, service, party).run(head + rest)
 
-    async def _serve_websocket(self, transport: Transport, head: bytes, rest: bytes, party: Party) -> None:
+    async def _serve_websocket(
+        self, transport: Transport, head: bytes, rest: bytes, party: Party, directory: Directory
+    ) -> None:
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.farewell[1])
             await say(transport, refusal(RefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
             return
-        handshake = shake_hands(head, self.directory, self._origins, party)
+        handshake = shake_hands(head, directory, party)
         entrance, seconds = handshake.entrance, self.limits.close_seconds
         if entrance is None:
             self.shared.counters.refusals[handshake.status] += 1

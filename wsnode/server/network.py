@@ -14,6 +14,8 @@ from wsnode.jsonrpc.share import Party
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.allowance import Allowance
 from wsnode.server.grants import Grant
+from wsnode.server.perimeter import OPEN, Perimeter, without_port
+from wsnode.server.refusals import RefusedError
 
 _PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?")
 
@@ -74,16 +76,6 @@ class Network(msgspec.Struct, frozen=True):
     """What runs as long as the network is served."""
 
 
-class RefusedError(Exception):
-    """A handshake or HTTP request that is answered with `status` and a JSON-RPC error."""
-
-    def __init__(self, status: int, error: RpcError, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, error)
-        self.status = status
-        self.error = error
-        self.headers = dict(headers or {})
-
-
 class Entrance(msgspec.Struct, frozen=True):
     """What a path and a host lead to."""
 
@@ -95,9 +87,14 @@ class Directory:
     """Resolves host and path to a network and a caller."""
 
     def __init__(
-        self, networks: Mapping[str, Dispatcher], hosts: Mapping[str, str], keys: Mapping[str, KeyRing]
+        self,
+        networks: Mapping[str, Dispatcher],
+        hosts: Mapping[str, str],
+        keys: Mapping[str, KeyRing],
+        perimeter: Perimeter = OPEN,
     ) -> None:
         """`networks` by name, `hosts` to names, `keys` by the names of the networks that have some."""
+        self.perimeter = perimeter
         self._networks = networks
         self._hosts = {host.lower(): name for host, name in hosts.items()}
         self._keys = keys
@@ -108,6 +105,7 @@ class Directory:
         Raises:
             RefusedError: Nowhere.
         """
+        self.perimeter.check_host(host)
         path = target.partition("?")[0]
         name = self._network_of(host)
         if path == "/" and name not in self._keys:
@@ -127,7 +125,7 @@ class Directory:
     def _network_of(self, host: str) -> str:
         if len(self._networks) == 1:
             return next(iter(self._networks))
-        name = self._hosts.get(_without_port(host).lower())
+        name = self._hosts.get(without_port(host).lower())
         if name is None:
             raise RefusedError(404, RpcError(INVALID_REQUEST, "unknown host"))
         return name
@@ -143,19 +141,6 @@ class Directory:
         return grant
 
 
-def check_origin(caller: Caller, origin: str | None, allowed: Sequence[str] | None) -> bool:
-    """Return whether any origin will do.
-
-    Raises:
-        RefusedError: The web page `origin` may not use this node, or not with this key.
-    """
-    if caller.grant is not None and caller.grant.limits.origins is not None:
-        allowed = caller.grant.limits.origins
-    if origin is not None and allowed is not None and origin not in allowed:
-        raise RefusedError(403, RpcError(INVALID_REQUEST, "origin not allowed"))
-    return allowed is None
-
-
 def _wrong_way(*, socket: bool) -> RefusedError:
     if socket:
         return RefusedError(
@@ -163,7 +148,3 @@ def _wrong_way(*, socket: bool) -> RefusedError:
         )
     error = RpcError(INVALID_REQUEST, "this path needs a WebSocket upgrade")
     return RefusedError(426, error, {"Upgrade": "websocket", "Connection": "Upgrade"})
-
-
-def _without_port(host: str) -> str:
-    return host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]

@@ -1,10 +1,10 @@
 """Headers of HTTP requests, and those of the response that follow from them."""
 
-from collections.abc import Sequence
-
 import h11
 
-from wsnode.server.network import Caller, RefusedError, check_origin
+from wsnode.server.network import Caller
+from wsnode.server.perimeter import Perimeter
+from wsnode.server.refusals import RefusedError
 from wsnode.server.responses import request_error
 
 
@@ -40,20 +40,20 @@ def headers_of(request: h11.Request) -> Headers:
     )
 
 
-def cross_origin(headers: Headers, caller: Caller, origins: Sequence[str] | None) -> dict[str, str]:
+def cross_origin(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict[str, str]:
     """Return the headers that let a web page read the response."""
     origin = headers.only("origin")
     if not origin:
         return {}
-    if check_origin(caller, origin, origins):
+    if perimeter.check_origin(caller.grant, origin):
         return {"Access-Control-Allow-Origin": "*"}
     return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
-def preflight(headers: Headers, caller: Caller, origins: Sequence[str] | None) -> dict[str, str]:
+def preflight(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict[str, str]:
     """Return the headers of the answer to OPTIONS, which a browser sends ahead."""
     return {
-        **cross_origin(headers, caller, origins),
+        **cross_origin(headers, caller, perimeter),
         "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
         # Libraries add headers of their own (tracing, say), and none of them means anything here.
         "Access-Control-Allow-Headers": headers.first("access-control-request-headers") or "Content-Type",

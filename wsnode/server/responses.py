@@ -7,7 +7,7 @@ import msgspec
 
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
-from wsnode.server.network import RefusedError
+from wsnode.server.refusals import RefusedError
 
 JSON = "application/json"
 

@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Sequence
 
+import msgspec
 import trio
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
@@ -12,9 +13,10 @@ from wsnode.jsonrpc.share import Party
 from wsnode.server.arrivals import Arrivals
 from wsnode.server.background import keep_running, log_failure
 from wsnode.server.handshake import refusal
+from wsnode.server.http import Service
 from wsnode.server.listener import Server
-from wsnode.server.network import RefusedError
 from wsnode.server.peers import peer_of
+from wsnode.server.refusals import RefusedError
 from wsnode.server.transport import SocketTransport, Transport, encrypted, say
 
 ACCEPTS_AT_ONCE = 64
@@ -22,17 +24,29 @@ ACCEPTS_AT_ONCE = 64
 logger = logging.getLogger("wsnode.server")
 
 
+class _Entry(msgspec.Struct, frozen=True):
+    """A listening socket, and what its connections are served."""
+
+    listener: socket.socket
+    service: Service
+    tls: ssl.SSLContext | None = None
+
+
 async def serve(
     server: Server,
     listeners: Sequence[socket.socket],
     *,
     tls: ssl.SSLContext | None = None,
+    operators: Sequence[socket.socket] = (),
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning.
 
-    With `tls`, TCP connections are encrypted; those to a Unix socket never are.
+    With `tls`, TCP connections are encrypted; those to a Unix socket never are. On the sockets of `operators`
+    are their pages alone, unencrypted.
     """
+    entries = [_client_entry(server, listener, tls) for listener in listeners]
+    entries += [_Entry(listener, server.operators_service) for listener in operators]
     stopping, arrivals = trio.Event(), Arrivals()
     server.shelter.begin()
     async with trio.open_nursery() as outer:
@@ -41,19 +55,24 @@ async def serve(
         try:
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(keep_running, server.keep_alive)
-                for listener in listeners:
-                    context = tls if listener.family in (socket.AF_INET, socket.AF_INET6) else None
-                    accepting.start_soon(_accept, server, arrivals, listener, connections, context)
+                for entry in entries:
+                    accepting.start_soon(_accept, server, arrivals, entry, connections)
                 task_status.started()
         finally:
-            for listener in listeners:
-                listener.close()
+            for entry in entries:
+                entry.listener.close()
             with trio.CancelScope(shield=True) as draining:
                 server.waits.append(draining)
                 await server.drain()
             connections.cancel_scope.deadline = trio.current_time() + server.limits.close_seconds
             stopping.set()
     arrivals.close()
+
+
+def _client_entry(server: Server, listener: socket.socket, tls: ssl.SSLContext | None) -> _Entry:
+    if listener.family in (socket.AF_INET, socket.AF_INET6):
+        return _Entry(listener, server.service, tls)
+    return _Entry(listener, server.socket_service)
 
 
 async def _hold_connections(
@@ -74,18 +93,12 @@ async def _hold_connections(
             publishing.cancel_scope.cancel()
 
 
-async def _accept(
-    server: Server,
-    arrivals: Arrivals,
-    listener: socket.socket,
-    connections: trio.Nursery,
-    tls: ssl.SSLContext | None,
-) -> None:
+async def _accept(server: Server, arrivals: Arrivals, entry: _Entry, connections: trio.Nursery) -> None:
     while True:
-        await trio.lowlevel.wait_readable(listener)
+        await trio.lowlevel.wait_readable(entry.listener)
         for _ in range(ACCEPTS_AT_ONCE):
             try:
-                connected, address = listener.accept()
+                connected, address = entry.listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 break
             except OSError as error:
@@ -93,28 +106,22 @@ async def _accept(
                 logger.warning("cannot accept: %s", error)
                 await trio.sleep(0.1)
                 break
-            _take_in(server, arrivals, connected, Party(peer_of(address)), connections, tls)
+            try:
+                transport = _transport(connected, arrivals, entry.tls)
+            except Exception as error:
+                # The client may have gone already.
+                connected.close()
+                log_failure("a connection cannot be served", error)
+                continue
+            party = Party(peer_of(address))
+            if server.admits(party, entry.service):
+                connections.start_soon(server.serve_transport, transport, party, entry.service)
+            else:
+                connections.start_soon(_refuse, transport)
 
 
-def _take_in(
-    server: Server,
-    arrivals: Arrivals,
-    connected: socket.socket,
-    party: Party,
-    connections: trio.Nursery,
-    tls: ssl.SSLContext | None,
-) -> None:
-    try:
-        transport = encrypted(connected, tls) if tls is not None else SocketTransport(connected, arrivals)
-    except Exception as error:
-        # The client may have gone already.
-        connected.close()
-        log_failure("a connection cannot be served", error)
-        return
-    if server.admits(party):
-        connections.start_soon(server.serve_transport, transport, party)
-    else:
-        connections.start_soon(_refuse, transport)
+def _transport(connected: socket.socket, arrivals: Arrivals, tls: ssl.SSLContext | None) -> Transport:
+    return SocketTransport(connected, arrivals) if tls is None else encrypted(connected, tls)
 
 
 async def _refuse(transport: Transport) -> None:

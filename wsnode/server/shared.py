@@ -37,6 +37,9 @@ class Shared:
         self.dialogue = Dialogue(self.lane)
         self.counters = Counters()
         self.connections = Share(limits.connections)
+        """Connections of clients."""
+        self.operators = Share(limits.operators_connections)
+        """Connections on the operators' address, which take no client's place."""
         self.subscriptions = Share(limits.all_subscriptions)
         self.fan_outs: list[FanOut] = []
         """What brings events to subscribers, for each network that has some."""
@@ -52,6 +55,7 @@ class Shared:
         self.limits = limits
         self.lane.apply(limits)
         self.connections.limit = limits.connections
+        self.operators.limit = limits.operators_connections
         self.subscriptions.limit = limits.all_subscriptions
         self.waiting.limit = limits.waiting_bytes
         self.received.limit = limits.received_bytes

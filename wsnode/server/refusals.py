@@ -1,0 +1,15 @@
+"""How a handshake or an HTTP request is refused before any call is looked at."""
+
+from collections.abc import Mapping
+
+from wsnode.jsonrpc.errors import RpcError
+
+
+class RefusedError(Exception):
+    """A handshake or HTTP request that is answered with `status` and a JSON-RPC error."""
+
+    def __init__(self, status: int, error: RpcError, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, error)
+        self.status = status
+        self.error = error
+        self.headers = dict(headers or {})
