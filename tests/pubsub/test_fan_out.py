@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.pubsub.recording import RecordingChannel
 from tests.pubsub.subject import Faulty, Follower, numbered
-from wsnode.pubsub.event import Event
+from wsnode.pubsub.event import Event, Farewell
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 
@@ -165,6 +165,28 @@ def test_more_than_can_be_handed_out_makes_everybody_fall_behind() -> None:
     fan_out.advance(inf)
     assert numbers(channel.sent) == [0, 1]
     assert member.missed == [(2, 1)]
+
+
+@pytest.mark.parametrize("gives_up", [False, True], ids=["in time", "at the end"])
+def test_a_group_is_closed_behind_what_was_published_and_those_that_come_later_are_not(
+    gives_up: bool,
+) -> None:
+    fan_out = FanOut()
+    member, channel, group = follower(fan_out)
+    group.publish(numbered(0), before=0)
+    group.close(Farewell(1011, "a reason"))
+    group.publish(numbered(1), before=1)
+    late = RecordingChannel()
+    group.join(Follower(late, group))
+    group.publish(numbered(2), before=2)
+    if gives_up:
+        fan_out.give_up()
+    else:
+        fan_out.advance(inf)
+        assert (numbers(channel.sent), numbers(late.sent)) == ([0], [2])
+        assert (member.group, member.missed) == (None, [])
+        assert channel.closed == (1011, "a reason")
+    assert late.closed is None
 
 
 @pytest.mark.parametrize("bug", ["fall_behind", "begin", "farewell"])

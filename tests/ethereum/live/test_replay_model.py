@@ -150,6 +150,84 @@ def test_a_client_rebuilds_the_canonical_logs(growing: GrowingChain, script: lis
     trio.run(run, growing, script)
 
 
+class ReceiptWatcher:
+    """A client with one subscription to receipts from the genesis on, which it resumes when it comes back."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._blocks: list[tuple[int, str]] = []
+        self._cursor: str | None = None
+        self._client: Client | None = None
+
+    async def come(self) -> None:
+        if self._client is None:
+            self._client = await self._node.connect()
+            start = (
+                {"fromBlock": "0x0", "cursors": True} if self._cursor is None else {"cursor": self._cursor}
+            )
+            await self._client.ask("eth_subscribe", "transactionReceipts", start)
+
+    async def go(self, unread: int) -> None:
+        if self._client is not None:
+            await self._client.leave()
+            del self._client.messages[max(len(self._client.messages) - unread, 0) :]
+            self.take()
+            self._client = None
+
+    def take(self) -> None:
+        assert self._client is not None
+        for message in self._client.messages:
+            assert "error" not in message, message
+            if (params := message.get("params")) is not None:
+                self._cursor, (first, *_others) = params["cursor"], params["result"]
+                assert {each["blockHash"] for each in params["result"]} == {first["blockHash"]}
+                self._add(int(first["blockNumber"], 16), first["blockHash"])
+        self._client.messages.clear()
+
+    def check(self) -> None:
+        """Compare what it believes in with the chain; only logs tell that a block is gone."""
+        self.take()
+        blocks = [block for block in self._node.growing.blocks if block.logs]
+        canonical = [(block.head.number, f"0x{block.head.hash.hex()}") for block in blocks]
+        assert [place for place in self._blocks if place in canonical] == canonical
+
+    def _add(self, number: int, block_hash: str) -> None:
+        while self._blocks and self._blocks[-1][0] >= number:
+            self._blocks.pop()
+        self._blocks.append((number, block_hash))
+
+
+async def run_with_receipts(growing: GrowingChain, script: Sequence[Any]) -> None:
+    async with open_node(growing) as node:
+        watchers = [ReceiptWatcher(node) for _ in range(2)]
+        for watcher in watchers:
+            await watcher.come()
+        for step in script:
+            match step:
+                case Grow(blocks):
+                    growing.reorganise(0, blocks)
+                case Reorganise(depth, blocks):
+                    growing.reorganise(min(depth, len(growing.blocks)), blocks)
+                case Subscribe():
+                    pass
+                case _:
+                    await take_common_step(growing, node.hub, watchers, step)
+        node.hub.advance()
+        for watcher in watchers:
+            await watcher.come()
+        await wait_all_tasks_blocked()
+        for watcher in watchers:
+            watcher.check()
+
+
+@pytest.mark.usefixtures("page_bytes")
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script=st.lists(steps, max_size=20))
+def test_a_client_has_the_receipts_of_each_canonical_block(growing: GrowingChain, script: list[Any]) -> None:
+    growing.clear()
+    trio.run(run_with_receipts, growing, script)
+
+
 FULL = [[(EMITTERS[place], TOPICS[:place])] * 3 for place in range(3)]
 
 
