@@ -5,7 +5,7 @@ use alloy_eips::eip7702::SignedAuthorization;
 use alloy_evm::EvmEnv;
 use alloy_primitives::{Address, U256};
 use revm::context::either::Either;
-use revm::context::result::{EVMError, ExecutionResult, ResultAndState};
+use revm::context::result::{EVMError, ExecutionResult, HaltReason, Output, ResultAndState};
 use revm::context::TxEnv;
 use revm::inspector::{InspectEvm, Inspector, NoOpInspector};
 use revm::primitives::hardfork::SpecId;
@@ -164,6 +164,11 @@ impl<'a> Scene<'a> {
         let result = result.map_err(|error| failure(error, message))?.result;
         let gas_used = result.gas().tx_gas_used();
         Ok(match result {
+            // The sender's nonce is the greatest there is: nothing was created.
+            ExecutionResult::Success { output: Output::Create(_, None), .. } => {
+                let reason = halt::words(&HaltReason::NonceOverflow, LastStep::default());
+                Outcome::Halt { reason, gas_used }
+            }
             ExecutionResult::Success { gas, output, .. } => Outcome::Success {
                 output: output.into_data(),
                 gas_used,

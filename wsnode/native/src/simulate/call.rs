@@ -3,7 +3,7 @@
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_evm::EvmEnv;
 use alloy_primitives::{Bytes, U256};
-use revm::context::result::{EVMError, ExecutionResult, ResultAndState};
+use revm::context::result::{EVMError, ExecutionResult, HaltReason, Output, ResultAndState};
 use revm::context::TxEnv;
 use revm::inspector::InspectEvm;
 use revm::primitives::hardfork::SpecId;
@@ -71,6 +71,7 @@ pub fn run(
         .and_then(|()| refusal::check_balance(&message, &fees, supply.gas, account.balance))
         .map_err(|error| supplied(error, supply.gas))?;
     let transaction = Unsigned::new(&message, terms)?;
+    tracer.wraps_nonce = message.to != TxKind::Create && account.nonce == u64::MAX;
     let executed = execute(&message, &fees, terms, account.balance, site, ledger, tracer)
         .map_err(|error| supplied(error, supply.gas))?;
     ledger.commit(executed.state, site.clears_empty)?;
@@ -186,18 +187,27 @@ fn result(
 ) -> CallResult {
     let gas = executed.gas();
     let (gas_used, max_used_gas) = (gas.tx_gas_used(), gas.total_gas_spent().max(gas.floor_gas()));
+    let mut logs = tracer.take_logs();
     let mut receipt_logs = Vec::new();
     let end = match executed {
+        ExecutionResult::Success { output: Output::Create(_, None), .. } => {
+            logs.clear();
+            End::Halt(halted(halt::words(&HaltReason::NonceOverflow, tracer.last), supply))
+        }
         ExecutionResult::Success { output, logs, .. } => {
             receipt_logs = logs;
             End::Success(output.into_data())
         }
         ExecutionResult::Revert { output, .. } => End::Revert(output),
-        ExecutionResult::Halt { reason, .. } => {
-            let words = halt::words(&reason, tracer.last);
-            End::Halt(if supply.is_capped { words + CAPPED } else { words })
-        }
+        ExecutionResult::Halt { reason, .. } => End::Halt(halted(halt::words(&reason, tracer.last), supply)),
     };
-    let logs = tracer.take_logs();
     CallResult { transaction, message, logs, receipt_logs, gas_used, max_used_gas, end }
+}
+
+fn halted(words: String, supply: Supply) -> String {
+    if supply.is_capped {
+        words + CAPPED
+    } else {
+        words
+    }
 }

@@ -28,6 +28,8 @@ pub struct NumberedLog {
 pub struct Tracer {
     pub traces_transfers: bool,
     pub last: LastStep,
+    /// The next call's sender has the greatest nonce there is: after it comes 0, as in geth.
+    pub wraps_nonce: bool,
     count: usize,
     /// The logs of each open frame; those of the outermost stay when it ends.
     frames: Vec<Vec<NumberedLog>>,
@@ -104,7 +106,12 @@ impl Inspector<CallContext<'_, '_>> for Tracer {
         self.keep(log);
     }
 
-    fn call(&mut self, _: &mut CallContext<'_, '_>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+    fn call(&mut self, context: &mut CallContext<'_, '_>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        if std::mem::take(&mut self.wraps_nonce) {
+            if let Some(sender) = context.journaled_state.state.get_mut(&inputs.caller) {
+                sender.info.nonce = 0;
+            }
+        }
         self.frames.push(Vec::new());
         if inputs.scheme == CallScheme::Call {
             let value = inputs.transfer_value().unwrap_or_default();
