@@ -48,6 +48,11 @@ _RULES: Final = or_null(
 )
 _STORED: Final = record({"disabled": BOOLEAN, "oldestBlock": QUANTITY, "deleteStrategy": NULL})
 
+_RAW_TRANSACTIONS: Final = (
+    "eth_getRawTransactionByHash",
+    "eth_getRawTransactionByBlockHashAndIndex",
+    "eth_getRawTransactionByBlockNumberAndIndex",
+)
 _MAKING: Final = (
     "eth_subscribe",
     *("eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"),
@@ -71,6 +76,25 @@ RESULTS: Final[dict[str, Schema]] = {
     "eth_getTransactionByHash": _TRANSACTION,
     "eth_getTransactionByBlockHashAndIndex": _TRANSACTION,
     "eth_getTransactionByBlockNumberAndIndex": _TRANSACTION,
+    **dict.fromkeys(("eth_getHeaderByNumber", "eth_getHeaderByHash"), or_null(reference("Header"))),
+    **dict.fromkeys(_RAW_TRANSACTIONS, BYTES),
+    "debug_executionWitness": record(
+        {
+            "headers": list_of(reference("WitnessHeader")),
+            "codes": list_of(BYTES),
+            "state": list_of(BYTES),
+            "keys": NULL,
+        }
+    ),
+    "debug_storageRangeAt": record(
+        {
+            "storage": or_null(mapping_of(record({"key": HASH, "value": HASH}), "0x[0-9a-f]{64}")),
+            "nextKey": or_null(HASH),
+        }
+    ),
+    **dict.fromkeys(
+        ("debug_getModifiedAccountsByNumber", "debug_getModifiedAccountsByHash"), list_of(ADDRESS)
+    ),
     "eth_getTransactionReceipt": or_null(reference("Receipt")),
     "eth_getBlockReceipts": or_null(list_of(reference("Receipt"))),
     "eth_getLogs": _LOGS,

@@ -61,6 +61,17 @@ _OF_TRACES: Final = (
     described_error(RESPONSE_TOO_LARGE, "response too large"),
 )
 
+_OF_LOOKING_BACK: Final = (
+    described_error(SERVER_ERROR, "block … not found"),
+    described_error(SERVER_ERROR, "hash is not currently canonical"),
+    described_error(SERVER_ERROR, "execution timeout"),
+    described_error(LIMIT_EXCEEDED, "block N is too old: more than M bytes of changes since"),
+)
+_LOOKING_BACK: Final = (
+    *("debug_executionWitness", "debug_storageRangeAt"),
+    *("debug_getModifiedAccountsByNumber", "debug_getModifiedAccountsByHash"),
+)
+
 _OF_BLOCKS: Final = (described_error(SERVER_ERROR, "pending block is not available"),)
 _BLOCK_METHODS: Final = (
     *("eth_getBlockByNumber", "eth_getBlockTransactionCountByNumber"),
@@ -109,6 +120,12 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     "eth_getTransactionByHash": (described_error(RESOURCE_UNAVAILABLE, "the partner provider failed: …"),),
     **dict.fromkeys(("debug_traceTransaction", "debug_traceCall"), _OF_TRACES),
     **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash"), _OF_TRACES),
+    "debug_traceBlock": (
+        *_OF_TRACES,
+        described_error(SERVER_ERROR, "could not decode block: …"),
+        described_error(LIMIT_EXCEEDED, "block has more than N bytes"),
+    ),
+    **dict.fromkeys(_LOOKING_BACK, _OF_LOOKING_BACK),
     **dict.fromkeys(_STATE_METHODS, _OF_STATE),
     **dict.fromkeys(("eth_call", "eth_estimateGas", "eth_createAccessList"), _OF_CALLS),
     "eth_simulateV1": (*_OF_STATE, *_OF_SIMULATIONS),

@@ -60,7 +60,19 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long the trace of one transaction may take unless its caller names a `timeout`."""
 
     trace_longest_seconds: Seconds = 60.0
-    """How long a trace may take whatever its caller names."""
+    """How long a trace, a witness or a look through storage may take, whatever its caller names."""
+
+    trace_block_bytes: Room = 10 * 1024 * 1024
+    """The RLP of a block that is sent to be traced; larger ones are refused by consensus since Osaka."""
+
+    history_bytes: Room = 16 * 1024 * 1024
+    """Lists of what later blocks changed, which is taken back in memory: half a million slots."""
+
+    witness_bytes: Room = 24 * 1024 * 1024
+    """Code and trie nodes of an execution witness: twice as much in the reply."""
+
+    storage_range_results: Count = 10_000
+    """Slots of one debug_storageRangeAt."""
 
     trace_bytes: Room = 64 * 1024 * 1024
     """The traces of one call: half a million steps or so."""

@@ -18,9 +18,10 @@ from wsnode.ethereum.rpc.proofs import ProofParameters
 from wsnode.ethereum.rpc.reorganising import AnvilParameters, ObjectParameters
 from wsnode.ethereum.rpc.simulate import SimulationParameters
 from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
+from wsnode.ethereum.rpc.storage_ranges import StorageRangeParameters
 from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
 from wsnode.ethereum.rpc.subscription_options import SubscribeParameters
-from wsnode.ethereum.rpc.traces import CallTraceParameters
+from wsnode.ethereum.rpc.traces import CallTraceParameters, EncodedTraceParameters
 from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
 
@@ -45,6 +46,11 @@ def _finder(parameters: ParameterDecoder) -> Callable[[Any], Iterable[int] | Non
 
 def _of_account(params: Any) -> Sequence[int]:
     return _numbers([params.address])
+
+
+def _of_any(_params: Any) -> None:
+    # A block that is sent along may hold calls of whatever its sender likes.
+    return None
 
 
 def _of_slots(params: StorageValuesParameters) -> Sequence[int]:
@@ -123,4 +129,6 @@ _FINDERS: dict[type[msgspec.Struct] | None, Callable[[Any], Iterable[int] | None
     LogParameters: _of_logs,
     PageParameters: _of_log_page,
     SubscribeParameters: _of_subscription,
+    StorageRangeParameters: _of_account,
+    EncodedTraceParameters: _of_any,
 }

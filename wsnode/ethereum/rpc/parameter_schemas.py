@@ -17,6 +17,7 @@ from wsnode.ethereum.rpc.fee_history import BlockCount, Percentiles
 from wsnode.ethereum.rpc.inclusion import Milliseconds
 from wsnode.ethereum.rpc.log_filter import LogFilter
 from wsnode.ethereum.rpc.log_pages import PageFilter
+from wsnode.ethereum.rpc.modified_accounts import PlainNumber
 from wsnode.ethereum.rpc.overrides import BlockOverrides, StateOverrides
 from wsnode.ethereum.rpc.parameters import (
     TAGS,
@@ -31,6 +32,7 @@ from wsnode.ethereum.rpc.payload_attributes import EncodedTransactions, PayloadA
 from wsnode.ethereum.rpc.proofs import StorageKeys
 from wsnode.ethereum.rpc.signing import TypedDataDigest
 from wsnode.ethereum.rpc.simulation import SimulationObject
+from wsnode.ethereum.rpc.storage_ranges import PlainInteger
 from wsnode.ethereum.rpc.storage_values import SlotsByAccount
 from wsnode.ethereum.rpc.subscription_options import SubscriptionId
 from wsnode.ethereum.rpc.trace_options import FLAGS, CallTraceOptions, TraceOptions
@@ -195,6 +197,8 @@ TYPES: Final[dict[type, Schema]] = {
     Percentiles: or_null(list_of({"type": "number", "minimum": 0, "maximum": 100})),
     SlotsByAccount: mapping_of(list_of(HASH)),
     Milliseconds: COUNT,
+    PlainNumber: COUNT,
+    PlainInteger: {"type": "integer"},
     LenientBytes: text("(0[xX])?([0-9a-fA-F]{2})*"),
     LenientNumber: LENIENT_NUMBER,
     LenientCount: LENIENT_NUMBER,

@@ -1,5 +1,6 @@
-"""debug_getRaw…: headers, blocks, transactions and receipts in the form that consensus hashes."""
+"""Headers, blocks, transactions and receipts in the form that consensus hashes."""
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -8,12 +9,12 @@ from wsnode.ethereum.codec.rlp import Item, block_transactions, encode, encoded_
 from wsnode.ethereum.codec.rows import block_rlp
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.answers import NULL, data
-from wsnode.ethereum.rpc.blocks import Blocks, HashParameters
+from wsnode.ethereum.rpc.blocks import Blocks, HashParameters, IndexByHashParameters, IndexByNumberParameters
 from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, rows
 from wsnode.ethereum.rpc.parameters import BlockParameter
 from wsnode.ethereum.rpc.transactions import BlockParameters, Transactions
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
 
 _NOTHING = data(b"")
@@ -46,6 +47,18 @@ class Raw:
         waiting = None if self._pool is None else self._pool.find(params.hash)
         return _NOTHING if waiting is None else data(waiting.encoded)
 
+    def get_raw_transaction_by_block_hash(self, view: Snapshot, params: IndexByHashParameters) -> bytes:
+        """Return a transaction of a block as it is sent, without blobs, nothing when there is none."""
+        return _indexed(hashed_rows(view, params.hash), params.index)
+
+    def get_raw_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
+        """Return a transaction of a canonical block or of the one to come, nothing when there is none."""
+        found = None
+        # No error: geth answers with nothing where there is no such block, whatever the reason.
+        with suppress(RpcError):
+            found = self._blocks.rows_of(view, params.block)
+        return _indexed(found, params.index)
+
     def get_raw_receipts(self, view: Snapshot, params: BlockParameters) -> list[str] | bytes:
         """Return a block's receipts, each by itself; null beyond the head, none for an unknown hash."""
         receipts = msgspec.json.decode(self._transactions.get_block_receipts(view, params))
@@ -61,6 +74,11 @@ class Raw:
         if found is None:
             raise server_error(f"{name} #{list(block.hash)} not found".replace(",", ""))
         return found
+
+
+def _indexed(found: Rows | None, index: int) -> bytes:
+    transactions = [] if found is None else block_transactions(*found)
+    return data(transactions[index]) if index < len(transactions) else _NOTHING
 
 
 def _encode_receipt(receipt: dict[str, Any]) -> bytes:
@@ -87,4 +105,7 @@ def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None
     registry.method("debug_getRawBlock")(raw.get_raw_block)
     registry.method("debug_getRawHeader")(raw.get_raw_header)
     registry.method("debug_getRawReceipts")(raw.get_raw_receipts)
-    registry.method("debug_getRawTransaction")(raw.get_raw_transaction)
+    for name in ("debug_getRawTransaction", "eth_getRawTransactionByHash"):
+        registry.method(name)(raw.get_raw_transaction)
+    registry.method("eth_getRawTransactionByBlockHashAndIndex")(raw.get_raw_transaction_by_block_hash)
+    registry.method("eth_getRawTransactionByBlockNumberAndIndex")(raw.get_raw_transaction_by_block_number)

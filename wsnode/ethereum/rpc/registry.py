@@ -19,20 +19,24 @@ from wsnode.ethereum.rpc import (
     fees,
     filters,
     fork_configuration,
+    headers,
     inclusion,
     log_pages,
     logs,
+    modified_accounts,
     node,
     proofs,
     raw,
     sending,
     simulate,
     state,
+    storage_ranges,
     storage_values,
     subscriptions,
     testing,
     traces,
     transactions,
+    witnesses,
 )
 from wsnode.ethereum.rpc import pool as pool_methods
 from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
@@ -78,6 +82,7 @@ def build_registry(
     block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)
+    headers.add_methods(registry)
     transactions.add_methods(registry, block_methods, pool)
     state.add_methods(registry, pending, pool)
     calls.add_methods(registry, limits, pending)
@@ -90,6 +95,9 @@ def build_registry(
     access_lists.add_methods(registry, limits, pending)
     simulate.add_methods(registry, limits, pending)
     traces.add_methods(registry, limits, pending)
+    witnesses.add_methods(registry, limits, pending)
+    storage_ranges.add_methods(registry, limits, pending)
+    modified_accounts.add_methods(registry, limits)
     raw.add_methods(registry, block_methods, pool)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)

@@ -47,12 +47,27 @@ _PLACE: Final[dict[str, Schema]] = {
 _TIME: Final[dict[str, Schema]] = {"blockTimestamp": or_null(QUANTITY)}
 _PAYLOAD_NUMBERS: Final = ("blockNumber", "gasLimit", "gasUsed", "timestamp", "baseFeePerGas")
 
+_SHOWN_HEADER: Final = {name: schema for name, schema in _HEADER.items() if name not in {"size", "uncles"}}
+_LATER_HEADER: Final[dict[str, Schema]] = {
+    **dict.fromkeys(_FEES, QUANTITY),
+    **dict.fromkeys(("parentBeaconBlockRoot", "requestsHash", "withdrawalsRoot"), HASH),
+}
+
 COMPONENTS: Final[dict[str, Schema]] = {
     "Quantity": text("0x(0|[1-9a-f][0-9a-f]*)"),
     "Bytes": text("0x([0-9a-f]{2})*"),
     "Hash": text("0x[0-9a-f]{64}"),
     "AccountAddress": text("0x[0-9a-f]{40}"),
     "Block": record({**_HEADER, "transactions": _TRANSACTIONS}, _LATER),
+    "Header": record(_SHOWN_HEADER, _LATER_HEADER),
+    "WitnessHeader": record(
+        {
+            **_SHOWN_HEADER,
+            **{name: or_null(schema) for name, schema in _LATER_HEADER.items()},
+            "blockAccessListHash": or_null(HASH),
+            "slotNumber": or_null(QUANTITY),
+        }
+    ),
     "Uncle": record(_HEADER, _LATER),
     "SimulatedBlock": record(
         {**_HEADER, "transactions": _TRANSACTIONS, "calls": list_of(reference("SimulatedCall"))}, _LATER

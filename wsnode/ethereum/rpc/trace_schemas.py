@@ -138,5 +138,5 @@ TRACES: Final = list_of(
 
 RESULTS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("debug_traceTransaction", "debug_traceCall"), TRACE),
-    **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash"), TRACES),
+    **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash", "debug_traceBlock"), TRACES),
 }

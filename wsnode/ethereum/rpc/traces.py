@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.codec.rows import header_fields, transaction_hashes
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
+from wsnode.ethereum.codec.rows import Header, header_fields, transaction_hashes
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.answers import header_not_found
 from wsnode.ethereum.rpc.blocks import HashParameters
@@ -15,7 +16,7 @@ from wsnode.ethereum.rpc.execution import gas_cap
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
 from wsnode.ethereum.rpc.messages import message_of
-from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag
+from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag, Payload
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.trace_options import (
     NO_CALL_OPTIONS,
@@ -32,7 +33,7 @@ from wsnode.ethereum.state import (
     trace_block,
     trace_call,
 )
-from wsnode.jsonrpc.errors import RpcError, response_too_large, server_error
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded, response_too_large, server_error
 from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
 
@@ -49,6 +50,13 @@ class NumberTraceParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
     """`[block number, options]`."""
 
     block: NumberOrTag
+    options: TraceOptions = NO_OPTIONS
+
+
+class EncodedTraceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[RLP of a block, options]`."""
+
+    encoded: Payload
     options: TraceOptions = NO_OPTIONS
 
 
@@ -94,6 +102,36 @@ class Traces:
     def trace_block_by_hash(self, view: Snapshot, params: HashTraceParameters) -> Tracing:
         """Return the traces of all transactions of a block on top of a canonical one."""
         return (yield from self._trace_block(view, _hashed(view, params.hash), params.options))
+
+    def trace_encoded_block(self, view: Snapshot, params: EncodedTraceParameters) -> Tracing:
+        """Return the traces of all transactions of a block that is sent along, on top of a canonical one."""
+        block = yield from self._decoded(view, params.encoded)
+        found = block.header, block.body
+        self._check_sent(view, header_fields(found[0]))
+        return (yield from self._trace_block(view, found, params.options))
+
+    def _decoded(self, view: Snapshot, encoded: bytes) -> Generator[Step, Any, UnverifiedBlock]:
+        if len(encoded) > self._limits.trace_block_bytes:
+            raise limit_exceeded(f"block has more than {self._limits.trace_block_bytes} bytes")
+        # Whoever signed its transactions has to be found out, which takes time.
+        blocks, error = yield InThread(lambda _token: decode_blocks(view.spec, [encoded]))
+        if error is not None:
+            raise server_error(f"could not decode block: expected {error.expected}, got {error.actual}")
+        block: UnverifiedBlock = blocks[0]
+        return block
+
+    def _check_sent(self, view: Snapshot, header: Header) -> None:
+        """Refuse a block that follows on none, or one whose transactions could do what no block's can."""
+        if header.number == 0:
+            return
+        parent = view.header(header.number - 1)
+        if parent is None:
+            raise server_error(f"block #{header.number - 1} not found")
+        if header_fields(parent).hash != header.parent_hash:
+            _hashed(view, Hash32(header.parent_hash))
+        most = gas_cap(header_fields(parent).gas_limit, self._limits.call_gas_blocks)
+        if header.gas_limit > most:
+            raise limit_exceeded(f"gas limit {header.gas_limit} of the block exceeds {most}")
 
     def _trace_block(self, view: Snapshot, found: Rows, options: TraceOptions) -> Tracing:
         header = header_fields(found[0])
@@ -224,6 +262,7 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -
         ("debug_traceTransaction", traces.trace_transaction),
         ("debug_traceBlockByNumber", traces.trace_block_by_number),
         ("debug_traceBlockByHash", traces.trace_block_by_hash),
+        ("debug_traceBlock", traces.trace_encoded_block),
         ("debug_traceCall", traces.trace_call),
     ):
         registry.method(name, deadline=limits.trace_longest_seconds, timeout_error=traces.timed_out)(handler)

@@ -26,6 +26,7 @@ pub mod store;
 pub mod trace;
 pub mod trie;
 pub mod wire;
+pub mod witness;
 
 mod bindings;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::error::{Error, InvalidBlock};
 use crate::state::StateError as StoreError;
+use crate::trie::TrieError;
 
 create_exception!(wsnode._native, EngineError, PyException, "The engine could not do what it was asked.");
 create_exception!(
@@ -29,6 +30,8 @@ create_exception!(wsnode._native, StateError, EngineError, "The state store cann
 create_exception!(wsnode._native, StateBusyError, StateError, "Another process writes to the state store.");
 create_exception!(wsnode._native, HistoryError, StateError, "A block is outside the stored history.");
 create_exception!(wsnode._native, ReorganisedError, StateError, "A block is not one of the chain any more.");
+create_exception!(wsnode._native, BoundError, StateError, "What was asked for goes beyond a bound.");
+create_exception!(wsnode._native, StoppedError, StateError, "It was cancelled.");
 create_exception!(wsnode._native, CorruptRowError, EngineError, "A stored row cannot be read.");
 
 /// Run `work`, turning what it fails with into a Python exception, and a panic into an `EngineError`:
@@ -96,6 +99,12 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
         StoreError::Reorganised { number, wanted, found } => {
             Python::attach(|py| reorganised(py, message, *number, wanted, found.as_ref()))
         }
+        StoreError::TooMuchChanged { .. } | StoreError::TooMuchFound { .. } => BoundError::new_err(message),
+        StoreError::Cancelled => StoppedError::new_err(message),
+        StoreError::Trie(TrieError::Store(inner)) => match inner.downcast_ref::<StoreError>() {
+            Some(inner) => state_error(inner.to_string(), inner),
+            None => StateError::new_err(message),
+        },
         _ => StateError::new_err(message),
     }
 }
@@ -128,6 +137,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     reorganised.setattr("wanted", PyBytes::new(py, &[]))?;
     reorganised.setattr("found", py.None())?;
     module.add("ReorganisedError", reorganised)?;
+    module.add("BoundError", py.get_type::<BoundError>())?;
+    module.add("StoppedError", py.get_type::<StoppedError>())?;
     module.add("CorruptRowError", py.get_type::<CorruptRowError>())
 }
 

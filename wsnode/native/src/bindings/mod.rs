@@ -18,6 +18,7 @@ mod store;
 mod together;
 mod tracing;
 mod wire;
+mod witness;
 
 use pyo3::prelude::*;
 
@@ -30,6 +31,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     state::register(module)?;
     store::register(module)?;
     tracing::register(module)?;
+    witness::register(module)?;
     messages::register(module)?;
     plain_call::register(module)?;
     plain_reads::register(module)?;

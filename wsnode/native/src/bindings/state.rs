@@ -151,6 +151,13 @@ impl State {
         Ok(PyBytes::new(py, &code))
     }
 
+    /// The code with this hash, nothing if no contract ever had it.
+    fn find_code<'py>(&self, py: Python<'py>, code_hash: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let code_hash = hash("code hash", code_hash)?;
+        let code = guard(|| Ok(self.0.reader.find_code(code_hash)?))?;
+        Ok(code.map(|code| PyBytes::new(py, &code)))
+    }
+
     /// The 32 bytes in a slot after a block.
     fn storage<'py>(
         &self,

@@ -1,15 +1,16 @@
 //! The state in which the transactions of the block to come would run.
 
 use alloy_consensus::Header;
-use alloy_evm::block::BlockExecutor;
+use alloy_evm::block::{BlockExecutionError, BlockExecutor};
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
 use alloy_evm::eth::EthBlockExecutor;
 use alloy_evm::EvmFactory;
 use revm::database::CacheDB;
 
+use crate::call::refusal::refuse;
 use crate::chain_spec::ChainSpec;
 use crate::error::Error;
-use crate::execute::{evm_environment, rules_of, surroundings};
+use crate::execute::{evm_environment, rules_of, surroundings, words};
 use crate::state::HistoryView;
 
 /// The state `view`, which is that of its parent, after the system calls at the begin of the block of `header`.
@@ -23,7 +24,10 @@ pub fn pending_state<'a>(
     let surroundings = surroundings(header, &[], None, 0);
     let rules = rules_of(spec, header);
     let mut executor = EthBlockExecutor::new(evm, surroundings, rules, AlloyReceiptBuilder::default());
-    executor.apply_pre_execution_changes().map_err(Error::internal)?;
+    executor.apply_pre_execution_changes().map_err(|reason| match reason {
+        BlockExecutionError::Validation(reason) => refuse("block", words(&reason)),
+        other => Error::internal(other),
+    })?;
     drop(executor);
     Ok(state)
 }

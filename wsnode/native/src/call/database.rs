@@ -2,9 +2,9 @@
 
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;
-use revm::database::CacheDB;
-use revm::state::AccountInfo;
-use revm::{Database, DatabaseRef};
+use revm::database::{AccountState, CacheDB};
+use revm::state::{AccountInfo, EvmState};
+use revm::{Database, DatabaseCommit, DatabaseRef};
 
 use super::Watch;
 use crate::state::{HistoryView, StateError};
@@ -29,6 +29,23 @@ impl<'a> Layer<'a> {
         match self {
             Self::Plain(view) => Self::Cached(Box::new(CacheDB::new(view))),
             cached => cached,
+        }
+    }
+}
+
+/// Keep what a run changed; the slots that an account had before it was gone do not come back from the store.
+pub fn commit(values: &mut CacheDB<HistoryView<'_>>, changes: EvmState) {
+    let is_absent = |address: &Address| {
+        let account = values.cache.accounts.get(address);
+        account.is_some_and(|account| account.account_state == AccountState::NotExisting)
+    };
+    let reborn: Vec<_> = changes.keys().copied().filter(is_absent).collect();
+    values.commit(changes);
+    for address in reborn {
+        if let Some(account) = values.cache.accounts.get_mut(&address) {
+            if account.account_state == AccountState::Touched {
+                account.account_state = AccountState::StorageCleared;
+            }
         }
     }
 }

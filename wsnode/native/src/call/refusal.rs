@@ -3,6 +3,7 @@
 use alloy_eips::eip4844::{DATA_GAS_PER_BLOB, VERSIONED_HASH_VERSION_KZG};
 use alloy_evm::EvmEnv;
 use alloy_primitives::U256;
+use revm::context::TxEnv;
 use revm::context_interface::result::InvalidTransaction;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::TxKind;
@@ -158,4 +159,34 @@ pub fn from_revm(reason: &InvalidTransaction, message: &Message) -> Error {
         }
         other => refuse("invalid", other.to_string()),
     }
+}
+
+/// What revm refuses of a transaction of a block, under its base fee.
+pub fn of_transaction(reason: &InvalidTransaction, transaction: &TxEnv, base_fee: u64) -> Error {
+    let sender = transaction.caller;
+    let text = match reason {
+        InvalidTransaction::NonceTooLow { tx, state } => {
+            format!("nonce too low: address {sender}, tx: {tx} state: {state}")
+        }
+        InvalidTransaction::NonceTooHigh { tx, state } => {
+            format!("nonce too high: address {sender}, tx: {tx} state: {state}")
+        }
+        InvalidTransaction::LackOfFundForMaxFee { fee, balance } => {
+            let words = "insufficient funds for gas * price + value";
+            format!("{words}: address {sender} have {balance} want {fee}")
+        }
+        InvalidTransaction::GasPriceLessThanBasefee => {
+            let cap = transaction.gas_price;
+            let words = "max fee per gas less than block base fee";
+            format!("{words}: address {sender}, maxFeePerGas: {cap}, baseFee: {base_fee}")
+        }
+        InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
+            format!("intrinsic gas too low: have {gas_limit}, want {initial_gas}")
+        }
+        InvalidTransaction::GasFloorMoreThanGasLimit { gas_floor, gas_limit } => {
+            format!("insufficient gas for floor data gas cost: have {gas_limit}, want {gas_floor}")
+        }
+        other => other.to_string(),
+    };
+    refuse("transaction", text)
 }

@@ -4,9 +4,9 @@ use alloy_primitives::map::{AddressMap, HashSet};
 use alloy_primitives::{Address, B256, U256};
 use revm::database::{AccountState, CacheDB};
 use revm::state::{AccountInfo, EvmState};
-use revm::{Database, DatabaseCommit};
+use revm::Database;
 
-use crate::call::database::CallState;
+use crate::call::database::{commit, CallState};
 use crate::call::{Layer, Watch};
 use crate::error::Error;
 use crate::state::{Account, ChangedAccount, HistoryView, StateAfter, StateReader, TrialTries};
@@ -59,10 +59,7 @@ impl<'a> Ledger<'a> {
                 emptied.push(*address);
             }
         }
-        let values = self.values()?;
-        let reborn: Vec<_> = changes.keys().copied().filter(|address| is_absent(values, address)).collect();
-        values.commit(changes);
-        reborn.iter().for_each(|address| keep_cleared(values, address));
+        commit(self.values()?, changes);
         emptied.into_iter().try_for_each(|address| self.clear(address))
     }
 
@@ -155,19 +152,5 @@ impl<'a> Ledger<'a> {
         let values = slots.into_iter().map(|slot| Ok((slot, self.state.storage(address, slot)?)));
         let slots = values.collect::<Result<_, Error>>()?;
         Ok(ChangedAccount { address, account, slots })
-    }
-}
-
-fn is_absent(values: &CacheDB<HistoryView<'_>>, address: &Address) -> bool {
-    let account = values.cache.accounts.get(address);
-    account.is_some_and(|account| account.account_state == AccountState::NotExisting)
-}
-
-/// What an account had before it was gone must not come back from the store.
-fn keep_cleared(values: &mut CacheDB<HistoryView<'_>>, address: &Address) {
-    if let Some(account) = values.cache.accounts.get_mut(address) {
-        if account.account_state == AccountState::Touched {
-            account.account_state = AccountState::StorageCleared;
-        }
     }
 }

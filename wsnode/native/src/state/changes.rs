@@ -6,6 +6,7 @@
 //! plus one if the account itself changed (LEB128), slots. It is cut into parts, for a longer row would
 //! fill whole pages of its own.
 
+use super::bounds::Bounds;
 use super::delta::{Delta, Touched};
 use super::environment::Snapshot;
 use super::keys::{changes_key, LATEST};
@@ -60,27 +61,49 @@ type List = (u64, Vec<u8>);
 impl Snapshot<'_> {
     /// The lists that end above block `number`; the first may begin with earlier blocks.
     pub(super) fn lists_above(&self, number: u64) -> Result<Vec<List>, StateError> {
+        self.lists_between(number, LATEST, usize::MAX)
+    }
+
+    /// The lists that name all changes after block `number` up to block `end`, and others; an error if they have more
+    /// than `limit` bytes.
+    fn lists_between(&self, number: u64, end: u64, limit: usize) -> Result<Vec<List>, StateError> {
         let mut lists: Vec<List> = Vec::new();
+        let mut bytes = 0;
         let (first, last) = (changes_key(number + 1, 0), changes_key(LATEST, u32::MAX));
         let bounds = (std::ops::Bound::Included(&first[..]), std::ops::Bound::Included(&last[..]));
         for row in self.tables.changes.range(&self.txn, &bounds)? {
             let (key, part) = row?;
-            let number = key.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));
-            match lists.last_mut().filter(|list| list.0 == number) {
-                Some(list) => list.1.extend_from_slice(part),
-                None => lists.push((number, part.to_vec())),
+            let last = key.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));
+            bytes += part.len();
+            if bytes > limit {
+                return Err(StateError::TooMuchChanged { since: number, limit });
+            }
+            match lists.last_mut() {
+                Some(list) if list.0 == last => list.1.extend_from_slice(part),
+                Some(list) if list.0 >= end => break,
+                _ => lists.push((last, part.to_vec())),
             }
         }
         Ok(lists)
     }
 
     /// The values at block `number` of everything that later blocks changed.
-    pub(super) fn values_at(&self, number: u64) -> Result<Delta, StateError> {
-        let changed = merged(&self.lists_above(number)?)?;
+    pub(super) fn values_at(&self, number: u64, bounds: Bounds<'_>) -> Result<Delta, StateError> {
+        let changed = merged(&self.lists_between(number, LATEST, bounds.changes)?)?;
         changed.values(
-            |address| self.account_at(address, number),
-            |address, slot| self.storage_at(address, slot, number),
+            |address| bounds.check().and_then(|()| self.account_at(address, number)),
+            |address, slot| bounds.check().and_then(|()| self.storage_at(address, slot, number)),
         )
+    }
+
+    /// What may have changed after block `number` up to block `last`.
+    pub(super) fn touched_between(
+        &self,
+        number: u64,
+        last: u64,
+        bounds: Bounds<'_>,
+    ) -> Result<Touched, StateError> {
+        merged(&self.lists_between(number, last, bounds.changes)?)
     }
 }
 

@@ -29,6 +29,12 @@ pub enum StateError {
     Corrupt(String),
     #[error("state root of block {number}: expected {expected}, got {found}")]
     RootMismatch { number: u64, expected: B256, found: B256 },
+    #[error("block {since} is too old: more than {limit} bytes of changes since")]
+    TooMuchChanged { since: u64, limit: usize },
+    #[error("more than {limit} bytes")]
+    TooMuchFound { limit: usize },
+    #[error("cancelled")]
+    Cancelled,
     #[error("the state after block {number} never had the root {root}")]
     UnknownRoot { number: u64, root: B256 },
     #[error("block {found} does not follow the head {head}")]

@@ -26,6 +26,7 @@ impl Hashes {
         AccountChange {
             hashed_address: self.address(delta.address),
             fate: delta.account.map_or(Fate::Kept, Account::fate),
+            is_emptied: false,
             slots: delta.slots.iter().map(|(slot, value)| (self.slot(*slot), *value)).collect(),
         }
     }

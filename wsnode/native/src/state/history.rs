@@ -51,6 +51,20 @@ impl Snapshot<'_> {
         number: u64,
     ) -> Result<HashMap<U256, U256>, StateError> {
         let mut live = HashMap::default();
+        self.each_live_slot_at(address, number, |slot, value| {
+            live.insert(slot, value);
+            Ok(())
+        })?;
+        Ok(live)
+    }
+
+    /// Have `visit` see each of them, in the order of the slots.
+    pub(super) fn each_live_slot_at(
+        &self,
+        address: &Address,
+        number: u64,
+        mut visit: impl FnMut(U256, U256) -> Result<(), StateError>,
+    ) -> Result<(), StateError> {
         let mut after = storage_key(address, &U256::ZERO, 0);
         // `after` is a slot's first possible key, then the last one of each slot found.
         while let Some((key, _)) = self.tables.storage.get_greater_than_or_equal_to(&self.txn, &after)? {
@@ -60,20 +74,25 @@ impl Snapshot<'_> {
             let slot = U256::from_be_slice(&key[ADDRESS..SLOT]);
             let value = self.storage_at(address, &slot, number)?;
             if !value.is_zero() {
-                live.insert(slot, value);
+                visit(slot, value)?;
             }
             after = storage_key(address, &slot, LATEST);
         }
-        Ok(live)
+        Ok(())
     }
 
     /// The code with this hash.
     pub(super) fn code(&self, hash: &B256) -> Result<Bytes, StateError> {
+        self.find_code(hash)?.ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
+    }
+
+    /// The same, which nobody may have.
+    pub(super) fn find_code(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
         if *hash == KECCAK_EMPTY {
-            return Ok(Bytes::new());
+            return Ok(Some(Bytes::new()));
         }
         let row = self.tables.code.get(&self.txn, hash.as_slice())?;
-        row.map(Bytes::copy_from_slice).ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
+        Ok(row.map(Bytes::copy_from_slice))
     }
 
     /// The committed block that is meant, if it still is one.

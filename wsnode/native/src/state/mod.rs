@@ -6,6 +6,7 @@
 
 mod account;
 mod batch;
+mod bounds;
 mod changes;
 mod code;
 mod commit;
@@ -15,6 +16,7 @@ mod error;
 mod hashes;
 mod history;
 mod keys;
+mod modified;
 mod overlay;
 mod patch;
 mod patches;
@@ -26,11 +28,13 @@ mod trial;
 mod unwind;
 mod versions;
 mod view;
+mod witness;
 
 #[cfg(test)]
 mod tests;
 
 pub use account::Account;
+pub use bounds::Bounds;
 pub use commit::GenesisAccount;
 pub use error::StateError;
 pub use patch::AccountPatch;
@@ -40,3 +44,4 @@ pub use store::StateStore;
 pub use tables::Head;
 pub use trial::{ChangedAccount, TrialTries};
 pub use view::{HistoryView, LatestView, StateAfter};
+pub use witness::{ProvingNodes, StateRead};

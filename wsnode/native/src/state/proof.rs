@@ -1,5 +1,6 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
+use super::bounds::{BoundedNodes, Bounds};
 use super::environment::Snapshot;
 use super::hashes::Hashes;
 use super::reader::StateReader;
@@ -35,12 +36,16 @@ pub struct SlotProof {
 }
 
 /// The tries after a committed block.
-pub(super) fn tries_at(snapshot: &Snapshot<'_>, block: BlockNumHash) -> Result<StateTries, StateError> {
+pub(super) fn tries_at(
+    snapshot: &Snapshot<'_>,
+    block: BlockNumHash,
+    bounds: Bounds<'_>,
+) -> Result<StateTries, StateError> {
     let expected = root_of(&snapshot.require(block)?);
     let number = block.number;
-    let old = snapshot.values_at(number)?;
+    let old = snapshot.values_at(number, bounds)?;
     let mut tries = StateTries::new(root_of(&snapshot.head));
-    let found = tries.apply(snapshot, Hashes::default().changes(&old))?;
+    let found = tries.apply(&BoundedNodes(snapshot, bounds), Hashes::default().changes(&old))?;
     if found != expected {
         return Err(StateError::RootMismatch { number, expected, found });
     }

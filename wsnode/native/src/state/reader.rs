@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::{Bytes, B256};
+
 use super::code::CodeCache;
 use super::environment::Environment;
 use super::tables::Head;
@@ -19,6 +21,11 @@ impl StateReader {
     /// The state after a committed block, as long as it is one, or after one that was built on it.
     pub fn at<'a>(&'a self, block: impl Into<StateAfter<'a>>) -> Result<HistoryView<'a>, StateError> {
         HistoryView::new(&self.environment, &self.codes, block.into())
+    }
+
+    /// The code with this hash, if any contract ever had it.
+    pub fn find_code(&self, hash: B256) -> Result<Option<Bytes>, StateError> {
+        self.environment.read()?.find_code(&hash)
     }
 
     /// The head as of now in LMDB, whichever process wrote it.

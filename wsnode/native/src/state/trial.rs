@@ -1,6 +1,7 @@
 //! The tries after a committed block, changed in memory only: the state roots of blocks that nobody keeps.
 
 use super::account::Account;
+use super::bounds::Bounds;
 use super::code::CodeCache;
 use super::delta::{AccountDelta, Delta};
 use super::environment::Snapshot;
@@ -40,7 +41,7 @@ impl StateReader {
     pub fn trial<'a>(&'a self, block: impl Into<StateAfter<'a>>) -> Result<TrialTries<'a>, StateError> {
         let StateAfter { committed, changes } = block.into();
         let snapshot = Rc::new(self.environment.read()?);
-        let tries = tries_at(&snapshot, committed)?;
+        let tries = tries_at(&snapshot, committed, Bounds::none())?;
         let (codes, hashes) = (&*self.codes, Hashes::default());
         let number = committed.number;
         let mut trial = TrialTries { snapshot, codes, number, changes: None, tries, hashes };

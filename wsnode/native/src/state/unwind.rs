@@ -1,6 +1,7 @@
 //! Going back to an earlier block: old values into the tries, later rows out of the tables.
 
 use super::batch::put_nodes;
+use super::bounds::Bounds;
 use super::changes::{merged, parts};
 
 use super::delta::Touched;
@@ -75,7 +76,7 @@ impl StateStore {
     /// The rows that take the tries to `target`.
     fn rows_at(&self, target: &Head, undo: &Undo) -> Result<Vec<NodeRows>, StateError> {
         let snapshot = self.environment.read()?;
-        let old = snapshot.values_at(target.number)?;
+        let old = snapshot.values_at(target.number, Bounds::none())?;
         let mut tries = StateTries::new(root_of(&self.committed));
         let mut hashes = Hashes::default();
         tries.apply(&snapshot, hashes.changes(&old))?;

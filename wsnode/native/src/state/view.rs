@@ -158,6 +158,15 @@ impl<'s> HistoryView<'s> {
         self.snapshot.live_slots_at(&address, self.number)
     }
 
+    /// Have `visit` see each of them, in the order of the slots; what it fails with ends it.
+    pub fn each_slot(
+        &self,
+        address: Address,
+        visit: impl FnMut(U256, U256) -> Result<(), StateError>,
+    ) -> Result<(), StateError> {
+        self.snapshot.each_live_slot_at(&address, self.number, visit)
+    }
+
     /// The bytes of the code with this hash.
     pub fn code(&self, hash: B256) -> Result<Bytes, StateError> {
         match self.new_code(&hash) {

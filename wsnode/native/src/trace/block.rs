@@ -4,10 +4,10 @@ use alloy_consensus::{Header, TxEnvelope};
 use alloy_eips::BlockNumHash;
 use alloy_evm::{EvmEnv, FromRecoveredTx};
 use alloy_primitives::{Address, B256};
-use revm::context::result::ResultAndState;
+use revm::context::result::{EVMError, ResultAndState};
 use revm::context::TxEnv;
 use revm::inspector::{InspectEvm, NoOpInspector};
-use revm::{DatabaseCommit, ExecuteEvm};
+use revm::ExecuteEvm;
 
 use super::flat::Position;
 use super::options::Options;
@@ -15,12 +15,14 @@ use super::run::{Limits, Run, Stopped};
 use super::tracer::{Ended, Surroundings, Tracer};
 use super::{precompiles, Traced};
 use crate::build::pending_state;
+use crate::call::database::commit;
+use crate::call::refusal;
 use crate::call::{build_evm, CallState, Layer, Watch};
 use crate::chain_spec::ChainSpec;
 use crate::error::Error;
 use crate::execute::evm_environment;
 use crate::rows::{BodyRow, HeaderRow};
-use crate::state::StateReader;
+use crate::state::{StateError, StateReader};
 
 /// A block's transactions on the state before them, one after the other.
 #[derive(Debug)]
@@ -71,6 +73,16 @@ impl<'a> Replay<'a> {
         B256::from_slice(&self.hashes[32 * index..32 * index + 32])
     }
 
+    /// Run the transactions before `index`; false if the watch stopped them.
+    pub fn skip_to(&mut self, index: usize) -> Result<bool, Error> {
+        for earlier in 0..index.min(self.len()) {
+            if !self.skip(earlier)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The state as it is now.
     pub fn into_layer(self) -> Layer<'a> {
         self.state.layer
@@ -82,12 +94,12 @@ impl<'a> Replay<'a> {
         let result = {
             let moves = Vec::new();
             let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, NoOpInspector)?;
-            evm.transact(transaction)
+            evm.transact(transaction.clone())
         };
         if self.state.watch.is_stopped() {
             return Ok(false);
         }
-        self.keep(result.map_err(Error::internal)?);
+        self.keep(result.map_err(|error| self.refused(error, &transaction))?);
         Ok(true)
     }
 
@@ -111,7 +123,7 @@ impl<'a> Replay<'a> {
         if self.state.watch.is_stopped() {
             return Ok(Traced::Stopped(Stopped::Cancelled));
         }
-        let result = result.map_err(Error::internal)?;
+        let result = result.map_err(|error| self.refused(error, &transaction))?;
         let mut text = Vec::new();
         let ended = Ended { transaction: &transaction, result: &result };
         run.tracer.finish(&mut text, &mut self.state, &surroundings, &ended);
@@ -122,7 +134,18 @@ impl<'a> Replay<'a> {
     fn keep(&mut self, result: ResultAndState) {
         self.logs += result.result.logs().len();
         if let Layer::Cached(cache) = &mut self.state.layer {
-            cache.commit(result.state);
+            commit(cache, result.state);
+        }
+    }
+
+    /// Why a transaction is none that the block could have, which a block that somebody sends may hold.
+    fn refused(&self, error: EVMError<StateError>, transaction: &TxEnv) -> Error {
+        match error {
+            EVMError::Transaction(reason) => {
+                refusal::of_transaction(&reason, transaction, self.environment.block_env.basefee)
+            }
+            EVMError::Database(error) => error.into(),
+            other => Error::internal(other),
         }
     }
 

@@ -10,14 +10,16 @@ mod reading;
 mod run;
 mod selectors;
 mod steps;
+mod storage_range;
 mod text;
 mod tracer;
 
 pub use options::Options;
 pub use run::{Limits, Stopped};
+pub use storage_range::{storage_range, Range};
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::Address;
+use alloy_primitives::{Address, Bytes};
 use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
 
@@ -40,6 +42,11 @@ pub enum Traced {
     Stopped(Stopped),
 }
 
+/// A JSON array of bytes.
+pub fn list_of_bytes(text: &mut Vec<u8>, items: &[Bytes]) {
+    text::list(text, items, |text, item| text::data(text, item));
+}
+
 /// Trace one transaction of a block.
 pub fn trace_transaction(
     engine: &Engine,
@@ -50,7 +57,7 @@ pub fn trace_transaction(
 ) -> Result<Traced, Error> {
     let watch = Watch::new(None, Some(limits.stop.clone()));
     let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &watch)?;
-    match replay_to(&mut replay, index)? {
+    match replay.skip_to(index)? {
         true => replay.trace(index, options, limits),
         false => Ok(Traced::Stopped(Stopped::Cancelled)),
     }
@@ -108,7 +115,7 @@ pub fn trace_call(
         None => Layer::Plain(engine.reader.at(BlockNumHash::new(header.number, *row.hash()))?),
         Some(count) => {
             let mut replay = Replay::new(&engine.spec, &engine.reader, place.rows, &watch)?;
-            if !replay_to(&mut replay, count)? {
+            if !replay.skip_to(count)? {
                 return Ok(Traced::Stopped(Stopped::Cancelled));
             }
             replay.into_layer()
@@ -158,16 +165,6 @@ fn surroundings_of(scene: &Scene<'_>) -> Surroundings {
         position: Position::default(),
         first_log: 0,
     }
-}
-
-/// Run the transactions before `index`; false if they were stopped.
-fn replay_to(replay: &mut Replay<'_>, index: usize) -> Result<bool, Error> {
-    for earlier in 0..index.min(replay.len()) {
-        if !replay.skip(earlier)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 fn precompiles(rules: SpecId) -> Vec<Address> {

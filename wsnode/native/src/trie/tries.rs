@@ -16,11 +16,13 @@ pub enum Fate {
     Set { nonce: u64, balance: U256, code_hash: B256 },
 }
 
-/// The change of one account. A removed account's slots must all be set to zero.
+/// The change of one account. A removed account's slots must all be set to zero, unless it is emptied.
 #[derive(Debug)]
 pub struct AccountChange {
     pub hashed_address: B256,
     pub fate: Fate,
+    /// Its storage goes before the slots are set: for tries that are never written, which keep no rows of it.
+    pub is_emptied: bool,
     /// Hashed slots and their new values.
     pub slots: Vec<(B256, U256)>,
 }
@@ -74,6 +76,10 @@ impl StateTries {
     fn apply_account(&mut self, store: &impl NodeStore, change: &AccountChange) -> Result<(), TrieError> {
         let path = Nibbles::unpack_array(&change.hashed_address.0);
         let mut account = decode(self.accounts.get(store, &path)?)?.unwrap_or_default();
+        if change.is_emptied {
+            self.empty_storage(change.hashed_address);
+            account.storage_root = EMPTY_ROOT_HASH;
+        }
         account.storage_root = self.storage_root(store, change, account.storage_root)?;
         if matches!(change.fate, Fate::Removed) {
             return self.accounts.remove(store, &path);
@@ -84,6 +90,11 @@ impl StateTries {
         self.encoded.clear();
         account.encode(&mut self.encoded);
         self.accounts.set(store, &path, &self.encoded)
+    }
+
+    fn empty_storage(&mut self, owner: B256) {
+        let empty = Used { trie: Trie::new(Some(owner), EMPTY_ROOT_HASH), at: self.clock };
+        self.held -= self.storage.insert(owner, empty).map_or(0, |used| used.trie.held());
     }
 
     /// The storage root after the change, `root` being the one before.

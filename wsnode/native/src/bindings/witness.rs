@@ -1,0 +1,111 @@
+//! What blocks need of the state and change in it: witnesses, ranges of slots, modified accounts.
+
+use std::sync::atomic::AtomicBool;
+
+use alloy_eips::BlockNumHash;
+use alloy_primitives::Bytes;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use super::errors::guard;
+use super::messages::CancelFlag;
+use super::numbers::{address, hash};
+use super::state::State;
+use crate::call::Watch;
+use crate::state::Bounds;
+use crate::trace::{self, Range};
+use crate::witness;
+
+type BlockRows = (PyBackedBytes, PyBackedBytes);
+type WitnessTuple<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, u64);
+
+fn bounds(cancel: &AtomicBool, changes: usize, found: usize) -> Bounds<'_> {
+    Bounds { cancel, changes, found }
+}
+
+/// The witness of a block: its parent's state root, code and nodes as JSON arrays, and the oldest block that it names.
+///
+/// `changes` bounds the bytes of what changed since its parent, `found` those of the witness.
+#[pyfunction]
+#[pyo3(signature = (state, rows, *, changes, found, cancel))]
+fn execution_witness<'py>(
+    py: Python<'py>,
+    state: &State,
+    rows: BlockRows,
+    changes: usize,
+    found: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<WitnessTuple<'py>> {
+    let (engine, cancel) = (&state.0, cancel.0.clone());
+    let (root, codes, nodes, oldest) = py.detach(|| {
+        guard(|| {
+            let bounds = bounds(&cancel, changes, found);
+            let witness = witness::execution_witness(engine, (&rows.0, &rows.1), bounds)?;
+            Ok((witness.state_root, list(&witness.codes), list(&witness.nodes), witness.oldest))
+        })
+    })?;
+    Ok((PyBytes::new(py, root.as_slice()), PyBytes::new(py, &codes), PyBytes::new(py, &nodes), oldest))
+}
+
+fn list(items: &[Bytes]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(items.iter().map(|item| 2 * item.len() + 5).sum::<usize>() + 2);
+    trace::list_of_bytes(&mut text, items);
+    text
+}
+
+/// Slots of a contract in the order of their hashes, before a transaction of a block, as JSON.
+#[pyfunction]
+#[pyo3(signature = (state, rows, *, transactions, address, start, count, cancel))]
+#[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+fn storage_range<'py>(
+    py: Python<'py>,
+    state: &State,
+    rows: BlockRows,
+    transactions: usize,
+    address: &[u8],
+    start: &[u8],
+    count: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let address = self::address("address", address)?;
+    let (engine, cancel) = (&state.0, cancel.0.clone());
+    let range = Range { transactions, address, start, count };
+    let text = py.detach(|| {
+        guard(|| {
+            let watch = Watch::new(None, Some(cancel.clone()));
+            let bounds = bounds(&cancel, usize::MAX, usize::MAX);
+            trace::storage_range(engine, (&rows.0, &rows.1), range, &watch, bounds)
+        })
+    })?;
+    Ok(PyBytes::new(py, &text))
+}
+
+/// Accounts that one committed block has and an earlier one had not, or not like this, in the order of their hashes.
+#[pyfunction]
+#[pyo3(signature = (state, first, last, *, changes, cancel))]
+fn modified_accounts<'py>(
+    py: Python<'py>,
+    state: &State,
+    first: (u64, PyBackedBytes),
+    last: (u64, PyBackedBytes),
+    changes: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let (first, last) = (named(&first)?, named(&last)?);
+    let (reader, cancel) = (&state.0.reader, cancel.0.clone());
+    let found = py.detach(|| {
+        guard(|| Ok(reader.modified_accounts(first, last, bounds(&cancel, changes, usize::MAX))?))
+    })?;
+    Ok(found.iter().map(|address| PyBytes::new(py, address.as_slice())).collect())
+}
+
+fn named((number, block_hash): &(u64, PyBackedBytes)) -> PyResult<BlockNumHash> {
+    Ok(BlockNumHash { number: *number, hash: hash("block hash", block_hash)? })
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(execution_witness, module)?)?;
+    module.add_function(wrap_pyfunction!(storage_range, module)?)?;
+    module.add_function(wrap_pyfunction!(modified_accounts, module)?)
+}

@@ -1,0 +1,62 @@
+//! How far a look back may go: the older a block, the more has changed since, and all of it is taken back in memory.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alloy_primitives::B256;
+use alloy_trie::Nibbles;
+
+use super::environment::Snapshot;
+use super::StateError;
+use crate::trie::{NodeStore, TrieError};
+
+/// What a look back may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds<'b> {
+    /// Ends it when set.
+    pub cancel: &'b AtomicBool,
+    /// Bytes of the lists of what changed since: about 32 a slot and 22 an account.
+    pub changes: usize,
+    /// Bytes of what is found.
+    pub found: usize,
+}
+
+impl Bounds<'static> {
+    /// As far as need be.
+    pub fn none() -> Self {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Self { cancel: &NEVER, changes: usize::MAX, found: usize::MAX }
+    }
+}
+
+impl Bounds<'_> {
+    /// An error if `bytes` were found and that is too much.
+    pub fn check_found(&self, bytes: usize) -> Result<(), StateError> {
+        match bytes > self.found {
+            true => Err(StateError::TooMuchFound { limit: self.found }),
+            false => Ok(()),
+        }
+    }
+
+    /// An error once it is cancelled.
+    pub fn check(&self) -> Result<(), StateError> {
+        match self.cancel.load(Ordering::Relaxed) {
+            true => Err(StateError::Cancelled),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The nodes of a snapshot's head, as long as nobody cancels.
+pub(super) struct BoundedNodes<'s, 'e>(pub(super) &'s Snapshot<'e>, pub(super) Bounds<'s>);
+
+impl NodeStore for BoundedNodes<'_, '_> {
+    fn node(&self, owner: Option<&B256>, path: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
+        self.1.check().map_err(unreadable)?;
+        self.0.node(owner, path)
+    }
+}
+
+/// What keeps nodes from being read, as those who read them see it.
+pub(super) fn unreadable(reason: StateError) -> TrieError {
+    TrieError::Store(Box::new(reason))
+}

@@ -1,0 +1,57 @@
+//! Which accounts differ between two blocks.
+
+use alloy_eips::BlockNumHash;
+use alloy_primitives::{keccak256, Address, B256};
+
+use super::bounds::Bounds;
+use super::delta::TouchedAccount;
+use super::environment::Snapshot;
+use super::reader::StateReader;
+use super::StateError;
+
+impl StateReader {
+    /// The accounts that are there after block `last` and were not, or were different, after block `first`, slots included,
+    /// in the order of their hashes.
+    pub fn modified_accounts(
+        &self,
+        first: BlockNumHash,
+        last: BlockNumHash,
+        bounds: Bounds<'_>,
+    ) -> Result<Vec<Address>, StateError> {
+        let snapshot = self.environment.read()?;
+        snapshot.require(first)?;
+        snapshot.require(last)?;
+        let mut modified: Vec<(B256, Address)> = Vec::new();
+        for (address, touched) in &snapshot.touched_between(first.number, last.number, bounds)?.0 {
+            bounds.check()?;
+            if snapshot.is_modified(address, touched, first.number, last.number)? {
+                modified.push((keccak256(address), *address));
+            }
+        }
+        modified.sort_unstable();
+        Ok(modified.into_iter().map(|(_, address)| address).collect())
+    }
+}
+
+impl Snapshot<'_> {
+    fn is_modified(
+        &self,
+        address: &Address,
+        touched: &TouchedAccount,
+        first: u64,
+        last: u64,
+    ) -> Result<bool, StateError> {
+        let Some(after) = self.account_at(address, last)? else {
+            return Ok(false);
+        };
+        if self.account_at(address, first)? != Some(after) {
+            return Ok(true);
+        }
+        for slot in &touched.slots {
+            if self.storage_at(address, slot, first)? != self.storage_at(address, slot, last)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

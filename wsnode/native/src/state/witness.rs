@@ -1,0 +1,162 @@
+//! The trie nodes of a block's parent that its execution needs: those that prove what it read, and those that its changes
+//! read besides.
+
+use std::cell::RefCell;
+
+use alloy_eips::BlockNumHash;
+use alloy_primitives::map::{AddressMap, HashMap, HashSet};
+use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
+use alloy_trie::{Nibbles, EMPTY_ROOT_HASH};
+use revm::database::states::BundleAccount;
+use revm::database::BundleState;
+
+use super::account::Account;
+use super::bounds::{unreadable, BoundedNodes, Bounds};
+use super::proof::tries_at;
+use super::reader::StateReader;
+use super::store::root_of;
+use super::StateError;
+use crate::trie::{AccountChange, Fate, NodeRows, NodeStore, StateTries, TrieError};
+
+/// The accounts that a block read, there or not, each with the slots that it read.
+pub type StateRead = AddressMap<HashSet<U256>>;
+
+/// What proves the execution of a block.
+#[derive(Debug)]
+pub struct ProvingNodes {
+    /// The parent's state root.
+    pub before: B256,
+    /// RLP of each node once, in the order of their bytes.
+    pub nodes: Vec<Bytes>,
+    /// The state root after the block, which follows from them and the block's changes.
+    pub root: B256,
+}
+
+impl StateReader {
+    /// The nodes of the tries after `parent` that prove `read`, and those needed to make `changes`.
+    pub fn proving_nodes(
+        &self,
+        parent: BlockNumHash,
+        read: &StateRead,
+        changes: &BundleState,
+        bounds: Bounds<'_>,
+    ) -> Result<ProvingNodes, StateError> {
+        let snapshot = self.environment.read()?;
+        let bounded = BoundedNodes(&snapshot, bounds);
+        let before = root_of(&snapshot.require(parent)?);
+        let rows = tries_at(&snapshot, parent, bounds)?.rows();
+        let nodes =
+            RecordedNodes { changed: changed_rows(rows), store: &bounded, bounds, read: RefCell::default() };
+        // Begun anew, so that every node they use is read.
+        let mut tries = StateTries::new(before);
+        if before != EMPTY_ROOT_HASH {
+            nodes.node(None, &Nibbles::default())?;
+        }
+        for (address, slots) in read {
+            let hashed_address = keccak256(address);
+            tries.account(&nodes, &hashed_address)?;
+            for slot in slots {
+                let hashed_slot = keccak256(slot.to_be_bytes::<32>());
+                tries.slot_proof(&nodes, &hashed_address, &hashed_slot)?;
+            }
+        }
+        let root = tries.apply(&nodes, ordered(changes))?;
+        Ok(ProvingNodes { before, nodes: nodes.read.into_inner().sorted(), root })
+    }
+}
+
+type Path = (Option<B256>, Nibbles);
+
+/// Rows that are not as in the store, none where there is no node any more.
+fn changed_rows(rows: Vec<NodeRows>) -> HashMap<Path, Option<Vec<u8>>> {
+    let mut changed = HashMap::default();
+    for rows in rows {
+        changed.extend(rows.deleted.into_iter().map(|path| ((rows.owner, path), None)));
+        changed.extend(rows.written.into_iter().map(|(path, row)| ((rows.owner, path), Some(row))));
+    }
+    changed
+}
+
+/// What was read, each node once.
+#[derive(Debug, Default)]
+struct Read {
+    nodes: HashSet<Bytes>,
+    bytes: usize,
+}
+
+impl Read {
+    fn add(&mut self, node: &[u8], bounds: Bounds<'_>) -> Result<(), StateError> {
+        if self.nodes.insert(Bytes::copy_from_slice(node)) {
+            self.bytes += node.len();
+        }
+        bounds.check_found(self.bytes)
+    }
+
+    fn sorted(self) -> Vec<Bytes> {
+        let mut nodes: Vec<_> = self.nodes.into_iter().collect();
+        nodes.sort_unstable();
+        nodes
+    }
+}
+
+/// A store of nodes that remembers which were read.
+struct RecordedNodes<'s, S> {
+    changed: HashMap<Path, Option<Vec<u8>>>,
+    store: &'s S,
+    bounds: Bounds<'s>,
+    read: RefCell<Read>,
+}
+
+impl<S: NodeStore> NodeStore for RecordedNodes<'_, S> {
+    fn node(&self, owner: Option<&B256>, path: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
+        let node = match self.changed.get(&(owner.copied(), *path)) {
+            Some(changed) => changed.as_deref(),
+            None => self.store.node(owner, path)?,
+        };
+        if let Some(node) = node {
+            self.read.borrow_mut().add(node, self.bounds).map_err(unreadable)?;
+        }
+        Ok(node)
+    }
+}
+
+/// The changes, what is set before what is removed: a removal reads the one node that is left beside it, which a value set
+/// there spares it (geth's order).
+fn ordered(changes: &BundleState) -> Vec<AccountChange> {
+    let (mut set, mut removed) = (Vec::new(), Vec::new());
+    for (address, account) in &changes.state {
+        match change(*address, account) {
+            Some(change) if matches!(change.fate, Fate::Removed) => removed.push(change),
+            Some(change) => set.push(change),
+            None => {}
+        }
+    }
+    removed.sort_unstable_by_key(|change| change.hashed_address);
+    set.append(&mut removed);
+    set
+}
+
+fn change(address: Address, account: &BundleAccount) -> Option<AccountChange> {
+    let hashed_address = keccak256(address);
+    let is_emptied = account.was_destroyed();
+    let is_changed = account.is_info_changed() || is_emptied;
+    let fate = match is_changed {
+        true => Account::fate(account.info.as_ref().map(Account::from)),
+        false => Fate::Kept,
+    };
+    // The storage of an account that is gone goes with it, unread.
+    let slots = if matches!(fate, Fate::Removed) { Vec::new() } else { slots(account, is_emptied) };
+    (is_changed || !slots.is_empty()).then_some(AccountChange { hashed_address, fate, is_emptied, slots })
+}
+
+/// The hashed slots that change, those that are set first.
+fn slots(account: &BundleAccount, is_emptied: bool) -> Vec<(B256, U256)> {
+    let changed = account.storage.iter().filter(|(_, slot)| match is_emptied {
+        true => !slot.present_value.is_zero(),
+        false => slot.is_changed(),
+    });
+    let hashed = changed.map(|(slot, held)| (keccak256(slot.to_be_bytes::<32>()), held.present_value));
+    let mut slots: Vec<_> = hashed.collect();
+    slots.sort_unstable_by_key(|(slot, value)| (value.is_zero(), *slot));
+    slots
+}

@@ -1,0 +1,100 @@
+//! A state that remembers what of it was read.
+
+use std::cell::RefCell;
+
+use alloy_primitives::map::B256Map;
+use alloy_primitives::{Address, Bytes, B256, U256};
+use revm::bytecode::Bytecode;
+use revm::state::AccountInfo;
+use revm::DatabaseRef;
+
+use crate::state::{Bounds, HistoryView, StateError, StateRead};
+
+/// What a block read of its parent's state.
+#[derive(Debug)]
+pub struct Recorded {
+    pub state: StateRead,
+    pub codes: B256Map<Bytes>,
+    /// The oldest block whose hash was asked for, or the parent.
+    pub oldest: u64,
+    bytes: usize,
+    /// What ended the reading.
+    failure: Option<StateError>,
+}
+
+impl Recorded {
+    pub fn sorted_codes(&self) -> Vec<Bytes> {
+        let mut codes: Vec<_> = self.codes.values().cloned().collect();
+        codes.sort_unstable();
+        codes
+    }
+}
+
+/// The state after a block, within bounds.
+#[derive(Debug)]
+pub struct Recorder<'s> {
+    view: HistoryView<'s>,
+    bounds: Bounds<'s>,
+    recorded: RefCell<Recorded>,
+}
+
+impl<'s> Recorder<'s> {
+    pub fn new(view: HistoryView<'s>, parent: u64, bounds: Bounds<'s>) -> Self {
+        let (state, codes) = <_>::default();
+        let recorded = RefCell::new(Recorded { state, codes, oldest: parent, bytes: 0, failure: None });
+        Self { view, bounds, recorded }
+    }
+
+    /// What was read, unless a bound ended it: the EVM hands on words only.
+    pub fn finish(self) -> Result<Recorded, StateError> {
+        let mut recorded = self.recorded.into_inner();
+        match recorded.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(recorded),
+        }
+    }
+
+    fn check(&self) -> Result<(), StateError> {
+        let checked =
+            self.bounds.check().and_then(|()| self.bounds.check_found(self.recorded.borrow().bytes));
+        checked.map_err(|failure| {
+            let words = StateError::Corrupt(failure.to_string());
+            self.recorded.borrow_mut().failure.get_or_insert(failure);
+            words
+        })
+    }
+}
+
+impl DatabaseRef for Recorder<'_> {
+    type Error = StateError;
+
+    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        self.check()?;
+        self.recorded.borrow_mut().state.entry(address).or_default();
+        self.view.basic_ref(address)
+    }
+
+    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
+        self.check()?;
+        let code = self.view.code_by_hash_ref(hash)?;
+        let bytes = code.original_bytes();
+        let mut recorded = self.recorded.borrow_mut();
+        if !bytes.is_empty() && !recorded.codes.contains_key(&hash) {
+            recorded.bytes += bytes.len();
+            recorded.codes.insert(hash, bytes);
+        }
+        Ok(code)
+    }
+
+    fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        self.check()?;
+        self.recorded.borrow_mut().state.entry(address).or_default().insert(slot);
+        self.view.storage_ref(address, slot)
+    }
+
+    fn block_hash_ref(&self, number: u64) -> Result<B256, StateError> {
+        let mut recorded = self.recorded.borrow_mut();
+        recorded.oldest = recorded.oldest.min(number);
+        self.view.block_hash_ref(number)
+    }
+}
