@@ -16,6 +16,7 @@ TARGET = "0x" + "13" * 20
 OTHER = "0x" + "14" * 20
 THIRD = "0x" + "15" * 20
 RICH = {SENDER: {"balance": "0xffffffffff"}}
+LAST_NONCE = {SENDER: {"balance": "0xffffffffff", "nonce": "0xffffffffffffffff"}}
 CALL = {"from": SENDER, "to": TARGET}
 LOG = "0x6001600052602a60206000a100"
 LOG_AND_REVERT = "0x6001600052602a60206000a160006000fd"
@@ -176,6 +177,21 @@ ENDS: dict[str, tuple[dict[str, Any], str, str]] = {
         "latest",
         "0x6b290e8c10c7c387af056a419cbe5b71b9ff1939cc0403913dfb5d2a31922d78",
     ),
+    "the greatest nonce, after which comes 0": (
+        simulation({"stateOverrides": LAST_NONCE, "calls": [{**CALL, **GAS}, {**CALL, **GAS}]}),
+        "latest",
+        "0xb006eb0b17624a30035ec0c3ceb5c69a0cb564f68b94231c0f59982e4ceb7cf4",
+    ),
+    "a contract that the greatest nonce cannot create": (
+        simulation(
+            {
+                "stateOverrides": LAST_NONCE,
+                "calls": [{"from": SENDER, "input": "0x00", **GAS}, {**CALL, **GAS}],
+            }
+        ),
+        "latest",
+        "0xda7167ad298ea3d389b2eca0e39134d31921f30cec676d10308a5eddeb54c030",
+    ),
 }
 
 
@@ -184,6 +200,17 @@ def test_the_last_block_has_the_hash_that_geth_gives_it(
     wanted: dict[str, Any], block: str, end: str, ask: Ask
 ) -> None:
     assert ask("eth_simulateV1", wanted, block)["result"][-1]["hash"] == end
+
+
+def test_what_the_greatest_nonce_cannot_create_fails(ask: Ask) -> None:
+    calls = [{"from": SENDER, "input": "0x00", "value": "0x1", **GAS}]
+    wanted = simulation({"stateOverrides": LAST_NONCE, "calls": calls}, traceTransfers=True)
+    (call,) = ask("eth_simulateV1", wanted, "latest")["result"][0]["calls"]
+    assert (call["status"], call["logs"]) == ("0x0", [])
+    assert call["error"] == {"code": -32015, "message": "nonce uint64 overflow"}
+    refused = {"code": -32000, "message": "nonce uint64 overflow"}
+    for method in ("eth_call", "eth_estimateGas"):
+        assert ask(method, {"from": SENDER, "input": "0x00"}, "latest", LAST_NONCE)["error"] == refused
 
 
 REFUSED: list[tuple[Any, int, str]] = [

@@ -110,6 +110,10 @@ RESULTS: Final[dict[str, Schema]] = {
         {"accessList": list_of(reference("Access")), "gasUsed": QUANTITY}, {"error": STRING}
     ),
     "eth_simulateV1": list_of(reference("SimulatedBlock")),
+    "eth_getAccount": record(
+        {**dict.fromkeys(("nonce", "balance"), QUANTITY), **dict.fromkeys(("storageRoot", "codeHash"), HASH)}
+    ),
+    "debug_codeByHash": BYTES,
     "eth_getStorageAt": HASH,
     "eth_getStorageValues": mapping_of(list_of(HASH)),
     "eth_getProof": record(

@@ -84,6 +84,7 @@ RESULTS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("anvil_loadState", "hardhat_loadState"), _TRUE),
     **dict.fromkeys(("evm_setBlockGasLimit", "anvil_setBlockGasLimit", "hardhat_setPrevRandao"), _TRUE),
     **dict.fromkeys(("anvil_addBalance", "anvil_removePoolTransactions", "anvil_rollback"), NULL),
+    **dict.fromkeys(("hardhat_addBalance", "tenderly_addBalance", "tenderly_setBalance"), NULL),
     "anvil_reorg": NULL,
     "wsnode_reorg": record(
         {"commonAncestor": _HEAD, **dict.fromkeys(("dropped", "added"), list_of(_HEAD))},

@@ -26,7 +26,7 @@ _OF_CALLS: Final = (
 _OF_LOGS: Final = (described_error(SERVER_ERROR, "unknown block"),)
 _STATE_METHODS: Final = (
     *("eth_getBalance", "eth_getTransactionCount", "eth_getCode", "eth_getStorageAt"),
-    *("eth_getStorageValues", "eth_getProof"),
+    *("eth_getStorageValues", "eth_getProof", "eth_getAccount"),
 )
 
 _OF_FILTERS: Final = (described_error(SERVER_ERROR, "filter not found"),)

@@ -28,11 +28,16 @@ from wsnode.jsonrpc.registry import Registry
 OF_ANY_ACCOUNT = ("eth_getBalance", "eth_getTransactionCount", "txpool_contentFrom")
 """What users ask of their own accounts, which no list can name beforehand."""
 
+OF_NOBODY = ("debug_codeByHash",)
+"""What reads of contracts without naming them."""
+
 
 def add_named_contracts(registry: Registry) -> None:
     """Tell `registry` of each method that names contracts."""
     for method in registry.methods.values():
-        if method.parameters.struct in _FINDERS and method.name not in OF_ANY_ACCOUNT:
+        if method.name in OF_NOBODY:
+            method.contracts = _of_any
+        elif method.parameters.struct in _FINDERS and method.name not in OF_ANY_ACCOUNT:
             method.contracts = _finder(method.parameters)
 
 

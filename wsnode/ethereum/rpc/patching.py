@@ -146,5 +146,7 @@ def add_methods(registry: Registry, control: DevelopmentControl) -> None:
             registry.method(f"{prefix}_{name}", view=False)(handler)
     patching = Patching(control, NULL)
     registry.method("evm_setAccountNonce", view=False)(patching.set_nonce)
-    registry.method("anvil_addBalance", view=False)(patching.add_balance)
+    for prefix in ("anvil", "hardhat", "tenderly"):
+        registry.method(f"{prefix}_addBalance", view=False)(patching.add_balance)
+    registry.method("tenderly_setBalance", view=False)(patching.set_balance)
     registry.method("anvil_removePoolTransactions", view=False)(patching.drop_sent_by)

@@ -1,14 +1,16 @@
-"""eth_getProof: an account and its slots with the trie nodes that prove them."""
+"""Accounts as the trie holds them: with the root of their slots, or the nodes that prove all of it."""
 
 from collections.abc import Generator
 from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.answers import header_not_found, refused_argument
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, slot_of
 from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.ethereum.rpc.state import AccountParameters
 from wsnode.ethereum.rpc.words import kind, mismatch
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
@@ -21,6 +23,7 @@ MAX_KEYS: Final = 1024
 WHOLE_KEY: Final = 64
 """Digits of a key that is given as 32 bytes, and so returned as 32 bytes."""
 _ABSENT: Final = bytes(32)
+NO_CODE: Final = keccak256(b"")
 
 
 class StorageKeys(list[str]):
@@ -75,6 +78,22 @@ class Proofs:
             ],
         }
 
+    def get_account(self, view: Snapshot, params: AccountParameters) -> Generator[Step, Any, dict[str, str]]:
+        """Return nonce, balance, storage root and code hash of an account; one that is not there is empty."""
+        block = yield from self._pending.block(view, params.block)
+        try:
+            account = view.state.account(params.address, block)
+            proof = yield InThread(lambda _token: view.state.proof(params.address, [], block))
+        except ReorganisedError:
+            raise header_not_found() from None
+        nonce, balance, code_hash = account or (0, 0, NO_CODE)
+        return {
+            "nonce": hex(nonce),
+            "balance": hex(balance),
+            "storageRoot": _hex(proof[2]),
+            "codeHash": _hex(code_hash),
+        }
+
 
 def shown(key: str) -> str:
     """Return a key as it is returned: 32 bytes as they are, anything shorter as a quantity."""
@@ -97,8 +116,10 @@ def _decode_keys(value: Any) -> StorageKeys:
 
 
 def add_methods(registry: Registry, pending: PendingBlock) -> None:
-    """Register this module's method."""
-    registry.method("eth_getProof")(Proofs(pending).get_proof)
+    """Register this module's methods."""
+    proofs = Proofs(pending)
+    registry.method("eth_getProof")(proofs.get_proof)
+    registry.method("eth_getAccount")(proofs.get_account)
 
 
 register_type(StorageKeys, _decode_keys)

@@ -59,6 +59,10 @@ class Raw:
             found = self._blocks.rows_of(view, params.block)
         return _indexed(found, params.index)
 
+    def get_code(self, view: Snapshot, params: HashParameters) -> bytes:
+        """Return the code with this hash, nothing if no contract of the chain ever had it."""
+        return data(view.state.find_code(params.hash) or b"")
+
     def get_raw_receipts(self, view: Snapshot, params: BlockParameters) -> list[str] | bytes:
         """Return a block's receipts, each by itself; null beyond the head, none for an unknown hash."""
         receipts = msgspec.json.decode(self._transactions.get_block_receipts(view, params))
@@ -102,6 +106,7 @@ def _number(text: str) -> bytes:
 def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
     raw = Raw(Transactions(blocks, pool), blocks, pool)
+    registry.method("debug_codeByHash")(raw.get_code)
     registry.method("debug_getRawBlock")(raw.get_raw_block)
     registry.method("debug_getRawHeader")(raw.get_raw_header)
     registry.method("debug_getRawReceipts")(raw.get_raw_receipts)

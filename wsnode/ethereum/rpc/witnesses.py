@@ -1,9 +1,7 @@
 """debug_executionWitness: all that a block can be executed with by those who have no state."""
 
 from collections.abc import Generator
-from typing import Any, Final
-
-import msgspec
+from typing import Any
 
 from wsnode.ethereum.codec.rendering import render_header
 from wsnode.ethereum.codec.rows import header_fields
@@ -18,12 +16,6 @@ from wsnode.ethereum.state import InvalidTransactionError, execution_witness
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import Pieces, Step
 from wsnode.jsonrpc.registry import Registry
-
-LATER_MEMBERS: Final = (
-    *("baseFeePerGas", "withdrawalsRoot", "blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot"),
-    *("requestsHash", "blockAccessListHash", "slotNumber"),
-)
-"""What headers had not from the first block on: null where geth writes a header by itself."""
 
 
 class Witnesses:
@@ -52,27 +44,18 @@ class Witnesses:
             )
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
-        headers = [_header(view, ancestor) for ancestor in range(oldest, number)]
-        if headers[-1]["stateRoot"] != f"0x{state_root.hex()}":
+        ancestors = [_header(view, ancestor) for ancestor in range(oldest, number)]
+        if header_fields(ancestors[-1]).state_root != state_root:
             # What a development chain's methods change is in no header.
             raise server_error(f"the state after block {number - 1} was changed: nothing proves it")
-        return Pieces(
-            (
-                b'{"headers":',
-                msgspec.json.encode(headers),
-                b',"codes":',
-                codes,
-                b',"state":',
-                nodes,
-                b',"keys":null}',
-            )
-        )
+        headers = b",".join(map(render_header, ancestors))
+        return Pieces((b'{"headers":[', headers, b'],"codes":', codes, b',"state":', nodes, b',"keys":null}'))
 
 
-def _header(view: Snapshot, number: int) -> dict[str, Any]:
+def _header(view: Snapshot, number: int) -> bytes:
     row = view.header(number)
     assert row is not None, "the ancestors of a canonical block are stored"
-    return {**dict.fromkeys(LATER_MEMBERS), **msgspec.json.decode(render_header(row))}
+    return row
 
 
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
