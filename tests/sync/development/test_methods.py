@@ -13,7 +13,7 @@ from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
 from wsnode.jsonrpc.registry import Registry
 from wsnode.networks import open_network
 
-PREFIXES = ("anvil_", "evm_", "hardhat_", "wsnode_reorg", "personal_")
+PREFIXES = ("anvil_", "evm_", "hardhat_", "tenderly_", "wsnode_reorg", "personal_")
 
 
 def only_here(registry: Registry, plain: Registry) -> list[str]:

@@ -36,12 +36,18 @@ def test_code_needs_no_prefix(chain: Playground) -> None:
     assert chain("eth_getCode", STRANGER, "latest") == READS_SLOT_5
 
 
-def test_ether_is_added(chain: Playground) -> None:
+@pytest.mark.parametrize("prefix", ["anvil", "hardhat", "tenderly"])
+def test_ether_is_added(chain: Playground, prefix: str) -> None:
     before = chain.balance(RECIPIENT)
-    assert chain("anvil_addBalance", RECIPIENT, hex(5)) is None
+    assert chain(f"{prefix}_addBalance", RECIPIENT, hex(5)) is None
     assert chain.balance(RECIPIENT) == before + 5
     with pytest.raises(RefusedError, match="balance"):
         chain("anvil_addBalance", RECIPIENT, 2**256 - 1)
+
+
+def test_a_balance_is_set_under_tenderlys_name(chain: Playground) -> None:
+    assert chain("tenderly_setBalance", STRANGER, "0x64") is None
+    assert chain.balance(STRANGER) == 100
 
 
 def test_a_slot_may_be_set_to_nothing_again(chain: Playground) -> None:
