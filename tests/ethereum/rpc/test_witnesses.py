@@ -125,6 +125,7 @@ def test_a_witness_has_geths_form(ask: Ask) -> None:
     assert {name: value for name, value in parent.items() if value is not None} == shown
     assert parent["blockAccessListHash"] is None
     assert witness["state"] == sorted(set(witness["state"]))
+    assert "0x" not in witness["codes"]
     assert (
         ask(
             "debug_executionWitness", {"blockHash": ask("eth_getHeaderByNumber", "latest")["result"]["hash"]}

@@ -15,12 +15,14 @@ WRITER = "0x60003560203555"
 """Sets the slot that the second word names to the first one."""
 
 
-def create(chain: Playground, code: str) -> str:
+def creation(code: str) -> str:
     body = bytes.fromhex(code[2:])
     init = bytes([0x60, len(body), 0x80, 0x60, 0x09, 0x3D, 0x39, 0x3D, 0xF3])
-    receipt = chain.receipt(
-        chain("eth_sendTransaction", {"from": CREATOR, "data": f"0x{(init + body).hex()}"})
-    )
+    return f"0x{(init + body).hex()}"
+
+
+def create(chain: Playground, code: str) -> str:
+    receipt = chain.receipt(chain("eth_sendTransaction", {"from": CREATOR, "data": creation(code)}))
     assert receipt is not None
     address: str = receipt["contractAddress"]
     return address
@@ -40,6 +42,16 @@ def test_headers_go_down_to_the_hash_that_is_asked_for(chain: Playground) -> Non
     assert [int(header["number"], 16) for header in headers] == [4, 5, 6, 7, 8]
     for parent, header in pairwise(headers):
         assert header["parentHash"] == parent["hash"]
+
+
+def test_code_that_the_block_makes_once_more_is_in_the_witness(chain: Playground) -> None:
+    contract = create(chain, WRITER)
+    chain("evm_setAutomine", False)
+    chain("eth_sendTransaction", {"from": CREATOR, "data": creation(WRITER), "gas": "0x30000"})
+    chain("eth_sendTransaction", {"from": CREATOR, "to": contract, "gas": "0x30000"})
+    chain("evm_mine")
+    assert len(chain.block()["transactions"]) == 2
+    assert WRITER in chain("debug_executionWitness", "latest")["codes"]
 
 
 def test_what_emptied_slots_leave_behind_is_in_the_witness(chain: Playground) -> None:

@@ -44,11 +44,12 @@ pub fn execution_witness(engine: &Engine, rows: Rows<'_>, bounds: Bounds<'_>) ->
     let mut state = State::builder().with_database_ref(&recorder).with_bundle_update().build();
     let executed = run(&engine.spec, &block, &mut state);
     drop(state);
-    let recorded = recorder.finish()?;
+    let mut recorded = recorder.finish()?;
     let executed = executed.map_err(|fault| match fault {
         Fault::Broken(broken) => broken.by(Some(number), Some(block.hash)).into(),
         Fault::Engine(error) => error,
     })?;
+    recorded.add_made_again(&executed.changes);
     let proved = engine.reader.proving_nodes(parent, &recorded.state, &executed.changes, bounds)?;
     demand(Rule::StateRoot, proved.root, block.header.state_root)
         .map_err(|broken| broken.by(Some(number), Some(block.hash)))?;

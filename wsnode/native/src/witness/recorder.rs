@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 
-use alloy_primitives::map::B256Map;
+use alloy_primitives::map::{B256Map, B256Set};
 use alloy_primitives::{Address, Bytes, B256, U256};
+use alloy_trie::KECCAK_EMPTY;
 use revm::bytecode::Bytecode;
+use revm::database::BundleState;
 use revm::state::AccountInfo;
 use revm::DatabaseRef;
 
@@ -15,6 +17,8 @@ use crate::state::{Bounds, HistoryView, StateError, StateRead};
 pub struct Recorded {
     pub state: StateRead,
     pub codes: B256Map<Bytes>,
+    /// The code hashes of the accounts.
+    held: B256Set,
     /// The oldest block whose hash was asked for, or the parent.
     pub oldest: u64,
     bytes: usize,
@@ -23,6 +27,15 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// Add code that an account held before the block if the block has made it once more: runs of it then find
+    /// the new one.
+    pub fn add_made_again(&mut self, made: &BundleState) {
+        for (hash, code) in made.contracts.iter().filter(|(hash, _)| self.held.contains(*hash)) {
+            self.codes.entry(*hash).or_insert_with(|| code.original_bytes());
+        }
+        self.codes.remove(&KECCAK_EMPTY);
+    }
+
     pub fn sorted_codes(&self) -> Vec<Bytes> {
         let mut codes: Vec<_> = self.codes.values().cloned().collect();
         codes.sort_unstable();
@@ -40,8 +53,8 @@ pub struct Recorder<'s> {
 
 impl<'s> Recorder<'s> {
     pub fn new(view: HistoryView<'s>, parent: u64, bounds: Bounds<'s>) -> Self {
-        let (state, codes) = <_>::default();
-        let recorded = RefCell::new(Recorded { state, codes, oldest: parent, bytes: 0, failure: None });
+        let (state, codes, held) = <_>::default();
+        let recorded = RefCell::new(Recorded { state, codes, held, oldest: parent, bytes: 0, failure: None });
         Self { view, bounds, recorded }
     }
 
@@ -70,8 +83,11 @@ impl DatabaseRef for Recorder<'_> {
 
     fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {
         self.check()?;
-        self.recorded.borrow_mut().state.entry(address).or_default();
-        self.view.basic_ref(address)
+        let account = self.view.basic_ref(address)?;
+        let mut recorded = self.recorded.borrow_mut();
+        recorded.state.entry(address).or_default();
+        recorded.held.extend(account.as_ref().map(|account| account.code_hash));
+        Ok(account)
     }
 
     fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
@@ -79,7 +95,7 @@ impl DatabaseRef for Recorder<'_> {
         let code = self.view.code_by_hash_ref(hash)?;
         let bytes = code.original_bytes();
         let mut recorded = self.recorded.borrow_mut();
-        if !bytes.is_empty() && !recorded.codes.contains_key(&hash) {
+        if !recorded.codes.contains_key(&hash) {
             recorded.bytes += bytes.len();
             recorded.codes.insert(hash, bytes);
         }

@@ -1,0 +1,96 @@
+"""geth with a chain of ours, in a process of its own."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import shutil
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.peers.anvil import ask_url
+
+NAMESPACES = "admin,debug,eth,miner,net,testing,txpool,web3"
+SECRET = bytes(range(32))
+_ENDPOINT = re.compile(r"HTTP server started +endpoint=(\S+) auth=(true|false)")
+
+
+class Geth(msgspec.Struct, frozen=True):
+    """Where it answers: everybody, and who knows the secret of its engine API."""
+
+    url: str
+    engine_url: str
+
+    def ask(self, method: str, *params: Any) -> Any:
+        """Return the whole reply."""
+        return ask_url(self.url, method, *params)
+
+    def send(self, body: Any, *, engine: bool = False) -> Any:
+        """Return what it says to a request or a batch."""
+        headers = {"Content-Type": "application/json"}
+        if engine:
+            headers["Authorization"] = f"Bearer {token()}"
+        url = self.engine_url if engine else self.url
+        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return json.load(reply)
+
+
+def token() -> str:
+    """Return a token for the engine API, good for a minute."""
+    parts = ({"alg": "HS256", "typ": "JWT"}, {"iat": int(time.time())})
+    signed = b".".join(_encoded(json.dumps(part).encode()) for part in parts)
+    return (signed + b"." + _encoded(hmac.new(SECRET, signed, hashlib.sha256).digest())).decode()
+
+
+def _encoded(content: bytes) -> bytes:
+    return base64.urlsafe_b64encode(content).rstrip(b"=")
+
+
+@contextmanager
+def started_geth(folder: Path, genesis: Path, chain: Path) -> Iterator[Geth]:
+    """Have geth import a chain and serve it, all its state included, and stop it in the end."""
+    if (command := shutil.which("geth")) is None:
+        pytest.skip("no `geth` on the path: go install github.com/ethereum/go-ethereum/cmd/geth@v1.17.8")
+    (folder / "secret").write_text(SECRET.hex())
+    shared = ["--datadir", str(folder / "data"), "--state.scheme", "path", "--gcmode", "archive"]
+    network = str(json.loads(genesis.read_text())["config"]["chainId"])
+    shared += ["--syncmode", "full", "--networkid", network, "--datadir.minfreedisk", "0"]
+    for task in (["init", str(genesis)], ["import", "--nocompaction", str(chain)]):
+        subprocess.run([command, *shared, *task], check=True, capture_output=True, timeout=300)
+    serving = ["--nodiscover", "--maxpeers", "0", "--nat", "none", "--port", "0", "--ipcdisable"]
+    serving += ["--http", "--http.port", "0", "--http.api", NAMESPACES, "--rpc.allow-unprotected-txs"]
+    serving += ["--authrpc.port", "0", "--authrpc.jwtsecret", str(folder / "secret"), "--bootnodes", ""]
+    with subprocess.Popen([command, *shared, *serving], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        # What it logs later goes nowhere, but somewhere it must go.
+        rest = threading.Thread(target=process.stderr.read)
+        try:
+            found = _endpoints(process.stderr)
+            rest.start()
+            yield Geth(*found)
+        finally:
+            process.terminate()
+            process.wait(60)
+            if rest.is_alive():
+                rest.join()
+
+
+def _endpoints(log: Any) -> tuple[str, str]:
+    found: dict[str, str] = {}
+    for line in log:
+        if (started := _ENDPOINT.search(line)) is not None:
+            found[started[2]] = f"http://{started[1]}"
+        if len(found) == 2:
+            return found["false"], found["true"]
+    raise AssertionError("geth ended before it was ready")
