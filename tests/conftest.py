@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
+    from tests.node_process import Node
     from wsnode.ethereum.chain import Chain
     from wsnode.jsonrpc.dispatcher import Dispatcher
 
@@ -41,6 +42,26 @@ def execution_apis_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     with Chain.open(folder, (vectors / "genesis.json").read_bytes(), writer=True, durable=False) as chain:
         trio.run(import_files, chain, [str(vectors / "chain.rlp")], Silence())
         yield chain
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder into which `wsnode import` has brought those blocks; it is to be read, or copied."""
+    from tests.node_process import import_chain
+
+    vectors, folder = require_vectors("execution-apis"), tmp_path_factory.mktemp("imported")
+    ended = import_chain(folder, vectors / "genesis.json", [vectors / "chain.rlp"])
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(imported: Path) -> Iterator[Node]:
+    """Return a node that serves that folder to whoever asks."""
+    from tests.node_process import started
+
+    with started("serve", "--data", str(imported), "--listen", "127.0.0.1:0", "--open") as node:
+        yield node
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from tests.node_process import PATIENCE, Node, conversation, import_chain, post, run, started
+from tests.node_process import PATIENCE, Node, conversation, import_chain, kept_address, post, run, started
 from tests.vector_files import require_vectors
 from wsnode.cli import app
 
@@ -140,9 +140,10 @@ def test_a_genesis_that_is_not_understood_is_refused(
     assert named in only_line(ended.stderr)
 
 
-def test_another_genesis_than_the_folders_is_refused(chain: Path, genesis: Path, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    assert import_chain(data, genesis, [chain]).returncode == 0
+def test_another_genesis_than_the_folders_is_refused(
+    chain: Path, genesis: Path, imported: Path, tmp_path: Path
+) -> None:
+    data = copytree(imported, tmp_path / "data")
     content = json.loads(genesis.read_bytes()) | {"extraData": "0x00"}
     other = tmp_path / "genesis.json"
     other.write_text(json.dumps(content))
@@ -231,8 +232,8 @@ def test_a_wrong_configuration_names_the_setting(tmp_path: Path) -> None:
     assert told == f"error: {file}: slow_subscriber: Invalid enum value 'drop'"
 
 
-def test_keys_open_a_served_chain_and_stop_opening_it(chain: Path, genesis: Path, tmp_path: Path) -> None:
-    assert import_chain(tmp_path, genesis, [chain]).returncode == 0
+def test_keys_open_a_served_chain_and_stop_opening_it(imported: Path, tmp_path: Path) -> None:
+    copytree(imported, tmp_path, dirs_exist_ok=True)
     at = ("--data", str(tmp_path))
     with started("serve", *at, "--listen", "127.0.0.1:0") as node:
         bounds = ("--method", "eth_*", "--subscriptions", "2")
@@ -409,19 +410,14 @@ def page(url: str, path: str) -> int:
         return error.code
 
 
-def test_metrics_are_on_an_address_of_their_own_where_keys_are_asked_for(
-    chain: Path, genesis: Path, tmp_path: Path
-) -> None:
-    assert import_chain(tmp_path, genesis, [chain]).returncode == 0
-    at = ("--data", str(tmp_path), "--listen", "127.0.0.1:0")
+def test_metrics_are_on_an_address_of_their_own_where_keys_are_asked_for(imported: Path) -> None:
+    at = ("--data", str(imported), "--listen", "127.0.0.1:0")
     with started("serve", *at, "--open") as node:
         assert page(node.http_url, "/metrics") == page(node.http_url, "/healthz") == 200
     with started("serve", *at) as node:
         assert page(node.http_url, "/metrics") == 404
         assert page(node.http_url, "/readyz") == 200
-    with free_address() as own:
-        pass
-    with started("serve", *at, "--open", "--metrics-listen", own) as node:
+    with kept_address() as own, started("serve", *at, "--open", "--metrics-listen", own) as node:
         assert page(node.http_url, "/metrics") == 404
         assert page(node.http_url, "/healthz") == 200
         for path in ("/metrics", "/healthz", "/readyz"):
@@ -431,8 +427,8 @@ def test_metrics_are_on_an_address_of_their_own_where_keys_are_asked_for(
             pass
 
 
-def test_metrics_can_be_switched_off(chain: Path, genesis: Path, tmp_path: Path) -> None:
-    assert import_chain(tmp_path / "data", genesis, [chain]).returncode == 0
+def test_metrics_can_be_switched_off(imported: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").symlink_to(imported)
     file = tmp_path / "wsnode.toml"
     file.write_text(
         'open = true\nlisten = "127.0.0.1:0"\n[networks.one]\ndata = "data"\n[metrics]\nenabled = false\n'
@@ -440,13 +436,6 @@ def test_metrics_can_be_switched_off(chain: Path, genesis: Path, tmp_path: Path)
     with started("serve", "--config", str(file)) as node:
         assert page(node.http_url, "/metrics") == 404
         assert page(node.http_url, "/healthz") == 200
-
-
-@contextmanager
-def free_address() -> Iterator[str]:
-    """Give an address of this machine that is free as soon as the context ends."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.node_modules import FOLDER, require_modules, require_node
-from tests.node_process import PATIENCE, Node, import_chain, started
-from tests.vector_files import require_vectors
+from tests.node_process import PATIENCE, Node, started
 
 RunScript = Callable[..., None]
 
@@ -18,17 +17,6 @@ RunScript = Callable[..., None]
 def demo() -> Iterator[Node]:
     """Return a running `wsnode demo`."""
     with started("demo", "--listen", "127.0.0.1:0") as node:
-        yield node
-
-
-@pytest.fixture(scope="session")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """Return a node that serves the 54 blocks of execution-apis, in which every fork has a part."""
-    vectors = require_vectors("execution-apis")
-    folder = tmp_path_factory.mktemp("history")
-    ended = import_chain(folder, vectors / "genesis.json", [vectors / "chain.rlp"])
-    assert ended.returncode == 0, ended.stderr
-    with started("serve", "--data", str(folder), "--listen", "127.0.0.1:0", "--open") as node:
         yield node
 
 

@@ -39,5 +39,5 @@ def test_a_wallet_in_a_page_adds_the_network(
     run_script("wallet.mjs", address_of(demo))
 
 
-def test_ethers_and_viem_encode_every_kind_of_transaction_again(run_script: RunScript, history: Node) -> None:
-    run_script("history.mjs", keyed(history.http_url), keyed(history.socket_url), LAST_BLOCK)
+def test_ethers_and_viem_encode_every_kind_of_transaction_again(run_script: RunScript, served: Node) -> None:
+    run_script("history.mjs", keyed(served.http_url), keyed(served.socket_url), LAST_BLOCK)

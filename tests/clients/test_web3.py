@@ -172,8 +172,8 @@ def test_a_method_that_does_not_exist_is_unavailable(session: Session) -> None:
     assert error.value.rpc_response["error"]["code"] == -32601
 
 
-def test_blocks_transactions_and_receipts_of_every_fork_are_read(history: Node) -> None:
-    with connected(web3, "HTTPProvider", HTTP_ADDRESSES["http"](history)) as session:
+def test_blocks_transactions_and_receipts_of_every_fork_are_read(served: Node) -> None:
+    with connected(web3, "HTTPProvider", HTTP_ADDRESSES["http"](served)) as session:
         kinds = set()
         for number in range(session.eth.block_number + 1):
             transactions = session.eth.get_block(number, full_transactions=True)["transactions"]

@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conformance.cases import Transport, disagreement
-from tests.node_process import Node, conversation, import_chain, post, started
-from tests.vector_files import find_vectors, require_vectors
+from tests.node_process import Node, conversation, post
+from tests.vector_files import find_vectors
 from wsnode.verify.cases import Case, read_cases
 from wsnode.verify.comparison import difference
 
@@ -21,18 +20,8 @@ HEAD = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    vectors = require_vectors("execution-apis")
-    folder = tmp_path_factory.mktemp("served")
-    ended = import_chain(folder, vectors / "genesis.json", [vectors / "chain.rlp"])
-    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (0, f"head 54 {HEAD}"), ended.stderr
-    return folder
-
-
-@pytest.fixture(scope="module")
-def node(data: Path) -> Iterator[Node]:
-    with started("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--open") as running:
-        yield running
+def node(served: Node) -> Node:
+    return served
 
 
 @pytest.fixture(scope="module", params=["http", "websocket"])

@@ -1,22 +1,17 @@
 """`wsnode bench` against a served chain, in processes of their own."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from tests.node_process import Node, import_chain, run, started
-from tests.vector_files import require_vectors
+from tests.node_process import Node, run
 
 SHORT = ("--seconds", "0.3", "--connections", "4", "--depth", "2")
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    vectors, data = require_vectors("execution-apis"), tmp_path_factory.mktemp("loaded")
-    assert import_chain(data, vectors / "genesis.json", [vectors / "chain.rlp"]).returncode == 0
-    with started("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--open") as running:
-        yield running
+def node(served: Node) -> Node:
+    return served
 
 
 def test_a_node_is_measured_in_three_sections(node: Node) -> None:

@@ -1,11 +1,10 @@
 """`wsnode verify` against a served chain, in processes of their own."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.node_process import Node, import_chain, run, started
+from tests.node_process import Node, run
 from tests.vector_files import require_vectors
 from wsnode.verify.cases import read_cases
 
@@ -21,11 +20,8 @@ def cases() -> Path:
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    vectors, data = require_vectors("execution-apis"), tmp_path_factory.mktemp("verified")
-    assert import_chain(data, vectors / "genesis.json", [vectors / "chain.rlp"]).returncode == 0
-    with started("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--open") as running:
-        yield running
+def node(served: Node) -> Node:
+    return served
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])

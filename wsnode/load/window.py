@@ -66,9 +66,10 @@ class Run:
         self._began = self._last_reply = self._flushed = time.perf_counter()
         self._turns = itertools.cycle(windows)
         self._due = 0
+        self._counted = 0
 
     def measure(self, measured: Measured) -> None:
-        """Ask for as long as the pattern says, and add what is found to `measured`.
+        """Ask as long as the pattern says and until one reply counts, and add what is found to `measured`.
 
         Raises:
             ConnectionError: A connection was lost, or nothing is answered any more.
@@ -78,11 +79,11 @@ class Run:
             for window in self._windows:
                 selector.register(window.connection.socket, selectors.EVENT_READ, window)
             self._ask_first()
-            while (now := time.perf_counter()) - self._began < seconds:
+            while (now := time.perf_counter()) - self._began < seconds or not self._counted:
                 self._keep_going(now)
                 for key, _events in selector.select(self._pause()):
                     self._take(key.data, measured)
-        measured.seconds += seconds * (1 - WARM_UP)
+        measured.seconds += max(seconds, self._last_reply - self._began) - seconds * WARM_UP
 
     def _ask_first(self) -> None:
         if self._pattern.rate is None:
@@ -119,6 +120,7 @@ class Run:
             asked = window.asked.pop(place, None) if place is not None else None
             if asked is not None and place is not None and counts:
                 error = error_text(message) if is_error else None
+                self._counted += 1
                 measured.add(self._requests[place].method, now - asked, error)
         if self._pattern.rate is None:
             window.fill(self._pattern.depth, now)
