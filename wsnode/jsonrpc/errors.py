@@ -1,5 +1,6 @@
 """Errors that a caller is told; every other exception is our bug and becomes `internal_error`."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -15,12 +16,25 @@ RESPONSE_TOO_LARGE = -32003
 LIMIT_EXCEEDED = -32005
 
 METHOD_NAME_BYTES = 2048
+ECHO_CHARACTERS = 100
+"""How much of what a client sent is repeated in a message."""
+MESSAGE_CHARACTERS = 512
+"""A whole message; the longest of ours, with three amounts and an address, has some 400."""
+
+
+_UNBROKEN = re.compile(rf"\S{{{ECHO_CHARACTERS + 1},}}")
 
 
 class RpcError(Exception):
-    """An error reply: `code`, `message` and, unless `UNSET`, `data`."""
+    """An error reply: `code`, `message` and, unless `UNSET`, `data`.
+
+    Whatever the message repeats of a request, it is cut: no word of it has more than `ECHO_CHARACTERS`, and
+    the whole has `MESSAGE_CHARACTERS` at the most.
+    """
 
     def __init__(self, code: int, message: str, data: Any = msgspec.UNSET) -> None:
+        if len(message) > ECHO_CHARACTERS:
+            message = short_message(message)
         super().__init__(code, message, data)
         self.code = code
         self.message = message
@@ -28,6 +42,22 @@ class RpcError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.code})"
+
+
+def shortened(text: str) -> str:
+    """Return `text`, or its beginning if it is longer than what a message repeats."""
+    return text if len(text) <= ECHO_CHARACTERS else f"{text[: ECHO_CHARACTERS - 3]}..."
+
+
+def short_message(message: str) -> str:
+    """Return `message` with what it repeats of a request cut; a short one as it is."""
+    # What is in the middle of a long message is the echo; its end may say what was wrong with that.
+    if len(message) > 2 * MESSAGE_CHARACTERS:
+        message = f"{message[:MESSAGE_CHARACTERS]}... {message[-ECHO_CHARACTERS:]}"
+    message = _UNBROKEN.sub(lambda match: shortened(match[0]), message)
+    if len(message) > MESSAGE_CHARACTERS:
+        message = f"{message[: MESSAGE_CHARACTERS - ECHO_CHARACTERS - 4]}... {message[-ECHO_CHARACTERS:]}"
+    return message
 
 
 class TimeLimitError(Exception):

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from wsnode.jsonrpc.errors import shortened
+
 _SECONDS: Final = {
     "ns": 1e-9,
     "us": 1e-6,
@@ -15,6 +17,8 @@ _SECONDS: Final = {
 }
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _UNIT: Final = re.compile(r"[^.0-9]*")
+LONGEST: Final = 100
+"""Characters; Go reads longer ones, which nobody needs."""
 
 
 def seconds_of(text: str) -> float:
@@ -23,21 +27,23 @@ def seconds_of(text: str) -> float:
     Raises:
         ValueError: It stands for none, in Go's words.
     """
+    if len(text) > LONGEST:
+        raise ValueError(f'time: invalid duration "{shortened(text)}"')
     sign = -1.0 if text[:1] == "-" else 1.0
-    rest = text[1:] if text[:1] in {"-", "+"} else text
-    if rest == "0":
+    position = 1 if text[:1] in {"-", "+"} else 0
+    if text[position:] == "0":
         return 0.0
     total = 0.0
-    while rest or text in {"", "-", "+"}:
-        number = _NUMBER.match(rest)
+    while position < len(text) or text in {"", "-", "+"}:
+        number = _NUMBER.match(text, position)
         if number is None:
             raise ValueError(f'time: invalid duration "{text}"')
-        unit = _UNIT.match(rest, number.end())
+        unit = _UNIT.match(text, number.end())
         assert unit is not None, "it matches nothing, too"
         if not unit[0]:
             raise ValueError(f'time: missing unit in duration "{text}"')
         if unit[0] not in _SECONDS:
             raise ValueError(f'time: unknown unit "{unit[0]}" in duration "{text}"')
         total += float(number[0]) * _SECONDS[unit[0]]
-        rest = rest[unit.end() :]
+        position = unit.end()
     return sign * total

@@ -15,7 +15,7 @@ from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.words import kind, mismatch
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.errors import ECHO_CHARACTERS, server_error, shortened
 from wsnode.jsonrpc.registry import Registry
 
 MAX_BLOCKS: Final = 1024
@@ -160,6 +160,8 @@ def _check_percentiles(percentiles: Percentiles) -> None:
 def decode_block_count(value: Any) -> BlockCount:
     """Return the number below 2**64 that `value` writes in hex or decimal; the empty string is 0."""
     text = value if type(value) is str else json.dumps(value)
+    if len(text) > ECHO_CHARACTERS:
+        raise ValueError(f'invalid hex or decimal integer "{shortened(text)}"')
     digits, base = (text[2:], 16) if text[:2] in {"0x", "0X"} else (text, 10)
     if text == "":
         return BlockCount(0)
@@ -176,6 +178,8 @@ def decode_block_count(value: Any) -> BlockCount:
 def _decode_percentiles(value: Any) -> Percentiles:
     if type(value) is not list:
         raise mismatch(kind(value), "[]float64")
+    # One more than the method takes is enough to refuse them all.
+    value = value[: MAX_PERCENTILES + 1]
     for item in value:
         if type(item) not in {int, float}:
             raise mismatch(kind(item), "float64")

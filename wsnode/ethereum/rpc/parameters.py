@@ -16,6 +16,7 @@ from wsnode.ethereum.rpc.words import (
     parse_quantity,
 )
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import shortened
 
 ADDRESS_TYPE = "common.Address"
 HASH_TYPE = "common.Hash"
@@ -129,7 +130,7 @@ def slot_of(key: str) -> bytes:
     """
     digits = key[2:] if key[:2] in {"0x", "0X"} else key
     if len(digits) > 64:
-        raise ValueError(f"storage key too long (want at most 32 bytes): {quoted(key)}")
+        raise ValueError(f"storage key too long (want at most 32 bytes): {quoted(shortened(key))}")
     try:
         return unhexlify(digits.rjust(64, "0"))
     except ValueError:

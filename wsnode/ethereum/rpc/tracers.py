@@ -17,6 +17,8 @@ SETTINGS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 MUX: Final = "muxTracer"
 NOT_SUPPORTED: Final = frozenset({"erc7562Tracer", "keccak256PreimageTracer"})
+LONGEST_NAME: Final = 100
+"""Characters of what may be a name; what is longer is a script, or nothing."""
 _IDENTIFIER: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\.[A-Za-z_$][\w$]*)*")
 # Words that are no names in JavaScript.
 _RESERVED: Final = re.compile(
@@ -36,7 +38,7 @@ def unknown_tracer(name: str) -> RpcError:
     supported = {"reason": "unsupported_tracer", "supported": [*SETTINGS, MUX]}
     if name in NOT_SUPPORTED:
         return server_error(f"tracer {name} is not supported", supported)
-    script = _IDENTIFIER.fullmatch(name)
+    script = None if len(name) > LONGEST_NAME else _IDENTIFIER.fullmatch(name)
     if script is None or _RESERVED.fullmatch(script[1]):
         return server_error("tracers in JavaScript are not supported", supported)
     return server_error(f"ReferenceError: {script[1]} is not defined at <eval>:1:2(0)")

@@ -1,14 +1,15 @@
 """JSON values to bytes and numbers, refused in geth's words: clients' error handling reads them."""
 
+import re
 from binascii import unhexlify
-from string import hexdigits
-from typing import Any
+from typing import Any, Final
 
 MISSING_PREFIX = "hex string without 0x prefix"
 ODD_LENGTH = "hex string of odd length"
 INVALID = "invalid hex string"
 EMPTY = "empty hex string"
 LEADING_ZERO = "hex number with leading zero digits"
+_DIGITS: Final = re.compile(r"[0-9a-fA-F]*")
 
 ARGUMENT = "Go value"
 """Where a value stands when it is a whole argument, in the words of Go's JSON decoder."""
@@ -106,7 +107,7 @@ def parse_bytes(text: str) -> bytes:
     try:
         return unhexlify(digits)
     except ValueError:
-        odd = len(digits) % 2 and all(digit in hexdigits for digit in digits)
+        odd = len(digits) % 2 and _DIGITS.fullmatch(digits)
         raise ValueError(ODD_LENGTH if odd else INVALID) from None
 
 
