@@ -19,11 +19,14 @@ from wsnode.ethereum.rpc.completion import Completion, TransactionParameters
 from wsnode.ethereum.rpc.control import DevelopmentControl
 from wsnode.ethereum.rpc.filling import Fees, Unsigned
 from wsnode.ethereum.rpc.signing import Wallet, unknown_account
+from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import AsyncCall, Step
 from wsnode.jsonrpc.registry import Registry
 
 MAX_GAS: Final = 1 << 24
 """The most gas that a transaction may have since Osaka."""
+HIGHEST_PRICE: Final = (1 << 128) - 1
+"""Of a unit of gas, in wei: more than there is ether."""
 
 Steps = Generator[Step, Any, bytes]
 
@@ -115,7 +118,11 @@ def signed(secret: bytes, transaction: Unsigned) -> bytes:
 def _members(transaction: Unsigned) -> dict[str, Any]:
     members = msgspec.structs.asdict(transaction)
     fees: Fees = members.pop("fees")
-    return members | msgspec.structs.asdict(fees)
+    prices = msgspec.structs.asdict(fees)
+    for name, price in prices.items():
+        if price is not None and price > HIGHEST_PRICE:
+            raise server_error(f"{name.replace('_', ' ')} is higher than 2^128-1")
+    return members | prices
 
 
 def add_methods(registry: Registry, accounts: Accounts) -> None:

@@ -157,7 +157,11 @@ def _resume(view: Snapshot, cursor: LogCursor, digest: bytes) -> Place:
     last = view.number_of(cursor.last)
     if last is None:
         raise reorganised(cursor.last)
-    return Place(cursor.next_log, view.log_count_before(last + 1), cursor.last, last)
+    count = view.log_count_before(last + 1)
+    if cursor.next_log > count:
+        # None of ours: in every chain that has the block, so many logs precede its end.
+        raise invalid_params("invalid cursor")
+    return Place(cursor.next_log, count, cursor.last, last)
 
 
 def reorganised(block_hash: bytes) -> RpcError:

@@ -19,6 +19,8 @@ from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import server_error
 
 _Overrides = TypeVar("_Overrides")
+MOST_NESTED: Final = 50
+"""Levels of tracers in tracers."""
 FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnData")
 
 
@@ -42,7 +44,7 @@ class TraceOptions:
         options: dict[str, Any] = {**self.flags, "limit": self.limit}
         if self.tracer is not None:
             options["tracer"] = self.tracer
-            options["tracerConfig"] = _settings(self.tracer, self.tracer_config)
+            options["tracerConfig"] = _settings(self.tracer, self.tracer_config, MOST_NESTED)
         return msgspec.json.encode(options)
 
 
@@ -58,11 +60,13 @@ NO_OPTIONS: Final = TraceOptions()
 NO_CALL_OPTIONS: Final = CallTraceOptions()
 
 
-def _settings(name: str, config: Any) -> dict[str, Any]:
+def _settings(name: str, config: Any, levels: int) -> dict[str, Any]:
     """Return a tracer's settings under the engine's names."""
     if name == MUX:
+        if levels == 0:
+            raise server_error(f"tracers are nested more than {MOST_NESTED} deep")
         members = _members(config, "map[string]json.RawMessage")
-        return {"tracers": {inner: _settings(inner, value) for inner, value in members.items()}}
+        return {"tracers": {inner: _settings(inner, value, levels - 1) for inner, value in members.items()}}
     if name not in SETTINGS:
         raise unknown_tracer(name)
     struct, known = SETTINGS[name]
@@ -155,13 +159,22 @@ def _set(options: TraceOptions, name: str, value: Any, struct: str, path: str) -
     elif name == "limit":
         if type(value) is float:
             raise mismatch(f"number {value:g}", "int", field(struct, f"{path}Config.Limit"))
-        options.limit = _typed(value, int, "int", field(struct, f"{path}Config.Limit"))
+        options.limit = _whole(value, field(struct, f"{path}Config.Limit"))
     elif name == "tracer":
         options.tracer = _typed(value, str, "string", field(struct, f"{path}Tracer"))
     elif name == "timeout":
         options.timeout = _typed(value, str, "string", field(struct, f"{path}Timeout"))
     elif name == "tracerconfig":
         options.tracer_config = value
+
+
+def _whole(value: Any, place: str) -> int:
+    number: int = _typed(value, int, "int", place)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise mismatch(
+            f"number {number:.20g}" if abs(number) >= 1 << 128 else f"number {number}", "int", place
+        )
+    return number
 
 
 def _typed(value: Any, wanted: type, type_name: str, place: str) -> Any:
