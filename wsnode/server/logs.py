@@ -10,6 +10,9 @@ from typing import Any, TextIO
 import msgspec
 
 FORMATS = ("human", "json")
+WARNINGS = 600
+"""What a place in the code may write in a minute, tracebacks aside: as many as of slow calls."""
+TRACEBACK_CHARACTERS = 16 * 1024
 
 
 class JsonFormatter(logging.Formatter):
@@ -28,6 +31,10 @@ class JsonFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         return msgspec.json.encode(line, enc_hook=str).decode()
 
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        """Return a traceback, without its middle if it is long."""
+        return _shortened(super().formatException(ei))
+
 
 class HumanFormatter(logging.Formatter):
     """A line to read, with the record's `details` behind the message."""
@@ -40,6 +47,10 @@ class HumanFormatter(logging.Formatter):
         details = getattr(record, "details", {})
         shown = "".join(f" {name}={value}" for name, value in details.items())
         return super().formatMessage(record) + shown
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        """Return a traceback, without its middle if it is long."""
+        return _shortened(super().formatException(ei))
 
 
 class Sparing(logging.Filter):
@@ -72,6 +83,64 @@ class Sparing(logging.Filter):
 SPARING = Sparing(10)
 
 
+class Bounded(logging.Filter):
+    """Lets each place in the code write one traceback and some warnings a minute, and counts the others.
+
+    The next line of a place says how many of it were left out. What is asked for, at lower levels, passes.
+    """
+
+    def __init__(self, warnings: int, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._warnings = warnings
+        self._clock = clock
+        self._places: dict[tuple[str, int], _Minute] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        if record.levelno < logging.WARNING and not record.exc_info:
+            return True
+        most = 1 if record.exc_info else self._warnings
+        minute = self._places.setdefault(_place(record), _Minute())
+        now = self._clock()
+        if now - minute.began >= 60:
+            minute.began, minute.written = now, 0
+        if minute.written >= most:
+            minute.left_out += 1
+            return False
+        minute.written += 1
+        if minute.left_out:
+            record.details = {**getattr(record, "details", {}), "left_out": minute.left_out}
+            minute.left_out = 0
+        return True
+
+
+class _Minute:
+    """The lines of one place."""
+
+    __slots__ = ("began", "left_out", "written")
+
+    def __init__(self) -> None:
+        self.began, self.written, self.left_out = -60.0, 0, 0
+
+
+def _place(record: logging.LogRecord) -> tuple[str, int]:
+    """Return where an exception was raised, or else where the line was written."""
+    last = record.exc_info[2] if record.exc_info else None
+    if last is None:
+        return record.pathname, record.lineno
+    while last.tb_next is not None:
+        last = last.tb_next
+    return last.tb_frame.f_code.co_filename, last.tb_lineno
+
+
+def _shortened(traceback: str) -> str:
+    """Return a traceback without its middle if it is long: its last line may repeat what a client sent."""
+    if len(traceback) <= TRACEBACK_CHARACTERS:
+        return traceback
+    half = TRACEBACK_CHARACTERS // 2
+    return f"{traceback[:half]}\n...\n{traceback[-half:]}"
+
+
 def configure(level: str = "info", form: str = "human", stream: TextIO | None = None) -> None:
     """Send everything that wsnode logs at `level` or above to `stream`, stderr if None.
 
@@ -83,6 +152,7 @@ def configure(level: str = "info", form: str = "human", stream: TextIO | None = 
     if form not in FORMATS:
         raise ValueError(f"log format {form}: not one of {', '.join(FORMATS)}")
     handler = logging.StreamHandler(stream or sys.stderr)
+    handler.addFilter(Bounded(WARNINGS))
     handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("wsnode").setLevel(level.upper())
