@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.memory_transport import run
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.dispatcher import Dispatcher, Session
@@ -95,14 +96,6 @@ class Node:
     def error(self, method: str, params: Any = None) -> tuple[int, str]:
         error = self.call(method, params)["error"]
         return error["code"], error["message"]
-
-
-def run(pending: Pending) -> bytes | None:
-    ended = False
-    while not ended:
-        step = pending.step
-        ended = pending.resume(step.function(CancelToken()) if isinstance(step, InThread) else None)
-    return pending.reply
 
 
 def registry() -> Registry:

@@ -131,7 +131,7 @@ async def test_compression_waits_for_no_thread_that_a_call_runs_in() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lane.workers.run, Party(), gate.pass_through)
         with trio.fail_after(60):
-            assert await lane.compressing.run(Party(), lambda _cancel: 5) == 5
+            assert await lane.short_work.run(Party(), lambda _cancel: 5) == 5
         gate.opened = 1
 
 

@@ -1,18 +1,51 @@
 """Batches: many requests in one message, answered in one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 from wsnode.jsonrpc.calls import Calls
-from wsnode.jsonrpc.codec import error_reply
-from wsnode.jsonrpc.errors import RpcError, TimeLimitError, request_timed_out, response_too_large
-from wsnode.jsonrpc.messages import Replying, Request
-from wsnode.jsonrpc.requests import UnusableRequestError, decode_item, identity_of
+from wsnode.jsonrpc.codec import NULL, error_reply
+from wsnode.jsonrpc.errors import (
+    RpcError,
+    TimeLimitError,
+    invalid_request,
+    request_timed_out,
+    response_too_large,
+)
+from wsnode.jsonrpc.messages import CancelToken, InThread, Replying, Request
+from wsnode.jsonrpc.requests import (
+    QUICK_BYTES,
+    UnusableRequestError,
+    decode_item,
+    decode_message,
+    identity_of,
+    is_long,
+)
+
+Item: TypeAlias = Request | bytes | UnusableRequestError
+"""What stands in a batch: a request, its text, or what a thread has found that is none."""
 
 
 class Batch(Calls):
-    """The calls of one batch, which share one view however long they take."""
+    """The calls of one batch, or the one of a long message, which share one view however long they take."""
 
     __slots__ = ()
+
+    def run_text(self, text: bytes) -> Replying:
+        """Return, in the end, the reply to a message that a thread has to read."""
+        most = self._dispatcher.bounds.batch_items
+        try:
+            message = yield _short(lambda _cancel: decode_message(text, most))
+        except UnusableRequestError as unusable:
+            return unusable.reply
+        if isinstance(message, list):
+            return (yield from self.run(message)) if message else empty_batch()
+        try:
+            reply = self.call_of(message)
+            return reply if reply is None or isinstance(reply, bytes) else (yield from reply)
+        finally:
+            self.end_turn()
 
     def run(self, items: Sequence[Request | bytes]) -> Replying:
         """Return, in the end, the reply to a batch, or nothing if it held notifications only."""
@@ -23,7 +56,7 @@ class Batch(Calls):
         try:
             place = 0
             while place < len(items):
-                item = items[place]
+                item: Item = items[place]
                 place += 1
                 if (now := clock()) - slice_began > bounds.slice_seconds:
                     try:
@@ -36,6 +69,8 @@ class Batch(Calls):
                     slice_began = now = clock()
                 if now - began > bounds.batch_seconds:
                     error = error or request_timed_out()
+                if isinstance(item, bytes) and is_long(item):
+                    item = yield _short(partial(_decode_long, item))
                 held = len(self.held)
                 answer = _refuse_item(item, error) if error else self._answer_item(item)
                 reply = answer if answer is None or isinstance(answer, bytes) else (yield from answer)
@@ -65,13 +100,44 @@ class Batch(Calls):
         if begun and self.channel is not None:
             self.channel.take_back(begun)
 
-    def _answer_item(self, item: Request | bytes) -> bytes | Replying | None:
+    def _answer_item(self, item: Item) -> bytes | Replying | None:
         try:
-            return self.call(item if isinstance(item, tuple) else decode_item(item))
+            return self.call_of(_request_of(item))
         except UnusableRequestError as unusable:
             return unusable.reply
 
+    def call_of(self, request: Request) -> bytes | Replying | None:
+        """Return what `call` returns; where the parameters are long, a thread reads them."""
+        params = request[1]
+        return (
+            self.call_long(request) if len(params) > QUICK_BYTES and is_long(params) else self.call(request)
+        )
 
-def _refuse_item(item: Request | bytes, error: RpcError) -> bytes | None:
-    identity = identity_of(item)
+
+def empty_batch() -> bytes:
+    """Return the reply to a batch of nothing."""
+    return error_reply(NULL, invalid_request("empty batch"))
+
+
+def _short(function: Callable[[CancelToken], Any]) -> InThread:
+    work = InThread(function)
+    work.is_short = True
+    return work
+
+
+def _decode_long(item: bytes, _cancel: CancelToken) -> Request | UnusableRequestError:
+    try:
+        return decode_item(item)
+    except UnusableRequestError as unusable:
+        return unusable
+
+
+def _request_of(item: Item) -> Request:
+    if isinstance(item, UnusableRequestError):
+        raise item
+    return item if isinstance(item, tuple) else decode_item(item)
+
+
+def _refuse_item(item: Item, error: RpcError) -> bytes | None:
+    identity = item.identity if isinstance(item, UnusableRequestError) else identity_of(item)
     return error_reply(identity, error) if identity else None

@@ -26,6 +26,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     batch_items: int = 1000
     batch_reply_bytes: int = 25_000_000
     batch_seconds: float = 60.0
+    parameter_values: int = 100_000
     reply_bytes: int = 64 * 1024 * 1024
     slice_seconds: float = 0.002
     slow_seconds: float = 1.0

@@ -8,20 +8,22 @@ alone.
 import logging
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from wsnode._native import answer_calls
+from wsnode._native import answer_calls, count_values
 from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import UNREADABLE, error_reply, result_reply
 from wsnode.jsonrpc.errors import (
     RpcError,
+    invalid_params,
     invalid_request,
     notifications_not_supported,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import Channel, Replying, Request, Steps, View
+from wsnode.jsonrpc.messages import CancelToken, Channel, InThread, Replying, Request, Steps, View
 from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method
 from wsnode.jsonrpc.slices import timed
@@ -161,6 +163,39 @@ class Calls:
             self._report_slow(method, seconds, params)
         return reply if identity else None
 
+    def call_long(self, request: Request) -> Replying:
+        """Return, in the end, the reply to a request whose parameters a thread reads."""
+        began = perf_counter()
+        name, params, identity = request
+        method = self._methods.get(name)
+        if method is None:
+            return self._refuse(name, identity)
+        self.mark = 0.0
+        try:
+            if self._gate is not None:
+                self._gate.admit(method.name)
+            parameters = yield self._reading(method, params)
+            result = self._run_with(method, method.function, parameters)
+            if isinstance(result, GeneratorType):
+                return (yield from self._slices(method, result, params, identity, began))
+            reply = result_reply(identity, result)
+            meter = method.succeeded
+            if len(reply) > self.reply_bytes:
+                reply = self._fail(method, identity, response_too_large())
+                meter = method.failed
+        except Exception as error:
+            reply = self._fail(method, identity, error)
+            meter = method.failed
+        meter.observe(perf_counter() - began)
+        return reply if identity else None
+
+    def _reading(self, method: Method, params: bytes) -> InThread:
+        if self.refusal is not None:
+            raise self.refusal
+        work = InThread(partial(_read_long, method, params, self._dispatcher.bounds.parameter_values))
+        work.is_short = True
+        return work
+
     def _fail(self, method: Method, identity: bytes, error: Exception) -> bytes:
         if not isinstance(error, RpcError):
             error = self._dispatcher.report_bug(method.name)
@@ -178,16 +213,21 @@ class Calls:
                 parameters = method.parameters.decode(params)
             except UNREADABLE:
                 parameters = method.parameters.explain(params)
+        else:
+            parameters = None if params in _NO_ARGUMENTS else method.parameters.explain(params)
+        return self._run_with(method, function, parameters)
+
+    def _run_with(self, method: Method, function: Callable[..., Any], parameters: Any) -> Any:
+        if method.takes_parameters:
             if method.contracts is not None and self._gate is not None:
                 self._gate.check_contracts(method.contracts(parameters))
             if not method.needs_view:
                 return self._run_without_view(method, parameters)
-            return function(self._open() if self._scope is None else self._view, parameters)
-        if params not in _NO_ARGUMENTS:
-            method.parameters.explain(params)
-        if not method.needs_view:
-            return self._run_without_view(method)
-        return function(self._open() if self._scope is None else self._view)
+            return function(self._opened(), parameters)
+        return self._run_without_view(method) if not method.needs_view else function(self._opened())
+
+    def _opened(self) -> Any:
+        return self._open() if self._scope is None else self._view
 
     def _run_without_view(self, method: Method, *parameters: Any) -> Any:
         if method.needs_channel:
@@ -258,3 +298,10 @@ class Calls:
         if seconds > self._slow_seconds:
             self._report_slow(method, seconds, params)
         return reply if identity else None
+
+
+def _read_long(method: Method, params: bytes, most: int, _cancel: CancelToken) -> Any:
+    """Return the parameters of a call, made of no more than `most` values."""
+    if count_values(params) > most:
+        raise invalid_params(f"the parameters have too many values, want at most {most}")
+    return method.parameters.read(params)

@@ -11,14 +11,22 @@ from functools import cached_property
 from typing import Any
 
 from wsnode._native import EngineMethods
-from wsnode.jsonrpc.batch import Batch
+from wsnode.jsonrpc.batch import Batch, empty_batch
 from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
-from wsnode.jsonrpc.errors import RpcError, internal_error, invalid_request, limit_exceeded
+from wsnode.jsonrpc.errors import RpcError, internal_error, limit_exceeded
 from wsnode.jsonrpc.messages import Answer, Pending, Replying, Request, View
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.requests import UnusableRequestError, decode_message, identity_of, read_request
+from wsnode.jsonrpc.requests import (
+    LONG_BYTES,
+    QUICK_BYTES,
+    UnusableRequestError,
+    decode_message,
+    find_identity,
+    is_long,
+    read_request,
+)
 
 logger = logging.getLogger("wsnode.jsonrpc")
 
@@ -71,6 +79,8 @@ class Session(Calls):
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to the message `text`: a request or a batch."""
+        if len(text) > QUICK_BYTES and self._is_long(text):
+            return self._receive_long(text)
         if (request := read_request(text)) is None:
             return self._receive_unusual(text)
         reply = self.call(request)
@@ -106,13 +116,29 @@ class Session(Calls):
 
     def _receive_batch(self, items: list[Request] | list[bytes]) -> Answer:
         if not items:
-            return error_reply(NULL, invalid_request("empty batch"))
-        if len(items) > self._dispatcher.bounds.batch_items:
-            return b"[%b]" % error_reply(identity_of(items[0]) or NULL, invalid_request("batch too large"))
+            return empty_batch()
+        batch = self._batch()
+        return self._begin_batch(batch, batch.run(items))
+
+    def _is_long(self, text: bytes) -> bool:
+        # The items of a batch are looked at one by one, where it is not long itself.
+        return len(text) > LONG_BYTES or (not text.startswith(b"[") and is_long(text))
+
+    def _receive_long(self, text: bytes) -> Answer:
+        """Return how to answer a message that takes long to read."""
+        if self.refusal is not None:
+            return error_reply(find_identity(text) or NULL, self.refusal)
+        batch = self._batch()
+        return self._begin_batch(batch, batch.run_text(text))
+
+    def _batch(self) -> Batch:
         batch = Batch(self._dispatcher, self.caller, self._gate)
         batch.refusal, batch.channel = self.refusal, self.channel
+        return batch
+
+    def _begin_batch(self, batch: Batch, steps: Replying) -> Answer:
         self.patience = self._dispatcher.bounds.batch_seconds
-        answer = self._begin(batch.run(items))
+        answer = self._begin(steps)
         if isinstance(answer, Pending):
             answer.held = batch.held
         else:

@@ -46,11 +46,13 @@ class CancelToken:
 class InThread:
     """What a handler yields to have `function(cancel)` run in the worker pool; `seconds` bound it."""
 
-    __slots__ = ("function", "seconds")
+    __slots__ = ("function", "is_short", "seconds")
 
     def __init__(self, function: Callable[[CancelToken], Any]) -> None:
         self.function = function
         self.seconds: float | None = None
+        self.is_short = False
+        """Whether it ends soon whatever it is given, so that it need not wait behind what may not."""
 
 
 class AsyncCall:

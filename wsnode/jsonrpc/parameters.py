@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from wsnode._native import first_items
 from wsnode.jsonrpc.codec import UNREADABLE, decode_hook
-from wsnode.jsonrpc.errors import RpcError, invalid_params
+from wsnode.jsonrpc.errors import RpcError, invalid_params, short_message
 
 NULL = b"null"
 _PATH = re.compile(r" - at `\$.*`$", re.S)
-_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_EMPTY_OBJECT = re.compile(rb"\{\s*\}")
 
 
 class ParameterDecoder(Protocol):
@@ -37,6 +37,14 @@ class ParameterDecoder(Protocol):
         """
         ...
 
+    def read(self, params: bytes) -> Any:
+        """Return what `decode` does, or else `explain`.
+
+        Raises:
+            RpcError: What does not fit, in words for the caller.
+        """
+        ...
+
 
 def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> ParameterDecoder:
     """Return the decoder of a method whose parameters are `struct`, or who takes none."""
@@ -45,6 +53,25 @@ def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> Parame
     if struct.__struct_config__.array_like:
         return PositionalParameters(struct)
     return NamedParameters(struct)
+
+
+class Explaining:
+    """Parameters that are explained where they cannot be decoded."""
+
+    def decode(self, params: bytes) -> Any:
+        """Return the decoded parameters, as `ParameterDecoder` says."""
+        raise NotImplementedError
+
+    def explain(self, params: bytes) -> Any:
+        """Return them where `decode` was too strict."""
+        raise NotImplementedError
+
+    def read(self, params: bytes) -> Any:
+        """Return `params` as the Struct, or say what does not fit."""
+        try:
+            return self.decode(params)
+        except UNREADABLE:
+            return self.explain(params)
 
 
 class _Fields:
@@ -59,7 +86,7 @@ class _Fields:
         self.decoders = [msgspec.json.Decoder(field.type, dec_hook=decode_hook).decode for field in fields]
 
 
-class PositionalParameters:
+class PositionalParameters(Explaining):
     """Parameters by position, as all of Ethereum's are."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
@@ -77,7 +104,7 @@ class PositionalParameters:
         """Return `params` argument by argument; null stands for an absent one."""
         fields = self._fields
         values = {}
-        for position, argument in enumerate(_arguments(params)):
+        for position, argument in enumerate(_arguments(params, len(fields.names))):
             if position >= len(fields.names):
                 raise invalid_params(f"too many arguments, want at most {len(fields.names)}")
             if argument == NULL and fields.required[position]:
@@ -90,7 +117,7 @@ class PositionalParameters:
         return fields.struct(**values)
 
 
-class NamedParameters:
+class NamedParameters(Explaining):
     """Parameters by name, as the alt family's are; an array gives them in their order."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
@@ -113,16 +140,16 @@ class NamedParameters:
                 return self._decode(b"{}")
             if not params.startswith(b"["):
                 return self._decode(params)
-            arguments = _decode_items(params)
+            arguments = first_items(params, len(self._fields.names) + 1)
             if len(arguments) > len(self._fields.names):
                 raise _named(f"too many arguments, want at most {len(self._fields.names)}")
-            members = zip(self._fields.wire_names, arguments, strict=False)
+            members = zip(self._fields.wire_names, map(msgspec.Raw, arguments), strict=False)
             return self._decode(msgspec.json.encode(dict(members)))
         except UNREADABLE as error:
             raise _named(str(error)) from None
 
 
-class NoParameters:
+class NoParameters(Explaining):
     """No parameters: absent, null or empty."""
 
     def __init__(self, *, by_name: bool) -> None:
@@ -136,18 +163,19 @@ class NoParameters:
     def explain(self, params: bytes) -> None:
         """Return nothing, if that is what was sent."""
         if self._by_name and params.startswith(b"{"):
-            if _decode_members(params):
+            if not _EMPTY_OBJECT.fullmatch(params):
                 raise _named("the method takes no parameters")
-        elif _arguments(params):
+        elif _arguments(params, 0):
             raise invalid_params("too many arguments, want at most 0")
 
 
-def _arguments(params: bytes) -> list[bytes]:
+def _arguments(params: bytes, most: int) -> list[bytes]:
+    """Return the arguments, or one more than the `most` that a method takes."""
     if params in (b"", NULL):
         return []
     if not params.startswith(b"["):
         raise invalid_params("non-array args")
-    return [bytes(item) for item in _decode_items(params)]
+    return first_items(params, most + 1)
 
 
 def _argument(decode: Callable[[bytes], Any], argument: bytes, position: int) -> Any:
@@ -158,4 +186,4 @@ def _argument(decode: Callable[[bytes], Any], argument: bytes, position: int) ->
 
 
 def _named(reason: str) -> RpcError:
-    return invalid_params("Invalid params", {"reason": reason})
+    return invalid_params("Invalid params", {"reason": short_message(reason)})

@@ -13,8 +13,8 @@ from wsnode.server.fair import FairLimiter
 from wsnode.server.limits import Limits
 from wsnode.server.workers import Turn, WorkerPool
 
-COMPRESSING = 2
-"""Threads that compress, so that a large reply never waits for one that a call runs in."""
+SHORT_THREADS = 2
+"""Threads that compress and that read long messages, which never wait for one that a call runs in."""
 
 
 class SlowLane:
@@ -27,7 +27,7 @@ class SlowLane:
     def __init__(self, limits: Limits) -> None:
         self._slices = FairLimiter(1)
         self.workers = WorkerPool(limits.threads)
-        self.compressing = WorkerPool(COMPRESSING)
+        self.short_work = WorkerPool(SHORT_THREADS)
         self.calls = Share(limits.calls)
         """Slow calls in flight."""
         self._idle = trio.Event()
@@ -89,7 +89,8 @@ class SlowLane:
                 if isinstance(work, AsyncCall):
                     value = await work.function()
                 else:
-                    value = await self.workers.run(party, work.function, turn)
+                    pool = self.short_work if work.is_short else self.workers
+                    value = await pool.run(party, work.function, turn)
             except Exception as error:
                 return pending.fail(error)
         if scope.cancelled_caught:

@@ -11,7 +11,7 @@ from wsnode.jsonrpc.share import Party
 from wsnode.pubsub.subscription import Subscription
 from wsnode.server.channel import SocketChannel
 from wsnode.server.deflate import compress
-from wsnode.server.frames import CLOSE_WHOLE, Framing, text_frame
+from wsnode.server.frames import CLOSE_WHOLE, PONG, Framing, text_frame
 from wsnode.server.outbox import LargeReply, Outbox
 from wsnode.server.shared import Shared
 
@@ -95,7 +95,10 @@ class Sending:
     def post_control(self) -> None:
         """Post what the protocol has to say."""
         writes, self._framing.writes = self._framing.writes, []
+        last_pong = next((frame for frame in reversed(writes) if frame[:1] == PONG), None)
         for frame in writes:
+            if frame[:1] == PONG and frame is not last_pong:
+                continue
             if frame == SEND_EOF:
                 self.is_over = True
             elif frame[0] == CLOSE_WHOLE:
@@ -116,7 +119,7 @@ class Sending:
     async def _post_compressed(
         self, reply: bytes, deflate: PerMessageDeflate, held: Sequence[Subscription]
     ) -> None:
-        payload = await self._shared.lane.compressing.run(
+        payload = await self._shared.lane.short_work.run(
             self._party, lambda _cancel: compress(reply, deflate)
         )
         self._post_message(payload, compressed=True)

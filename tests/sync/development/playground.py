@@ -15,7 +15,6 @@ from wsnode.demo.run import begin
 from wsnode.ethereum.rpc.control import DevelopmentControl
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.registry import Registry
 from wsnode.networks import Growth, Opened, open_network
 
 ETHER = 10**18
@@ -36,9 +35,10 @@ class RefusedError(Exception):
 class Playground:
     """Calls methods of one chain; each result has to fit the chain's own document."""
 
-    def __init__(self, ask: Ask, registry: Registry, control: DevelopmentControl) -> None:
+    def __init__(self, ask: Ask, dispatcher: Dispatcher, control: DevelopmentControl) -> None:
         self._ask = ask
-        self.registry = registry
+        self.dispatcher = dispatcher
+        self.registry = dispatcher.registry
         self.control = control
 
     def __call__(self, method: str, *params: Any) -> Any:
@@ -112,5 +112,5 @@ def playground(folder: Path, *, gas_limit: int = GAS_LIMIT_TARGET) -> Iterator[P
             yield growth
 
     with open_network("dev", told, config, grow=grow, durable=False) as network:
-        ask = asking(Dispatcher(network.registry, network.open_view))
-        yield Playground(validating(ask), network.registry, growths[0].development.control)
+        dispatcher = Dispatcher(network.registry, network.open_view)
+        yield Playground(validating(asking(dispatcher)), dispatcher, growths[0].development.control)

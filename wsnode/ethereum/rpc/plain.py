@@ -8,7 +8,6 @@ import msgspec
 
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError, State
-from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.messages import Steps
 from wsnode.jsonrpc.parameters import PositionalParameters
 from wsnode.store.environment import Reader
@@ -34,16 +33,13 @@ class TextParameters:
         """Return the same."""
         return params
 
-    def read(self, params: bytes) -> Any:
-        """Return parameters of any form as the Struct.
+    def read(self, params: Any) -> Any:
+        """Return parameters of any form as the Struct, or those that have been read already.
 
         Raises:
             RpcError: What does not fit, in words for the caller.
         """
-        try:
-            return self._decoded.decode(params)
-        except UNREADABLE:
-            return self._decoded.explain(params)
+        return self._decoded.read(params) if isinstance(params, bytes) else params
 
 
 def reading_plainly(
@@ -52,7 +48,9 @@ def reading_plainly(
     """Return `handler` for parameters as text, most of which `read` answers at once."""
 
     @wraps(handler)
-    def answer(view: Snapshot, params: bytes) -> bytes | Steps:
+    def answer(view: Snapshot, params: Any) -> bytes | Steps:
+        if not isinstance(params, bytes):
+            return handler(view, params)
         try:
             found = read(view.state, view.head, view.head_hash, params)
             if type(found) is int and (block_hash := view.hash_of(found)) is not None:
@@ -70,7 +68,9 @@ def looking_up_plainly(
     """Return `handler` for parameters as text, with which `read` finds nearly all that is asked for."""
 
     @wraps(handler)
-    def answer(view: Snapshot, params: bytes) -> bytes:
+    def answer(view: Snapshot, params: Any) -> bytes:
+        if not isinstance(params, bytes):
+            return handler(view, params)
         return read(view.reader, params) or handler(view, parameters.read(params))
 
     return answer

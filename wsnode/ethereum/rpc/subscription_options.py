@@ -14,6 +14,7 @@ from wsnode.ethereum.rpc.words import ARGUMENT, field, kind, mismatch
 from wsnode.jsonrpc.codec import UNREADABLE, register_type
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params, server_error
 from wsnode.jsonrpc.json_schema import reference
+from wsnode.jsonrpc.parameters import Explaining
 
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder().decode
@@ -54,7 +55,7 @@ class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     id: SubscriptionId
 
 
-class SubscribeDecoder:
+class SubscribeDecoder(Explaining):
     """Decodes the parameters, the second one by the first."""
 
     struct: type[msgspec.Struct] | None = SubscribeParameters
@@ -72,16 +73,23 @@ class SubscribeDecoder:
         if not params.startswith(b"["):
             raise invalid_params("non-array args")
         arguments = _decode_items(params)
-        name = _decode_value(arguments[0]) if arguments else None
+        name = _value_of(0, arguments[0]) if arguments else None
         if type(name) is not str:
             raise invalid_params("expected subscription name as first argument")
         if (decoders := _ARGUMENTS.get(name)) is None:
             raise RpcError(METHOD_NOT_FOUND, f'no "{name}" subscription in eth namespace')
         if len(arguments) > (most := 1 + len(decoders)):
             raise invalid_params(f"too many arguments, want at most {most}")
-        given = dict(enumerate(map(_decode_value, arguments)))
+        given = dict(enumerate(map(_value_of, range(len(arguments)), arguments)))
         values = [_decoded(decode, place, given.get(place)) for place, decode in enumerate(decoders, 1)]
         return SubscribeParameters(name, *values)
+
+
+def _value_of(place: int, argument: msgspec.Raw) -> Any:
+    try:
+        return _decode_value(argument)
+    except UNREADABLE as error:
+        raise invalid_params(f"invalid argument {place}: {error}") from None
 
 
 def _decoded(decode: Callable[[Any], Any], place: int, value: Any) -> Any:

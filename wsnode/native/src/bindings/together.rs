@@ -23,6 +23,8 @@ use crate::wire::request::Envelope;
 /// How many calls are answered at the most, and how long others are begun.
 const MOST: usize = 64;
 const SLICE: Duration = Duration::from_millis(1);
+/// Longer texts are read by themselves.
+const LONGEST: usize = 256 * 1024;
 /// After how many calls the clock is looked at.
 const STRETCH: usize = 8;
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
@@ -155,7 +157,9 @@ impl<'a> Answers<'a> {
                 break;
             }
             let is_answered = match self.form {
-                Form::Frames => Envelope::read(call.cast::<PyBytes>()?.as_bytes())
+                Form::Frames => Some(call.cast::<PyBytes>()?.as_bytes())
+                    .filter(|text| text.len() <= LONGEST)
+                    .and_then(Envelope::read)
                     .is_some_and(|call| self.answer(&call, moment.as_deref_mut(), &mut result)),
                 Form::Joined => match call.extract::<(PyBackedStr, &[u8], &[u8])>() {
                     Ok((method, params, identity)) => {

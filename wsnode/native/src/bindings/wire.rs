@@ -5,6 +5,10 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::wire::frame::Whole;
 use crate::wire::request::Envelope;
+use crate::wire::valid;
+
+/// Texts of this length take about a quarter of a millisecond to read.
+const LONG: usize = 256 * 1024;
 
 /// Append to `messages` those that begin at `position`, one after another, and return where the last one ends.
 ///
@@ -39,14 +43,14 @@ type Request<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyByt
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn read_request<'py>(py: Python<'py>, text: &[u8]) -> Option<Request<'py>> {
-    Envelope::read(text).map(|envelope| request(py, &envelope))
+    aside(py, text, || Envelope::read(text)).map(|envelope| request(py, &envelope))
 }
 
 /// The same of each request in a batch of at most so many.
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn read_batch<'py>(py: Python<'py>, text: &[u8], most: usize) -> Option<Vec<Request<'py>>> {
-    let envelopes = Envelope::read_batch(text).filter(|envelopes| envelopes.len() <= most)?;
+    let envelopes = aside(py, text, || Envelope::read_batch(text, most))?;
     Some(envelopes.iter().map(|envelope| request(py, envelope)).collect())
 }
 
@@ -55,9 +59,53 @@ fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> Request<'py> {
     (PyString::new(py, envelope.method), bytes(envelope.params), bytes(envelope.identity))
 }
 
+/// The first items of a JSON array as they were sent, at most so many; none of any other JSON.
+#[pyfunction]
+#[pyo3(signature = (text, most, /))]
+fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py, PyBytes>> {
+    let places = aside(py, text, || valid::items(text, most));
+    places.into_iter().map(|place| PyBytes::new(py, &text[place])).collect()
+}
+
+/// The id of a JSON object as it was sent, its last one; nothing if it has none.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
+    let place = aside(py, text, || valid::identity(text))?;
+    Some(PyBytes::new(py, &text[place]))
+}
+
+/// How many values a JSON text may hold: no fewer than it does, and hardly more than twice as many.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+fn count_values(py: Python<'_>, text: &[u8]) -> usize {
+    aside(py, text, || valid::count_values(text))
+}
+
+/// A text of the same length with `\ufffd` for each escape that stands for half a character; nothing if none does.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+fn replace_lone_surrogates<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
+    let repaired = aside(py, text, || valid::without_lone_surrogates(text))?;
+    Some(PyBytes::new(py, &repaired))
+}
+
+/// What `read` says of a text; while it is long, other threads go on.
+fn aside<T: Send>(py: Python<'_>, text: &[u8], read: impl FnOnce() -> T + Send) -> T {
+    if text.len() < LONG {
+        read()
+    } else {
+        py.detach(read)
+    }
+}
+
 /// Add this module's names.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(take_messages, module)?)?;
     module.add_function(wrap_pyfunction!(read_request, module)?)?;
-    module.add_function(wrap_pyfunction!(read_batch, module)?)
+    module.add_function(wrap_pyfunction!(read_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(first_items, module)?)?;
+    module.add_function(wrap_pyfunction!(find_identity, module)?)?;
+    module.add_function(wrap_pyfunction!(count_values, module)?)?;
+    module.add_function(wrap_pyfunction!(replace_lone_surrogates, module)?)
 }

@@ -32,11 +32,15 @@ impl<'a> Envelope<'a> {
         Some(envelope)
     }
 
-    /// The requests of the batch that `text` is, on the same conditions.
-    pub fn read_batch(text: &'a [u8]) -> Option<Vec<Self>> {
+    /// The requests of the batch that `text` is, on the same conditions, if there are no more than `most`.
+    pub fn read_batch(text: &'a [u8], most: usize) -> Option<Vec<Self>> {
         let mut text = Text(text);
+        let mut left = most;
         text.take(b'[')?;
-        let envelopes = text.items(Self::next)?;
+        let envelopes = text.items(|text| {
+            left = left.checked_sub(1)?;
+            Self::next(text)
+        })?;
         text.end()?;
         Some(envelopes)
     }
@@ -137,7 +141,7 @@ mod tests {
     #[test]
     fn batches_are_read_whole_or_not_at_all() {
         let read = |text: &str| {
-            let envelopes = Envelope::read_batch(text.as_bytes())?;
+            let envelopes = Envelope::read_batch(text.as_bytes(), 3)?;
             Some(envelopes.iter().map(|each| text_of(each.identity)).collect::<Vec<_>>().join(" "))
         };
         let item = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
@@ -147,6 +151,7 @@ mod tests {
         assert_eq!(read("[]").as_deref(), Some(""));
         assert_eq!(read(&joined(&["1", "\"a\"", "3"])).as_deref(), Some("1 \"a\" 3"));
         assert_eq!(read(&joined(&["1", "null"])), None);
+        assert_eq!(read(&joined(&["1", "2", "3", "4"])), None);
         for text in
             ["", "[", "[]]", "[1]", &item("1"), &format!("[{}", item("1")), &format!("[{},]", item("1"))]
         {

@@ -1,0 +1,61 @@
+"""How much Python is run while everybody else waits."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar
+
+from tests.memory_transport import advance
+from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.messages import CancelToken, InThread, Pending
+
+T = TypeVar("T")
+
+
+class Turns:
+    """Calls things, and counts the lines of Python that each turn of the loop took for them."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        """Lines of the longest turn."""
+        self.bytes_in_threads = 0
+        """Of the long texts that were read in threads."""
+
+    def counted(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Return `function(*arguments)`, which is one turn."""
+        lines = 0
+
+        def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+            nonlocal lines
+            lines += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            return function(*arguments)
+        finally:
+            sys.settrace(before)
+            self.most = max(self.most, lines)
+
+    def answer(self, session: Session, text: bytes) -> bytes | None:
+        """Return the reply to a message; what it has threads do is not counted."""
+        answer = self.counted(session.receive, text)
+        session.end_turn()
+        if not isinstance(answer, Pending):
+            return answer
+        while not self._advance(answer):
+            pass
+        return answer.reply
+
+    def _advance(self, pending: Pending) -> bool:
+        step = pending.step
+        if step is None:
+            return self.counted(pending.resume)
+        if not isinstance(step, InThread):
+            return advance(pending)
+        try:
+            value = step.function(CancelToken())
+        except Exception as error:
+            return self.counted(pending.fail, error)
+        return self.counted(pending.resume, value)

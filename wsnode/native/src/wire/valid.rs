@@ -1,0 +1,237 @@
+//! Texts that are known to be JSON: where their values lie, and how many there are. Nothing is built for it.
+
+use std::ops::Range;
+
+/// What ends a number or a word.
+const ENDS: &[u8] = b",]}: \t\r\n";
+
+/// The rest of a JSON text, from a position on. Where it turns out to be none, it ends.
+struct Walk<'a> {
+    text: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn peek(&mut self) -> Option<u8> {
+        let rest = self.text.get(self.position..)?;
+        let space = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
+        self.position += space.count();
+        self.text.get(self.position).copied()
+    }
+
+    /// Pass over a mark, if it comes next.
+    fn take(&mut self, mark: u8) -> Option<()> {
+        (self.peek()? == mark).then(|| self.position += 1)
+    }
+
+    /// Pass over a string, which comes next; return what is between its quotes.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        self.take(b'"')?;
+        let begin = self.position;
+        loop {
+            let rest = self.text.get(self.position..)?;
+            let mark = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+            self.position += mark + 1;
+            if rest[mark] == b'"' {
+                return self.text.get(begin..self.position - 1);
+            }
+            self.position += 1;
+        }
+    }
+
+    /// Pass over the value that comes next; return where it lies.
+    fn value(&mut self) -> Option<Range<usize>> {
+        let first = self.peek()?;
+        let begin = self.position;
+        match first {
+            b'"' => self.string().map(drop)?,
+            b'[' | b'{' => self.container()?,
+            _ => {
+                let word = self.text[begin..].iter().take_while(|byte| !ENDS.contains(byte));
+                self.position += word.count();
+            }
+        }
+        (self.position > begin).then_some(begin..self.position)
+    }
+
+    fn container(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match *self.text.get(self.position)? {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.position += 1;
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+/// Where the first items of an array lie, `most` of them at most; none if the text is no array.
+pub fn items(text: &[u8], most: usize) -> Vec<Range<usize>> {
+    let mut walk = Walk { text, position: 0 };
+    let mut found = Vec::new();
+    let mut next = walk.take(b'[');
+    while next.is_some() && found.len() < most {
+        let Some(item) = walk.peek().filter(|first| *first != b']').and_then(|_| walk.value()) else {
+            break;
+        };
+        found.push(item);
+        next = walk.take(b',');
+    }
+    found
+}
+
+/// Where the last value of an object lies that is called `id`, escapes in its name or not.
+pub fn identity(text: &[u8]) -> Option<Range<usize>> {
+    let mut walk = Walk { text, position: 0 };
+    let mut found = None;
+    let mut next = walk.take(b'{');
+    while next.is_some() {
+        let Some((name, value)) = member(&mut walk) else {
+            break;
+        };
+        if is_identity(name) {
+            found = Some(value);
+        }
+        next = walk.take(b',');
+    }
+    found
+}
+
+fn member<'a>(walk: &mut Walk<'a>) -> Option<(&'a [u8], Range<usize>)> {
+    let name = walk.string()?;
+    walk.take(b':')?;
+    Some((name, walk.value()?))
+}
+
+fn is_identity(name: &[u8]) -> bool {
+    let mut rest = name;
+    let is_next = |rest: &mut &[u8], letter: u8| {
+        let escaped = format!("\\u00{letter:02x}");
+        let (length, is_it) = match rest.get(..escaped.len()) {
+            Some(start) if start.eq_ignore_ascii_case(escaped.as_bytes()) && start[1] == b'u' => (6, true),
+            _ => (1, rest.first() == Some(&letter)),
+        };
+        *rest = rest.get(length..).unwrap_or_default();
+        is_it
+    };
+    is_next(&mut rest, b'i') && is_next(&mut rest, b'd') && rest.is_empty()
+}
+
+/// How many values a text may hold: no fewer than it does, and no more than twice as many and one.
+pub fn count_values(text: &[u8]) -> usize {
+    let mut walk = Walk { text, position: 0 };
+    let mut count = 1;
+    while let Some(byte) = text.get(walk.position) {
+        match byte {
+            b'"' => {
+                if walk.string().is_none() {
+                    break;
+                }
+                continue;
+            }
+            b',' | b':' | b'[' | b'{' => count += 1,
+            _ => {}
+        }
+        walk.position += 1;
+    }
+    count
+}
+
+/// The text with `\ufffd` for each escape that stands for half a character, if there are any.
+pub fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
+    const REPLACEMENT: &[u8; 6] = br"\ufffd";
+    let mut repaired: Option<Vec<u8>> = None;
+    let mut position = 0;
+    while let Some(ahead) = text.get(position..).and_then(|rest| rest.iter().position(|byte| *byte == b'\\'))
+    {
+        position += ahead;
+        position += match (surrogate(text, position), surrogate(text, position + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(_), _) => {
+                let text = repaired.get_or_insert_with(|| text.to_vec());
+                text[position..position + 6].copy_from_slice(REPLACEMENT);
+                6
+            }
+            (None, _) => 2,
+        };
+    }
+    repaired
+}
+
+/// The half of a character that the escape at `position` stands for.
+fn surrogate(text: &[u8], position: usize) -> Option<u16> {
+    let digits = text.get(position..position + 6)?.strip_prefix(br"\u")?;
+    let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)?;
+    let half = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    (0xd800..=0xdfff).contains(&half).then_some(half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &str, most: usize) -> Vec<&str> {
+        items(text.as_bytes(), most).into_iter().map(|item| &text[item]).collect()
+    }
+
+    #[test]
+    fn items_are_found_where_they_lie() {
+        assert_eq!(
+            parts(r#" [1 , "a,]\"" ,[2,[3]], {"a":[4]} ,null]"#, 9),
+            ["1", r#""a,]\"""#, "[2,[3]]", r#"{"a":[4]}"#, "null"]
+        );
+        assert_eq!(parts("[]", 9), [""; 0]);
+        assert_eq!(parts("[1,2,3]", 2), ["1", "2"]);
+        for text in ["", "{}", "[", "[,", "[\"", "[\"\\", "[[", "[1", "]", "[}"] {
+            assert!(parts(text, 9).len() < 2, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_id_counts() {
+        let found = |text: &str| identity(text.as_bytes()).map(|place| text[place].to_owned());
+        assert_eq!(found(r#"{"id":1}"#).as_deref(), Some("1"));
+        assert_eq!(
+            found(r#" { "a" : {"id":2} , "\u0069\u0064" : [ 1 ] ,"id2":3}"#).as_deref(),
+            Some("[ 1 ]")
+        );
+        assert_eq!(found(r#"{"id":1,"i\u0064":"\ud800"}"#).as_deref(), Some(r#""\ud800""#));
+        for text in ["", "{}", r#"{"Id":1}"#, r#"[{"id":1}]"#, r#"{"id""#, r#"{"id":"#, r#"{"\\u0069d":1}"#] {
+            assert_eq!(found(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_counted_but_not_what_strings_hold() {
+        for (text, count) in [("1", 1), (r#""[,:{""#, 1), ("[1,2,3]", 4), (r#"{"a":[1],"b":"\",,"}"#, 6)] {
+            assert_eq!(count_values(text.as_bytes()), count, "{text}");
+        }
+        assert_eq!(count_values(b"\"\\"), 1);
+    }
+
+    #[test]
+    fn halves_of_characters_are_replaced_unless_they_meet() {
+        let repaired = |text: &str| {
+            without_lone_surrogates(text.as_bytes()).map(|text| String::from_utf8(text).unwrap())
+        };
+        for text in ["", r"\", r"\u", r"\\ud800", r"\u00e9", r"\ud83d\ude00", r"\ud8", r"\u+800"] {
+            assert_eq!(repaired(text), None, "{text}");
+        }
+        for (text, expected) in [
+            (r"\ud800", r"\ufffd"),
+            (r"a\\\uDC00b", r"a\\\ufffdb"),
+            (r"\ud83d\ud83d\ude00\ude00", r"\ufffd\ud83d\ude00\ufffd"),
+        ] {
+            assert_eq!(repaired(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+}
