@@ -416,15 +416,14 @@ async def test_unfinished_messages_of_all_clients_have_a_limit(open_site: OpenSi
     async with open_site(limits) as site:
         peers = [await site.peer() for _ in range(3)]
         whole = masked(0x82, b" " * 100_000 + (NUMBER % 1).encode())
-        for peer in peers[:2]:
-            for part in (whole[:70_000], whole[70_000:90_000]):
-                await peer.send_raw(part)
-                await trio.testing.wait_all_tasks_blocked()
-        assert site.server.shared.received.used == 90_000
-        assert await peers[1].close_code() == 1013
+        for peer, size in ((peers[0], 90_000), (peers[1], 70_000)):
+            await peer.send_raw(whole[:size])
+            await trio.testing.wait_all_tasks_blocked()
+        assert site.server.shared.received.used == 70_000
+        assert await peers[0].close_code() == 1013
         await peers[2].send_raw(masked(0x01, b" " * 50_000))
-        await peers[0].send_raw(whole[90_000:])
-        assert (await peers[0].reply())["result"] == "0x1"
+        await peers[1].send_raw(whole[70_000:])
+        assert (await peers[1].reply())["result"] == "0x1"
         await peers[2].send_raw(masked(0x80, (NUMBER % 2).encode()))
         assert (await peers[2].reply())["id"] == 2
         assert site.server.shared.received.used == 0

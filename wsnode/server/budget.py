@@ -1,4 +1,6 @@
-"""Bytes that a whole process keeps for its clients, and who has to wait when they run out."""
+"""Bytes that a whole process keeps for its clients, and who has to wait or go when they run out."""
+
+from typing import Protocol
 
 SHARE_BYTES = 64 * 1024
 """What each connection may keep even then, so that no client can starve the others."""
@@ -16,3 +18,35 @@ class Budget:
     def allows(self, kept: int) -> bool:
         """Tell whether someone who keeps `kept` bytes may keep more."""
         return self.used < self.limit or kept <= SHARE_BYTES
+
+
+class Holder(Protocol):
+    """A connection that keeps bytes which only its client can put an end to."""
+
+    def give_up(self) -> None:
+        """Let go of them: no other connection keeps as many, and there are too many of all."""
+        ...
+
+
+class Held:
+    """Bytes that connections keep for messages and calls; beyond the limit the largest of them goes."""
+
+    __slots__ = ("_holders", "limit", "used")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._holders: dict[Holder, int] = {}
+
+    def hold(self, holder: Holder, size: int) -> None:
+        """Count `size` bytes as what `holder` keeps, instead of what it kept before."""
+        before = self._holders.pop(holder, 0)
+        self.used += size - before
+        if size:
+            self._holders[holder] = size
+        while size > before and self.used > self.limit:
+            largest = max(self._holders, key=self._holders.__getitem__)
+            if self._holders[largest] <= SHARE_BYTES:
+                return
+            self.used -= self._holders.pop(largest)
+            largest.give_up()

@@ -28,6 +28,14 @@ COMPRESSED = 0x40
 CLOSE_WHOLE = 0x88
 KNOWN_OPCODES = frozenset(int(opcode) for opcode in Opcode)
 PING = b"\x89\x00"
+PONG = b"\x8a"
+"""What a pong begins with."""
+TURN_FRAMES = 64
+"""Frames that the library parses in a turn, at some 15 microseconds each."""
+FRAME_BYTES = 4 * 1024
+"""What a frame may hold to count as one; a larger one counts as several."""
+CLOSING_BYTES = 512
+"""What the library is given in a turn once a close frame has been sent: no more than 85 frames."""
 SHORT_HEADS = [bytes((TEXT_WHOLE, size)) for size in range(126)]
 """The heads of short text frames, by payload size."""
 
@@ -39,10 +47,13 @@ class Framing:
     """The receiving half of a connection, and the few words that it makes the other half say."""
 
     __slots__ = (
+        "_ahead",
+        "_done",
         "_extensions",
-        "_fragments",
+        "_is_text_message",
         "_largest",
         "_limit",
+        "_message",
         "_needed",
         "_owed",
         "_partial",
@@ -65,8 +76,14 @@ class Framing:
         """The beginning of a frame that nobody has begun."""
         self._needed = 0
         """How long that must be to be looked at again."""
-        self._fragments: list[bytes] = []
-        """The parts of an unfinished message; the first one is its kind."""
+        self._message: bytearray | None = None
+        """What has come of a message in several frames."""
+        self._is_text_message = False
+        """Whether it is a text."""
+        self._ahead = b""
+        """What was received behind the last turn's frames."""
+        self._done = 0
+        """How many frames the library has parsed in this turn, by their size."""
         self.writes: list[bytes] = []
         """What must be sent now: pongs, a close, `SEND_EOF` (empty) for the end."""
         self.closed = False
@@ -83,21 +100,42 @@ class Framing:
     @property
     def is_midway(self) -> bool:
         """Tell whether a frame or message has begun and not ended."""
-        return self._partial is not None or self._protocol is not None
+        return self._partial is not None or self._protocol is not None or self.has_more
+
+    @property
+    def has_more(self) -> bool:
+        """Tell whether frames have been received that the last turn did not come to."""
+        return bool(self._ahead)
 
     @property
     def waiting_bytes(self) -> int:
         """Return how much of unfinished messages is kept."""
-        kept = sum(map(len, self._fragments)) + len(self._partial or b"")
+        kept = len(self._message or b"") + len(self._partial or b"") + len(self._ahead)
         return kept + (len(self._protocol.reader.buffer) if self._protocol is not None else 0)
 
     def receive(self, data: bytes) -> list[bytes]:
-        """Return the messages that `data` completes."""
-        self.heard = True
+        """Return the messages that `data` completes, as many as one turn comes to.
+
+        While it `has_more`, it should be given nothing before others had their turn.
+        """
+        self.heard = self.heard or bool(data)
+        self._done = 0
         messages: list[bytes] = []
+        if self._ahead:
+            data, self._ahead = self._ahead + data, b""
         if self.closed:
-            self._feed(data, messages)
-            return messages
+            self._receive_closed(data, messages)
+        else:
+            self._receive_open(data, messages)
+        return messages
+
+    def _receive_closed(self, data: bytes, messages: list[bytes]) -> None:
+        # What follows a close of the client's, or a fault, is thrown away.
+        if len(data) > CLOSING_BYTES and not self._library().eof_sent:
+            data, self._ahead = data[:CLOSING_BYTES], data[CLOSING_BYTES:]
+        self._feed(data, messages)
+
+    def _receive_open(self, data: bytes, messages: list[bytes]) -> None:
         if self._owed:
             taken, data = data[: self._owed], data[self._owed :]
             self._owed -= len(taken)
@@ -105,14 +143,14 @@ class Framing:
         elif self._partial is not None:
             self._partial += data
             if len(self._partial) < self._needed:
-                return messages
+                return
             data, self._partial = bytes(self._partial), None
         if data:
             self._scan(data, messages)
-        return messages
 
     def receive_eof(self) -> None:
         """Take note that the client sends nothing more."""
+        self._ahead = b""
         self._hand_over()
         protocol = self._library()
         protocol.receive_eof()
@@ -129,7 +167,7 @@ class Framing:
     def fail(self, code: int, reason: str) -> None:
         """Close for a fault of the client's; what it sends from now on is thrown away."""
         if not self.closed:
-            self._partial, self._fragments, self._owed = None, [], 0
+            self._partial, self._message, self._owed, self._ahead = None, None, 0, b""
             protocol = self._library()
             protocol.fail(code, reason)
             self._collect(protocol, [])
@@ -159,12 +197,18 @@ class Framing:
             if self._protocol is None and data[position] in WHOLE and end - position < whole <= self._largest:
                 self._needed = whole
                 break
+            if self._done >= TURN_FRAMES:
+                self._ahead = data[position:]
+                return
+            self._done += 1
             taken = data[position : position + whole]
             position += len(taken)
             self._owed = whole - len(taken)
             self._feed(taken, messages)
+            if self.closed:
+                break
         if self.closed and position < end:
-            self._feed(data[position:], messages)
+            self._receive_closed(data[position:], messages)
         elif position < end:
             self._partial = bytearray(data[position:])
 
@@ -191,13 +235,16 @@ class Framing:
             self._protocol = None
 
     def _collect_data(self, frame: Frame, messages: list[bytes]) -> None:
+        self._done += len(frame.data) // FRAME_BYTES
         if frame.opcode is not Opcode.CONT:
-            self._fragments = [b"t" if frame.opcode is Opcode.TEXT else b"b"]
-        self._fragments.append(bytes(frame.data))
+            self._message, self._is_text_message = None, frame.opcode is Opcode.TEXT
+        if self._message is not None:
+            self._message += frame.data
+        elif not frame.fin:
+            self._message = bytearray(frame.data)
         if frame.fin:
-            (kind, *parts), self._fragments = self._fragments, []
-            payload = b"".join(parts)
-            if kind == b"b" or payload.isascii() or self._is_text(payload):
+            payload, self._message = bytes(frame.data if self._message is None else self._message), None
+            if not self._is_text_message or payload.isascii() or self._is_text(payload):
                 messages.append(payload)
 
     def _is_text(self, payload: bytes) -> bool:

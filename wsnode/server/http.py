@@ -6,6 +6,7 @@ are read by `quick_post`, all others by h11; the two take turns between requests
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from time import perf_counter
 
 import h11
 import msgspec
@@ -29,6 +30,8 @@ from wsnode.server.transport import Transport, linger, send_all
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"
 READ_AHEAD_BYTES = 64 * 1024
+INFLATED_AT_ONCE = 64 * 1024
+"""Bodies that are decompressed at once: at 5 MiB for each, that takes three milliseconds."""
 NO_PARSER = h11.Connection(h11.SERVER)
 """Stands where no request is being parsed, so that idle connections keep no parser."""
 Page = Callable[[], tuple[int, str, bytes]]
@@ -61,6 +64,20 @@ class HttpConnection:
         self._ahead = b""
         """What has arrived and was not looked at."""
         self._parser = NO_PARSER
+        self._is_head = False
+        """Whether the request asks for the head of the answer alone."""
+        self._patience: trio.CancelScope | None = None
+        """What ends the reading of a body, or a slow call."""
+        self._has_given_up = False
+        """Whether that was ended because too many bytes are kept."""
+        self._turn_ends = 0.0
+        """Until when requests are served before others have their turn."""
+
+    def give_up(self) -> None:
+        """Refuse the request, because no other connection keeps as many bytes of bodies."""
+        self._has_given_up = True
+        if self._patience is not None:
+            self._patience.cancel()
 
     @property
     def _limits(self) -> Limits:
@@ -80,6 +97,9 @@ class HttpConnection:
         """Serve one request; True if another may follow."""
         if not self._ahead:
             await self._wait_request()
+            self._turn_ends = perf_counter() + self._limits.slice_seconds
+        else:
+            await self._take_turns()
         if (quick := quick_post(self._ahead, self._limits.body_bytes)) is None:
             return await self._serve_with_parser()
         self._ahead = self._ahead[quick.size :]
@@ -99,6 +119,7 @@ class HttpConnection:
 
     async def _serve_with_parser(self) -> bool:
         self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
+        self._is_head = False
         try:
             request = await self._next_event(self._limits.idle_seconds)
             if not isinstance(request, h11.Request):
@@ -128,6 +149,7 @@ class HttpConnection:
 
     async def _respond(self, request: h11.Request) -> Response:
         headers, method = headers_of(request), request.method.decode()
+        self._is_head = method == "HEAD"
         target = request.target.decode("ascii", errors="replace")
         if headers.count("transfer-encoding") and headers.count("content-length"):
             raise RefusedError(400, request_error("a body has one length"))
@@ -158,7 +180,7 @@ class HttpConnection:
     async def _answer(self, entrance: Entrance, headers: Headers, body: bytes) -> Response:
         shared = cross_origin(headers, entrance.caller, self._service.directory.perimeter)
         encoding = headers.first("content-encoding").strip().lower()
-        text = decode_body(body, encoding, self._limits.body_bytes)
+        text = await self._decoded(body, encoding, entrance.caller.party)
         if not text:
             return Response(200, headers=shared)
         grant = entrance.caller.grant
@@ -169,17 +191,28 @@ class HttpConnection:
         answer = session.receive(text)
         session.end_turn()
         if isinstance(answer, Pending):
-            answer = await self._finish(answer, entrance.caller.party)
+            self._service.shared.received.hold(self, len(text))
+            try:
+                answer = await self._finish(answer, entrance.caller.party)
+            finally:
+                self._service.shared.received.hold(self, 0)
         reply, encoded = await encode_body(
             answer or b"",
             headers.first("accept-encoding"),
             self._limits,
-            self._service.shared.lane.compressing,
+            self._service.shared.lane.short_work,
             entrance.caller.party,
         )
         if admission is not None and (seconds := admission.retry_after) is not None:
             return Response(429, reply, headers={**shared, **encoded, "Retry-After": str(seconds)})
         return Response(200, reply, headers={**shared, **encoded})
+
+    async def _decoded(self, body: bytes, encoding: str, party: Party | None) -> bytes:
+        limit = self._limits.body_bytes
+        if len(body) <= INFLATED_AT_ONCE:
+            return decode_body(body, encoding, limit)
+        pool = self._service.shared.lane.short_work
+        return await pool.run(party, lambda _cancel: decode_body(body, encoding, limit))
 
     def _page(self, host: str, target: str) -> Response:
         path = target.partition("?")[0]
@@ -204,11 +237,14 @@ class HttpConnection:
             return
 
         async with trio.open_nursery() as nursery:
+            self._patience = nursery.cancel_scope
             nursery.start_soon(watch, nursery.cancel_scope)
             reply = await self._service.shared.lane.finish(pending, party, no_wait)
             gone = False
             nursery.cancel_scope.cancel()
+        self._patience = None
         if gone:
+            self._check_given_up()
             raise _DisconnectedError
         return reply
 
@@ -217,26 +253,36 @@ class HttpConnection:
         declared = headers.first("content-length")
         if declared and int(declared) > limit:
             raise RefusedError(413, request_error(f"content length too large ({declared}>{limit})"))
-        with trio.move_on_after(self._limits.body_seconds):
+        with trio.move_on_after(self._limits.body_seconds) as self._patience:
             return await self._read_parts(limit)
+        self._check_given_up()
         raise RefusedError(408, request_error("read timeout"))
 
+    def _check_given_up(self) -> None:
+        if self._has_given_up:
+            raise RefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
+
     async def _read_parts(self, limit: int) -> bytes:
-        parts, size, budget = list[bytes](), 0, self._service.shared.received
+        # In one piece, for a body may come in chunks of a byte.
+        body, received = bytearray(), self._service.shared.received
         try:
             while isinstance(event := await self._next_event(self._limits.idle_seconds), h11.Data):
-                parts.append(bytes(event.data))
-                size += len(event.data)
-                budget.used += len(event.data)
-                if size > limit:
-                    raise RefusedError(413, request_error(f"content length too large ({size}>{limit})"))
-                if not budget.allows(size):
-                    raise RefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
+                body += event.data
+                if len(body) > limit:
+                    raise RefusedError(413, request_error(f"content length too large ({len(body)}>{limit})"))
+                received.hold(self, len(body))
         finally:
-            budget.used -= size
+            received.hold(self, 0)
+            self._patience = None
         if not isinstance(event, h11.EndOfMessage):
             raise _DisconnectedError
-        return b"".join(parts)
+        return bytes(body)
+
+    async def _take_turns(self) -> None:
+        """Let others run, if this connection has been served for the time of a turn."""
+        if (now := perf_counter()) > self._turn_ends:
+            await trio.lowlevel.checkpoint()
+            self._turn_ends = now + self._limits.slice_seconds
 
     async def _wait_request(self) -> None:
         with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
@@ -249,16 +295,17 @@ class HttpConnection:
             raise _DisconnectedError
 
     async def _next_event(self, seconds: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        await self._take_turns()
+        if (event := self._parser.next_event()) is not h11.NEED_DATA:
+            return event
         with trio.move_on_after(seconds):
-            while True:
-                event = self._parser.next_event()
-                if event is not h11.NEED_DATA:
-                    return event
+            while (event := self._parser.next_event()) is h11.NEED_DATA:
                 if self._parser.they_are_waiting_for_100_continue:
                     go_ahead = h11.InformationalResponse(status_code=100, headers=[])
                     await self._send_all(self._parser.send(go_ahead) or b"")
                 data, self._ahead = self._ahead or await self._transport.receive(), b""
                 self._parser.receive_data(data)
+            return event
         raise _DisconnectedError
 
     async def _send(self, response: Response) -> None:
@@ -270,7 +317,7 @@ class HttpConnection:
         reason = HTTPStatus(response.status).phrase
         event = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
         pieces = [self._parser.send(event) or b""]
-        if response.body:
+        if response.body and not self._is_head:
             pieces += self._parser.send_with_data_passthrough(h11.Data(data=response.body)) or []
         pieces.append(self._parser.send(h11.EndOfMessage()) or b"")
         await self._send_all(b"".join(pieces))

@@ -21,12 +21,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The time a new connection has for its first head."""
     idle_seconds: Seconds = 120.0
     """The time an HTTP connection may stay silent between requests."""
-    body_bytes: Room = 32 * MIB
+    body_bytes: Room = 5 * MIB
     """An HTTP body, also after decompression; a larger one is told 413."""
     body_seconds: Seconds = 60.0
     """The time a body has to arrive."""
-    message_bytes: Room = 32 * MIB
+    message_bytes: Room = 5 * MIB
     """A WebSocket message, also after decompression; a larger one closes with 1009."""
+    message_seconds: Seconds = 60.0
+    """The time a WebSocket message has to arrive, looked at with each ping; a slower one closes with 1008."""
+    parameter_values: Count = 100_000
+    """JSON values in the parameters of one call, names of members among them; more are told -32602."""
     batch_items: Count = 1000
     """Calls in one batch."""
     batch_reply_bytes: Room = 25_000_000
@@ -41,6 +45,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Subscriptions open in the whole process; one more is told -32005."""
     calls_per_connection: Count = 256
     """Slow calls in flight on one connection; one more is told -32005."""
+    call_bytes: Room = 16 * MIB
+    """The messages of slow calls in flight on one connection; above it one more is told -32005."""
     calls: Count = 4096
     """Slow calls in flight in the whole process; one more is told -32005."""
     outbox_bytes: Room = 4 * MIB
@@ -48,8 +54,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     waiting_bytes: Room = 256 * MIB
     """Replies that wait for all clients together; above it each has 64 KiB until others have read."""
     received_bytes: Room = 256 * MIB
-    """Unfinished messages and bodies of all clients together; above it a client with more than 64 KiB of
-    them is told 1013 or 503."""
+    """Messages and bodies of all clients that are unfinished, or whose calls are in flight; above it the
+    client with most of them, if it has more than 64 KiB, is told 1013 or 503."""
     inbox_bytes: Room = 1 * MIB
     """Requests read ahead while the outbox is full, so that pings and closes are still seen."""
     fragment_bytes: Room = 256 * KIB
@@ -82,6 +88,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             batch_items=self.batch_items,
             batch_reply_bytes=self.batch_reply_bytes,
             batch_seconds=self.batch_seconds,
+            parameter_values=self.parameter_values,
             reply_bytes=self.reply_bytes,
             slice_seconds=self.slice_seconds,
             slow_seconds=self.slow_seconds,

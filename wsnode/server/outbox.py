@@ -56,7 +56,7 @@ class Outbox:
         self._limit = limit
         # Idle connections are many, so nothing is kept for what most of them never need.
         self._waiting: deque[bytes | LargeReply] | None = None
-        self._urgent: deque[bytes] | None = None
+        self._urgent: dict[int, bytes] | None = None
         self._current: memoryview | None = None
         self._room: trio.Event | None = None
         self.waiting_bytes = 0
@@ -107,13 +107,17 @@ class Outbox:
         return idle
 
     def send_urgent(self, frame: bytes) -> bool:
-        """Send a control frame ahead of what waits; True when someone must call `drain`."""
+        """Send a control frame ahead of what waits; True when someone must call `drain`.
+
+        It takes the place of one of its kind that waits: only the last ping has to be answered (RFC 6455,
+        section 5.5.3).
+        """
         if self._waiting is None:
             return self.send(frame)
         if self._urgent is None:
-            self._urgent = deque()
-        self._urgent.append(frame)
-        self._add(len(frame))
+            self._urgent = {}
+        self._add(len(frame) - len(self._urgent.pop(frame[0], b"")))
+        self._urgent[frame[0]] = frame
         return False
 
     async def drain(self, on_room: Callable[[], None]) -> None:
@@ -160,7 +164,7 @@ class Outbox:
 
     def _next(self) -> memoryview | None:
         if self._urgent:
-            return memoryview(self._urgent.popleft())
+            return memoryview(self._urgent.pop(next(iter(self._urgent))))
         if not self._waiting:
             return None
         first = self._waiting[0]

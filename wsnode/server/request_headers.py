@@ -1,11 +1,16 @@
 """Headers of HTTP requests, and those of the response that follow from them."""
 
+import re
+
 import h11
 
 from wsnode.server.network import Caller
 from wsnode.server.perimeter import Perimeter
 from wsnode.server.refusals import RefusedError
 from wsnode.server.responses import request_error
+
+_NAMES = re.compile(r"[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*", re.ASCII)
+"""Names of headers (RFC 9110, section 5.6.2), with commas between."""
 
 
 class Headers:
@@ -45,6 +50,8 @@ def cross_origin(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict
     origin = headers.only("origin")
     if not origin:
         return {}
+    if not origin.isascii():
+        raise RefusedError(400, request_error("the origin is not ASCII"))
     if perimeter.check_origin(caller.grant, origin):
         return {"Access-Control-Allow-Origin": "*"}
     return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
@@ -52,10 +59,11 @@ def cross_origin(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict
 
 def preflight(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict[str, str]:
     """Return the headers of the answer to OPTIONS, which a browser sends ahead."""
+    asked = headers.first("access-control-request-headers")
     return {
         **cross_origin(headers, caller, perimeter),
         "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
         # Libraries add headers of their own (tracing, say), and none of them means anything here.
-        "Access-Control-Allow-Headers": headers.first("access-control-request-headers") or "Content-Type",
+        "Access-Control-Allow-Headers": asked if _NAMES.fullmatch(asked) else "Content-Type",
         "Access-Control-Max-Age": "86400",
     }

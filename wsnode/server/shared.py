@@ -4,7 +4,7 @@ from collections import Counter
 
 from wsnode.jsonrpc.share import Share
 from wsnode.pubsub.fan_out import FanOut
-from wsnode.server.budget import Budget
+from wsnode.server.budget import Budget, Held
 from wsnode.server.calls import SlowLane
 from wsnode.server.dialogue import Dialogue
 from wsnode.server.limits import Limits
@@ -47,8 +47,8 @@ class Shared:
         """Whether the server is about to stop."""
         self.waiting = Budget(limits.waiting_bytes)
         """Replies that wait for their clients to read."""
-        self.received = Budget(limits.received_bytes)
-        """Messages and bodies that have arrived in part."""
+        self.received = Held(limits.received_bytes)
+        """Messages and bodies that have arrived in part, and those of calls in flight."""
 
     def apply(self, limits: Limits) -> None:
         """Let other limits be in force."""

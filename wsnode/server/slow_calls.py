@@ -14,11 +14,24 @@ from wsnode.server.outbox import Outbox
 from wsnode.server.sending import Sending
 from wsnode.server.shared import Shared
 
+SMALL_BYTES = 8 * 1024
+"""Messages of this size are bounded well enough by the number of calls."""
+
 
 class SlowCalls:
     """Runs slow calls as tasks of the connection, and posts their replies."""
 
-    __slots__ = ("_channel", "_idle", "_outbox", "_party", "_scopes", "_sending", "_session", "_shared")
+    __slots__ = (
+        "_channel",
+        "_idle",
+        "_outbox",
+        "_party",
+        "_scopes",
+        "_sending",
+        "_session",
+        "_shared",
+        "bytes",
+    )
 
     def __init__(
         self,
@@ -35,17 +48,17 @@ class SlowCalls:
         self._channel = channel
         self._shared = shared
         self._party = party
+        self.bytes = 0
+        """What the messages of those in flight take, small ones left aside."""
         self._scopes: set[trio.CancelScope] = set()
         self._idle: trio.Event | None = None
 
     @property
     def is_full(self) -> bool:
         """Tell whether no more can be in flight."""
-        shared = self._shared
-        return (
-            not shared.lane.calls.admits(self._party)
-            or len(self._scopes) >= shared.limits.calls_per_connection
-        )
+        shared, limits = self._shared, self._shared.limits
+        many = len(self._scopes) >= limits.calls_per_connection or self.bytes > limits.call_bytes
+        return many or not shared.lane.calls.admits(self._party)
 
     def begin_turn(self) -> None:
         """Have the session begin slow calls, or refuse them while there are too many."""
@@ -53,14 +66,21 @@ class SlowCalls:
         # The first slow call of a turn shows itself; those behind it begin in the lane.
         self._session.eager = True
 
-    def begin(self, pending: Pending, start: Callable[..., Any]) -> None:
-        """Go on with a call in a task that `start` starts."""
+    def begin(
+        self, pending: Pending, start: Callable[..., Any], size: int, recount: Callable[[], None]
+    ) -> None:
+        """Go on with a call, of a message of `size` bytes, in a task that `start` starts.
+
+        `recount` is called when `bytes` has changed.
+        """
         scope = trio.CancelScope()
         self._scopes.add(scope)
+        size = size if size > SMALL_BYTES else 0
+        self._count(size, recount)
         self._session.eager = False
         if self.is_full:
             self._session.refusal = too_many_calls()
-        start(self._finish, pending, scope)
+        start(self._finish, pending, scope, size, recount)
 
     def cancel(self) -> None:
         """End all of them unanswered."""
@@ -73,13 +93,21 @@ class SlowCalls:
             self._idle = trio.Event()
             await self._idle.wait()
 
-    async def _finish(self, pending: Pending, scope: trio.CancelScope) -> None:
+    def _count(self, size: int, recount: Callable[[], None]) -> None:
+        if size:
+            self.bytes += size
+            recount()
+
+    async def _finish(
+        self, pending: Pending, scope: trio.CancelScope, size: int, recount: Callable[[], None]
+    ) -> None:
         reply = None
         try:
             with scope:
                 reply = await self._shared.lane.finish(pending, self._party, self._outbox.wait_room)
         finally:
             self._scopes.discard(scope)
+            self._count(-size, recount)
             if not self._scopes:
                 self._session.eager = True
                 if self._idle is not None:

@@ -30,6 +30,8 @@ logger = logging.getLogger("wsnode.server")
 
 TURN_BYTES = 256 * 1024
 """Replies that one turn may make before others have theirs."""
+MESSAGE_OVERHEAD = 64
+"""What a message takes besides its bytes, while it waits."""
 
 
 class WebSocketConnection:
@@ -42,6 +44,7 @@ class WebSocketConnection:
         "_framing",
         "_held",
         "_is_over",
+        "_midway_since",
         "_nursery",
         "_outbox",
         "_owing",
@@ -78,7 +81,9 @@ class WebSocketConnection:
         """Messages that wait for room in the outbox."""
         self._nursery: trio.Nursery | None = None
         self._held = 0
-        """What unfinished messages have been counted as in the process's budget."""
+        """What unfinished messages and those in flight have been counted as in the process's budget."""
+        self._midway_since = 0.0
+        """When the message began that is unfinished, if one is."""
         self._owing = False
         """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
         self._is_over = False
@@ -104,8 +109,8 @@ class WebSocketConnection:
             self._session.channel = None
             self._sending.end()
             self._shared.counters.closes[self._framing.close_code] += 1
-            self._shared.received.used -= self._held
             self._framing.release()
+            self._shared.received.hold(self, 0)
         if self._sending.is_over:
             await linger(self._transport, self._closing_seconds)
 
@@ -117,10 +122,30 @@ class WebSocketConnection:
         if not (self._framing.heard or reading):
             self.end_within(0)
             return
+        if self._framing.is_midway and self._is_too_slow():
+            self._fail(CloseCode.POLICY_VIOLATION, "a message took too long to arrive")
+            return
         self._framing.heard = self._outbox.progressed = False
         self._owing = self._outbox.waiting_bytes > 0
         if not self._framing.closed:
             self._sending.post_urgent(PING)
+
+    def _is_too_slow(self) -> bool:
+        return trio.current_time() - self._midway_since > self._shared.limits.message_seconds
+
+    def give_up(self) -> None:
+        """Close, because no other connection keeps as many bytes of unfinished messages and calls."""
+        self._held = 0
+        self._fail(CloseCode.TRY_AGAIN_LATER, "too many bytes of unfinished messages")
+
+    def _fail(self, code: int, reason: str) -> None:
+        if not self._is_over and not self._framing.closed:
+            self._backlog = []
+            self._framing.fail(code, reason)
+            self._count_received()
+            self._sending.post_control()
+            self._slow.cancel()
+            self.end_within(self._shared.limits.close_seconds)
 
     def dismiss(self) -> None:
         """Tell each subscription where it stands, and end it."""
@@ -174,7 +199,7 @@ class WebSocketConnection:
         dialogue.heard(self)
         while data:
             messages = self._receive(data)
-            if self._backlog or self._sending.is_over:
+            if self._backlog or self._framing.has_more or self._sending.is_over:
                 return False
             data = dialogue.receive(self, self._transport, messages)
         return True
@@ -186,7 +211,11 @@ class WebSocketConnection:
         counters.received_bytes += len(data)
         counters.messages += len(messages)
         if self._held or framing.is_midway:
-            self._count_unfinished()
+            if messages or not self._held:
+                self._midway_since = trio.current_time()
+            self._count_received()
+            if self._sending.is_over:
+                return len(messages)
         if framing.writes and not framing.closed:
             self._sending.post_control()
         if messages:
@@ -198,27 +227,31 @@ class WebSocketConnection:
             self._sending.post_control()
         return len(messages)
 
-    def _count_unfinished(self) -> None:
-        received, framing = self._shared.received, self._framing
-        if not received.allows(framing.waiting_bytes):
-            framing.fail(CloseCode.TRY_AGAIN_LATER, "too many bytes of unfinished messages")
-        held = framing.waiting_bytes
-        received.used += held - self._held
-        self._held = held
+    def _count_received(self) -> None:
+        self._held = self._framing.waiting_bytes + self._slow.bytes
+        self._shared.received.hold(self, self._held)
 
     async def _catch_up(self) -> None:
-        """Answer what one turn could not, unless its replies have to wait for the client."""
-        while self._backlog:
-            if not self._outbox.is_full:
+        """Read and answer what one turn could not, unless replies have to wait for the client."""
+        while self._backlog or self._framing.has_more:
+            if self.has_more:
                 await trio.lowlevel.checkpoint()
                 self.resume()
-            elif sum(map(len, self._backlog)) <= self._shared.limits.inbox_bytes:
+            elif self._framing.has_more and self._may_read_ahead:
+                await trio.lowlevel.checkpoint()
+                self._receive(b"")
+            elif self._may_read_ahead:
                 break
             else:
                 # Nothing more is read ahead; only the client can change that, by reading.
                 await self._outbox.wait_room()
         if self._framing.writes:
             self._sending.post_control()
+
+    @property
+    def _may_read_ahead(self) -> bool:
+        size = sum(map(len, self._backlog)) + MESSAGE_OVERHEAD * len(self._backlog)
+        return size <= self._shared.limits.inbox_bytes
 
     @property
     def has_more(self) -> bool:
@@ -244,10 +277,11 @@ class WebSocketConnection:
             answer = receive(messages[count])
             count += 1
             calls += 1
-            if answer is None:
-                continue
-            if isinstance(answer, Pending):
-                self._slow.begin(answer, self.start)
+            if answer is None or isinstance(answer, Pending):
+                if answer is not None:
+                    self._slow.begin(answer, self.start, len(messages[count - 1]), self._count_received)
+                if time.perf_counter() > deadline:
+                    break
                 continue
             length = len(answer)
             if length < 126:
@@ -260,7 +294,8 @@ class WebSocketConnection:
                     pieces = []
                 self._sending.post_reply(answer, session.take_held())
             size += length
-            if not calls & 7 and time.perf_counter() > deadline:
+            # The session has looked at the clock after most calls, and it is asked after all others.
+            if session.mark > deadline or (not calls & 7 and time.perf_counter() > deadline):
                 break
             # Where the last reply was too long for that, the next one may be as well.
             if session.may_go_together and length <= largest and count < len(messages) and size <= room:
