@@ -14,6 +14,10 @@ def _members(size: int) -> bytes:
     return b"{" + b",".join(b'"%x":0' % number for number in range(size // 10)) + b"}"
 
 
+def _slots(size: int) -> bytes:
+    return b",".join(b'"0x%064x":"0x%064x"' % (number, number) for number in range(size // 138))
+
+
 VALUES: Mapping[str, Callable[[int], bytes]] = {
     "zeros": lambda size: b"[" + _repeated(b"0", size) + b"]",
     "empty strings": lambda size: b"[" + _repeated(b'""', size) + b"]",
@@ -31,7 +35,7 @@ VALUES: Mapping[str, Callable[[int], bytes]] = {
     "access list": lambda size: (
         b'{"accessList":[{"address":%b,"storageKeys":[%b]}]}' % (ADDRESS, _repeated(WORD, size))
     ),
-    "overrides": lambda size: b'{%b:{"stateDiff":{%b}}}' % (ADDRESS, _repeated(WORD + b":" + WORD, size)),
+    "overrides": lambda size: b'{%b:{"stateDiff":{%b}}}' % (ADDRESS, _slots(size)),
     "a long duration": lambda size: b'{"timeout":"' + b"1ns" * (size // 3) + b'"}',
     "a long name": lambda size: b'{"tracer":"' + b"a" * size + b'"}',
 }

@@ -11,13 +11,14 @@ import pytest
 
 from tests.hostile.shapes import MESSAGES, VALUES, message
 from tests.hostile.work import Turns
-from tests.memory_transport import Client
+from tests.memory_transport import Client, advance
 from tests.sync.development.playground import playground
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.log_cursor import LogCursor, digest_of
 from wsnode.ethereum.rpc.log_filter import decode_log_filter
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, INTERNAL_ERROR, MESSAGE_CHARACTERS, RpcError
+from wsnode.jsonrpc.messages import InThread, Pending
 from wsnode.jsonrpc.requests import LONG_BYTES, QUICK_VALUES
 from wsnode.server.limits import Limits
 from wsnode.starknet.chain import Chain
@@ -108,6 +109,21 @@ def test_no_message_holds_up_a_turn(development: Dispatcher, shape: str, size: i
     turns = Turns()
     check_error(turns.answer(development.session(CLIENT), MESSAGES[shape](size)))
     assert turns.most < 5_000
+
+
+@pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
+@pytest.mark.parametrize("place", [b"[%b]", b'[{},"latest",%b]'], ids=["access list", "overrides"])
+def test_what_a_large_call_brings_along_is_never_read_on_the_loop(
+    development: Dispatcher, method: str, place: bytes
+) -> None:
+    shape = VALUES["access list" if place == b"[%b]" else "overrides"](1_000_000)
+    answer = development.session(CLIENT).receive(message(method, place % shape))
+    steps = []
+    while isinstance(answer, Pending) and not advance(answer):
+        steps.append(type(answer.step))
+    # After the parameters: what the engine makes of them, and the run.
+    assert steps == [InThread] * len(steps)
+    assert len(steps) >= 2
 
 
 def test_too_many_values_are_refused_before_they_are_made(development: Dispatcher) -> None:

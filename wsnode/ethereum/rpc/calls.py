@@ -51,7 +51,9 @@ class Calls:
         """Return what the called contract returns."""
         execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
         try:
-            outcome = None if is_long else execution.call(budget=self._limits.call_inline_jumps)
+            outcome = (
+                None if is_long or params.is_large else execution.call(budget=self._limits.call_inline_jumps)
+            )
             if outcome is None or isinstance(outcome, Interrupted):
                 outcome = yield InThread(execution.call_until_cancelled)
         except InvalidTransactionError as error:
@@ -91,7 +93,11 @@ class Calls:
         """
         execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
         try:
-            estimate = None if is_long else execution.estimate(budget=self._limits.call_inline_jumps)
+            estimate = (
+                None
+                if is_long or params.is_large
+                else execution.estimate(budget=self._limits.call_inline_jumps)
+            )
             if estimate is None or isinstance(estimate, Interrupted):
                 work = InThread(execution.estimate_until_cancelled)
                 # For methods that have no deadline of their own.

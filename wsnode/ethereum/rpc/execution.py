@@ -20,10 +20,12 @@ from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.messages import CancelToken, Step
+from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 
 # Development chains like a gas limit of 2**63 - 1, ten times which no 64 bits hold.
 LARGEST_GAS: Final = 2**63 - 1
+LARGE_BYTES: Final = 64 * 1024
+"""Of JSON for the engine, which reads it in about a millisecond."""
 
 Outcome: TypeAlias = Success | Revert | Halt | Interrupted
 Estimate: TypeAlias = int | Revert | Halt | Interrupted
@@ -36,6 +38,12 @@ class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     block: BlockParameter = LATEST_BLOCK
     state_overrides: StateOverrides = NO_STATE_OVERRIDES
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
+
+    @property
+    def is_large(self) -> bool:
+        """Tell whether the engine takes milliseconds to read what the call brings along."""
+        lists = (self.call.access_list, self.call.authorizations, self.state_overrides)
+        return sum(len(text or b"") for text in lists) > LARGE_BYTES
 
 
 class Execution(msgspec.Struct, frozen=True, gc=False):
@@ -97,7 +105,12 @@ def execution_of(
         RpcError: There is no such block, or as `prepare` says.
     """
     header = yield from pending.header(view, params.block)
-    return prepare(view, header, params, gas_blocks)
+    if not params.is_large:
+        return prepare(view, header, params, gas_blocks)
+    work = InThread(lambda _cancel: prepare(view, header, params, gas_blocks))
+    work.is_short = True
+    prepared: Execution = yield work
+    return prepared
 
 
 def gas_cap(gas_limit: int, blocks: int) -> int:
