@@ -1,12 +1,16 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from tests.file_limits import files_of_at_most
 from tests.starknet.conftest import caller_of
 from tests.starknet.test_schemas import validate_as
 from wsnode.demo.starknet_chain import BLOCKS, CHAIN_ID, LiveStarknet, build_starknet
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.header_json import render_header
 from wsnode.starknet.roots import StateRoots
+from wsnode.store.errors import StoreError
 
 
 def test_the_demos_alt_chain_is_built_once_and_holds_all_kinds_of_change(tmp_path: Path) -> None:
@@ -55,3 +59,17 @@ def test_the_alt_chain_grows_by_verified_blocks_and_goes_on_after_a_restart(tmp_
                 head = snapshot.block(start + 1)
             assert head is not None
             assert head.timestamp == 1_800_000_001 + start
+
+
+def test_the_alt_chain_goes_on_after_a_block_that_could_not_be_stored(tmp_path: Path) -> None:
+    build_starknet(tmp_path)
+    with Chain.open(tmp_path, writer=True) as chain:
+        live, call = LiveStarknet(chain), caller_of(chain)
+        live.grow()
+        for _ in range(2):
+            with files_of_at_most(4096), pytest.raises(StoreError):
+                live.grow()
+            assert call("alt_blockNumber") == BLOCKS
+        live.grow()
+        assert call("alt_blockNumber") == BLOCKS + 1
+        live.close()

@@ -99,7 +99,7 @@ class LiveStarknet:
             self._add(timestamp)
         except BaseException:
             # What the maker and the intake hold by now is ahead of the store.
-            self._intake.close()
+            self._intake.give_up()
             self._begin()
             raise
 

@@ -98,7 +98,7 @@ class Chain:
             state = State(str(place.state), spec, writer=writer)
             chain = cls(place, spec, store, state, lock, durable=durable)
             if writer:
-                chain._agree_on_head()
+                chain.agree_on_head()
         except BaseException:
             store.close()
             raise
@@ -183,6 +183,24 @@ class Chain:
         self.state.sync_now()
         self.store.sync()
 
+    def agree_on_head(self) -> None:
+        """Take both stores back to the lower one of their heads, and forget what is not committed.
+
+        The state is committed before the chain, so after a crash or a failed write it may be ahead; behind
+        only after a power failure that took its last commits.
+
+        Raises:
+            StateError, StoreError: They cannot be written.
+            StoresDisagreeError: They hold different blocks.
+        """
+        chain, state_number = self.head, self.state.committed_head[0]
+        number = min(chain.number, state_number)
+        if number < chain.number:
+            self.store.write(lambda writer: canonical.unwind(writer, number))
+        state_hash = self.state.unwind(number)
+        if state_hash != self.head.hash:
+            raise StoresDisagreeError(self.folder.path, number, self.head.hash, state_hash)
+
     def close(self) -> None:
         """Close both stores and let another writer in."""
         self.store.close()
@@ -196,18 +214,6 @@ class Chain:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def _agree_on_head(self) -> None:
-        # The state is committed before the chain, so after a crash it may be ahead; behind only after a
-        # power failure that took its last commits.
-        chain, (state_number, state_hash) = self.head, self.state.committed_head
-        number = min(chain.number, state_number)
-        if number < chain.number:
-            self.store.write(lambda writer: canonical.unwind(writer, number))
-        if number < state_number:
-            state_hash = self.state.unwind(number)
-        if state_hash != self.head.hash:
-            raise StoresDisagreeError(self.folder.path, number, self.head.hash, state_hash)
 
 
 def _agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, durable: bool) -> ChainSpec:

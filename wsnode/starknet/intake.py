@@ -111,6 +111,10 @@ class Intake:
     def close(self) -> None:
         """Commit what was taken, and let go of the snapshot."""
         self.flush()
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Let go of the snapshot; what was taken since the last commit is not stored."""
         self._snapshot.__exit__(None, None, None)
 
     def _seek(self, class_hash: bytes) -> None:

@@ -9,6 +9,14 @@ from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.next_block import NextBlock
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, RpcError
+
+
+class NotWrittenError(RpcError):
+    """The chain could not be written: its disk is full, or cannot be reached. It goes on once it can be."""
+
+    def __init__(self) -> None:
+        super().__init__(INTERNAL_ERROR, "the chain cannot be written at the moment")
 
 
 class ControlError(Exception):

@@ -1,6 +1,7 @@
 """Builds, verifies and stores blocks on the head of a chain: for one thread at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
@@ -32,6 +33,8 @@ class BlockBuilder:
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._appender = Appender(chain)
+        self._is_torn = False
+        """Whether a change failed half-way, and the stores could not be taken back yet."""
 
     @property
     def tip(self) -> Header:
@@ -73,7 +76,20 @@ class BlockBuilder:
 
         It passes the same checks as a block from elsewhere, so a builder's mistake cannot be stored, but that
         its gas limit and its base fee may be any.
+
+        Raises:
+            StateError, StoreError: It cannot be stored; the chain is as it was before.
         """
+        with self._whole():
+            return self._append_next(following, transactions, senders, fee_recipient)
+
+    def _append_next(
+        self,
+        following: NextBlock,
+        transactions: Sequence[bytes],
+        senders: Sequence[bytes | None] | None,
+        fee_recipient: bytes,
+    ) -> BuiltBlock:
         parent, attributes = self._appender.tip, following.attributes(fee_recipient)
         built, refused = self._chain.state.build_block(parent, attributes, transactions, senders=senders)
         block = block_from_rows(self._chain.spec, built.header, built.body)
@@ -81,7 +97,9 @@ class BlockBuilder:
         if extension.error is not None:
             raise extension.error
         head = self._appender.head
-        self._appender.store(self._appender.take_pending(), self._marks(head))
+        # Before anything is written: what can fail without harm comes first.
+        marks = self._marks(head)
+        self._appender.store(self._appender.take_pending(), marks)
         return BuiltBlock(head, refused)
 
     def _marks(self, head: Head) -> Marks:
@@ -92,10 +110,47 @@ class BlockBuilder:
         """Take the blocks above `number` off the chain, and return them, highest first.
 
         With a state root, changes of that block's state are taken back until it has that root.
+
+        Raises:
+            StateError, StoreError: They cannot be taken off, or not all of them.
         """
-        removed = self._chain.unwind(number, state_root)
-        self._appender.reset()
+        with self._whole():
+            removed = self._chain.unwind(number, state_root)
+            self._appender.reset()
         return removed
+
+    def patch(self, accounts: bytes) -> None:
+        """Change accounts of the head's state in place; `accounts` is JSON as state overrides are.
+
+        Raises:
+            StateError: It cannot be written; the state is as it was before.
+        """
+        with self._whole():
+            self._chain.state.patch(accounts, sync=self._chain.durable)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Have a change take place whole: if it fails, the stores go back to their lower head.
+
+        There may be no room on the disk for that either. Then it is done before the next change.
+        """
+        self._mend()
+        try:
+            yield
+        except BaseException:
+            self._is_torn = True
+            # Whatever fails here as well fails again before the next change, and is said then.
+            with suppress(Exception):
+                self._mend()
+            raise
+
+    def _mend(self) -> None:
+        if self._is_torn:
+            # First what is read alone: nobody may be shown a block that is not stored.
+            self._appender.reset()
+            self._chain.agree_on_head()
+            self._appender.reset()
+            self._is_torn = False
 
 
 def _below(snapshot: Snapshot, head: Head, epochs: int) -> Head:

@@ -10,10 +10,17 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
-from wsnode.ethereum.rpc.control import ControlError, DevelopmentLog, Impersonation, Placed, Reorganisation
+from wsnode.ethereum.rpc.control import (
+    ControlError,
+    DevelopmentLog,
+    Impersonation,
+    NotWrittenError,
+    Placed,
+    Reorganisation,
+)
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 from wsnode.sync.development.clock import Setting
-from wsnode.sync.development.maker import FEE_RECIPIENT, Audience, BlockMaker, in_thread
+from wsnode.sync.development.maker import FEE_RECIPIENT, Audience, BlockMaker, written
 from wsnode.sync.development.plans import NO_WISHES
 from wsnode.sync.development.reorganisation import check_branch, replace_blocks
 from wsnode.sync.development.snapshots import Moment, Moments
@@ -61,7 +68,11 @@ class DevelopmentChain(BlockMaker):
             moment = self._moments.take(identity)
             if moment is None:
                 return False
-            await self._go_back(moment.head.number, moment.state_root)
+            try:
+                await self._go_back(moment.head.number, moment.state_root)
+            except NotWrittenError:
+                self._moments.put_back(identity, moment)
+                raise
             self.decide(moment.clock, moment.wishes)
             self._pool.put_back(moment.pooled)
             return True
@@ -76,7 +87,7 @@ class DevelopmentChain(BlockMaker):
             check_branch(self._chain.head.number, depth, ())
             root = self._chain.head.number - depth
             with self._told_at_once(takes_back=False):
-                await in_thread(lambda: self._builder.unwind(root))
+                await written(lambda: self._builder.unwind(root))
                 self._moments.forget_above(root)
 
     async def reset(self) -> None:
@@ -95,7 +106,7 @@ class DevelopmentChain(BlockMaker):
     async def _go_back(self, number: int, state_root: Hash32) -> None:
         """Unwind to a block with a state of that root, and empty the pool."""
         with self._told_at_once(takes_back=False):
-            await in_thread(lambda: self._builder.unwind(number, state_root))
+            await written(lambda: self._builder.unwind(number, state_root))
             self._pool.clear()
         self._pool.refresh()
 
@@ -156,7 +167,7 @@ class DevelopmentChain(BlockMaker):
             check_branch(self._chain.head.number, depth, transactions)
             root = self._chain.head.number - depth
             with self._told_at_once(takes_back=keep_dropped):
-                outcome = await in_thread(
+                outcome = await written(
                     lambda: replace_blocks(
                         self._chain,
                         self._builder,
@@ -176,5 +187,5 @@ class DevelopmentChain(BlockMaker):
 
     async def _patch(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
         text = msgspec.json.encode({hexadecimal(address): each for address, each in accounts.items()})
-        await in_thread(lambda: self._chain.state.patch(text, sync=self._chain.durable))
+        await written(lambda: self._builder.patch(text))
         self._pool.refresh()

@@ -11,8 +11,11 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.control import NotWrittenError
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.rpc.next_block import NextBlock, named_sender
+from wsnode.ethereum.state import HistoryError, ReorganisedError, StateError
+from wsnode.ethereum.storage.errors import StoreError
 from wsnode.sync.development.builder import BlockBuilder, BuiltBlock
 from wsnode.sync.development.clock import BlockClock
 from wsnode.sync.development.mining import MiningMode
@@ -74,6 +77,9 @@ class BlockMaker(Plans):
             last = await self._mode.wait_due(last)
             try:
                 await self.mine()
+            except NotWrittenError:
+                # It has been logged.
+                continue
             except Exception:
                 # What is wrong with one block must not end the node; the next one has its own chance.
                 logger.exception("no block was made")
@@ -131,9 +137,15 @@ class BlockMaker(Plans):
 
     async def _mine_one(self) -> None:
         """Make a block; each one takes at least a transaction out of the pool, if there are any for it."""
+        decided = self.decided
         following = self._take_next(self._builder.tip)
         transactions = self._executable(following)
-        built = await in_thread(lambda: self._build(transactions, following))
+        try:
+            built = await written(lambda: self._build(transactions, following))
+        except BaseException:
+            # It was decided for a block that is not there.
+            self.decide(*decided)
+            raise
         self._audience.advance()
         if len(built.refused) == len(transactions):
             # What an empty block has no room for will be in none.
@@ -156,3 +168,18 @@ async def in_thread(work: Callable[[], Result]) -> Result:
     """Return the result of work that blocks."""
     # Not given up when nobody waits for it any more: what is begun is finished and told.
     return await trio.to_thread.run_sync(work)
+
+
+async def written(work: Callable[[], Result]) -> Result:
+    """Return the result of work that writes the chain.
+
+    Raises:
+        NotWrittenError: It cannot be written at the moment; the log says why.
+    """
+    try:
+        return await in_thread(work)
+    except (HistoryError, ReorganisedError):
+        raise
+    except (StateError, StoreError) as error:
+        logger.error("the chain cannot be written: %s", error)  # noqa: TRY400 - no bug of ours
+        raise NotWrittenError from error

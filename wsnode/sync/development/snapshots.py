@@ -46,6 +46,10 @@ class Moments:
             self._moments = {kept: each for kept, each in self._moments.items() if kept < number}
         return moment
 
+    def put_back(self, number: int, moment: Moment) -> None:
+        """Keep a moment that was taken and could not be gone back to."""
+        self._moments[number] = moment
+
     def clear(self) -> None:
         """Forget them all."""
         self._moments.clear()
