@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import signal
 import socket
@@ -398,6 +399,19 @@ def test_a_chain_of_this_machine_is_for_its_own_names_and_pages_and_those_given(
         assert asked(url, Origin="https://evil.example") == 403
     with started("dev", "--listen", "127.0.0.1:0", "--origin", "*", "--vhost", "*") as node:
         assert asked(node.bare(node.http_url), Origin="https://evil.example", Host="evil.example") == 200
+
+
+@pytest.mark.parametrize("store", ["chain", "state"])
+def test_a_node_whose_store_was_cut_short_does_not_start(
+    chain: Path, genesis: Path, tmp_path: Path, store: str
+) -> None:
+    assert import_chain(tmp_path, genesis, [chain]).returncode == 0
+    file = tmp_path / "eth" / store / "data.mdb"
+    os.truncate(file, file.stat().st_size // 2)
+    for command in (("serve", "--listen", "127.0.0.1:0"), ("import", "eth", str(chain))):
+        ended = run(*command, "--data", str(tmp_path))
+        assert ended.returncode == 1
+        assert only_line(ended.stderr).startswith(f"error: {file}: the file is cut short: it has ")
 
 
 def page(url: str, path: str) -> int:

@@ -1,7 +1,9 @@
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,17 @@ from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import transaction_hashes
+from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage import canonical, meta, transactions
-from wsnode.ethereum.storage.errors import NoChainError, OtherConfigurationError, UnknownSchemaError
+from wsnode.ethereum.storage.errors import (
+    NoChainError,
+    OtherConfigurationError,
+    StoreError,
+    UnknownSchemaError,
+)
 from wsnode.ethereum.storage.tables import META, SIDE_BLOCKS, TABLES, TRANSACTIONS
-from wsnode.store.environment import Environment
-from wsnode.store.table import scan
+from wsnode.store.environment import Environment, Writer
+from wsnode.store.table import Table, scan
 from wsnode.sync.appender import Appender
 from wsnode.sync.rlp_files import RlpFiles
 
@@ -154,6 +162,44 @@ def test_other_forks_on_the_same_genesis_are_refused(tmp_path: Path, genesis: by
     other["config"]["bpo2Time"] = 100_000
     with pytest.raises(OtherConfigurationError, match="config"):
         Chain.open(tmp_path, json.dumps(other).encode(), writer=True)
+
+
+@pytest.mark.parametrize("writer", [False, True], ids=["to read", "to write"])
+@pytest.mark.parametrize("store", ["chain", "state"])
+def test_a_store_that_was_cut_short_is_not_opened(
+    tmp_path: Path, genesis: bytes, store: str, *, writer: bool
+) -> None:
+    with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
+        import_blocks_after(chain, 0)
+    file = tmp_path / store / "data.mdb"
+    whole = file.read_bytes()
+    # An empty file is a new one to a writer.
+    for kept in (len(whole) - 1, len(whole) // 2, 8192, *(() if writer else (0,))):
+        os.truncate(file, kept)
+        with pytest.raises((StoreError, StateError)) as refused:
+            Chain.open(tmp_path, writer=writer)
+        used = len(whole) if kept else 8192
+        told = f"{file}: the file is cut short: it has {kept} bytes and uses {used}; put a whole copy"
+        assert str(refused.value).startswith(told)
+        file.write_bytes(whole)
+    with Chain.open(tmp_path, writer=writer) as chain:
+        assert chain.head.number == 54
+
+
+def test_a_store_whose_last_pages_are_free_is_opened_without_them(tmp_path: Path) -> None:
+    table = Table("table")
+
+    def change(writer: Writer) -> None:
+        for number in range(20):
+            writer.put(table, bytes([number]), bytes(400_000))
+        for number in range(20):
+            writer.delete(table, bytes([number]))
+
+    with closing(Environment(tmp_path, [table], writer=True)) as store:
+        store.write(lambda writer: writer.put(table, b"key", b"value"))
+        store.write(change)
+    with closing(Environment(tmp_path, [table], writer=False)) as store, store.read() as reader:
+        assert reader.get(table, b"key") == b"value"
 
 
 def test_a_process_beside_the_writer_reads_the_same(chain: Chain, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 use super::tables::{Head, Tables};
 use super::StateError;
-use crate::store::{space, MAX_READERS};
+use crate::store::{require_begun, require_whole, space, MAX_READERS};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -67,11 +67,13 @@ impl Environment {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.max_dbs(16).max_readers(MAX_READERS).map_size(map_size);
         if !writer {
+            require_begun(path)?;
             // SAFETY: READ_ONLY takes none of LMDB's guarantees away.
             unsafe { options.flags(EnvFlags::READ_ONLY) };
         }
         // SAFETY: the files of the folder are changed through LMDB only, with its locks on.
         let env = unsafe { options.open(path)? };
+        require_whole(&env, path)?;
         let tables = if writer {
             env.clear_stale_readers()?;
             Tables::create(&env).map_err(|error| explained(path, error))?

@@ -1,5 +1,6 @@
 //! The ways in which the state store fails.
 
+use crate::store::{CutShort, Doubt};
 use crate::trie::TrieError;
 use alloy_primitives::B256;
 use revm::database_interface::DBErrorMarker;
@@ -9,6 +10,8 @@ use revm::database_interface::DBErrorMarker;
 pub enum StateError {
     #[error("state store: {0}")]
     Io(#[from] std::io::Error),
+    #[error("{0}")]
+    CutShort(#[from] CutShort),
     #[error("{0}: no space is left on the device")]
     NoSpace(String),
     #[error("state store: {0}")]
@@ -44,3 +47,12 @@ pub enum StateError {
 }
 
 impl DBErrorMarker for StateError {}
+
+impl From<Doubt> for StateError {
+    fn from(doubt: Doubt) -> Self {
+        match doubt {
+            Doubt::CutShort(cut) => cut.into(),
+            Doubt::Lmdb(error) => error.into(),
+        }
+    }
+}

@@ -11,7 +11,7 @@ use heed::{
 };
 
 use super::transaction::{Transaction, Version};
-use super::{space, StoreError, Table};
+use super::{require_begun, require_whole, space, StoreError, Table};
 
 /// Read transactions of all processes of a folder together, 64 bytes each in the lock file.
 pub const MAX_READERS: u32 = 16_384;
@@ -77,9 +77,12 @@ impl Environment {
         if writer {
             std::fs::create_dir_all(path)
                 .map_err(|reason| StoreError::Folder(path.display().to_string(), reason))?;
+        } else {
+            require_begun(path)?;
         }
         let unusable = |reason| StoreError::Unusable { path: path.display().to_string(), reason };
         let env = open(path, names.len(), writer, durable, map_size).map_err(unusable)?;
+        require_whole(&env, path)?;
         let tables = if writer { create_tables(&env, names) } else { open_tables(&env, names) };
         let tables =
             tables.map_err(unusable)?.ok_or_else(|| StoreError::NoTables(path.display().to_string()))?;

@@ -1,5 +1,7 @@
 //! The ways in which a store fails.
 
+use super::whole::{CutShort, Doubt};
+
 /// Why a store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -9,6 +11,8 @@ pub enum StoreError {
     Unusable { path: String, reason: heed::Error },
     #[error("{0}: {1}")]
     Folder(String, std::io::Error),
+    #[error("{0}")]
+    CutShort(#[from] CutShort),
     #[error("{0}: no space is left on the disk")]
     NoSpace(String),
     #[error("{0}: there is no such store yet")]
@@ -25,4 +29,13 @@ pub enum StoreError {
     ReadOnly,
     #[error("the processes of this folder read too many versions of the store")]
     TooManySnapshots,
+}
+
+impl From<Doubt> for StoreError {
+    fn from(doubt: Doubt) -> Self {
+        match doubt {
+            Doubt::CutShort(cut) => cut.into(),
+            Doubt::Lmdb(error) => error.into(),
+        }
+    }
 }
