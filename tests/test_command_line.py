@@ -401,6 +401,25 @@ def test_a_chain_of_this_machine_is_for_its_own_names_and_pages_and_those_given(
         assert asked(node.bare(node.http_url), Origin="https://evil.example", Host="evil.example") == 200
 
 
+@pytest.mark.parametrize(
+    "options",
+    [("--requests-per-second", "nan"), ("--burst", "inf"), ("--cost", "eth_call=inf"), ("--cost", "a=nan")],
+    ids=" ".join,
+)
+def test_a_key_has_no_rate_that_cannot_be_kept(tmp_path: Path, options: tuple[str, str]) -> None:
+    ended = CliRunner().invoke(app, ["keys", "add", "bot", "--data", str(tmp_path), *options])
+    assert ended.exit_code == 2
+    assert options[1] in ended.output or "nan" in ended.output
+    assert not (tmp_path / "keys.json").exists()
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1"])
+def test_blocks_come_at_times_that_there_are(seconds: str) -> None:
+    ended = CliRunner().invoke(app, ["dev", "--port", "0", "--block-time", seconds])
+    assert ended.exit_code == 2
+    assert "--block-time" in ended.output
+
+
 @pytest.mark.parametrize("store", ["chain", "state"])
 def test_a_node_whose_store_was_cut_short_does_not_start(
     chain: Path, genesis: Path, tmp_path: Path, store: str

@@ -2,6 +2,7 @@
 
 import click
 
+from wsnode.cli_options import FiniteRange
 from wsnode.cli_verify import checked_addresses, say
 from wsnode.terminal import one_line_failures
 
@@ -24,10 +25,10 @@ from wsnode.terminal import one_line_failures
     show_default=True,
     help="Requests in flight on each.",
 )
-@click.option("--rate", type=click.FloatRange(min=1), help="Requests a second in all, whatever the depth.")
+@click.option("--rate", type=FiniteRange(min=1), help="Requests a second in all, whatever the depth.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1),
     default=5.0,
     show_default=True,
     help="How long the mix runs on a node.",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from wsnode.addresses import DEFAULT_LISTEN
-from wsnode.cli_options import FILE, address_options, fit_address, guest_options
+from wsnode.cli_options import FILE, FiniteRange, address_options, fit_address, guest_options
 from wsnode.terminal import one_line_failures
 
 MNEMONIC = "test test test test test test test test test test test junk"
@@ -18,7 +18,7 @@ def block_time_option(seconds: float) -> Callable[[Callable[..., Any]], Callable
     return click.option(
         "--block-time",
         "-b",
-        type=click.FloatRange(min=0),
+        type=FiniteRange(min=0),
         default=seconds,
         show_default=True,
         metavar="SECONDS",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli_options import data_option
+from wsnode.cli_options import FiniteRange, data_option
 from wsnode.terminal import one_line_failures
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def app() -> None:
 @app.command()
 @click.argument("name", metavar="NAME")
 @data_option
-@click.option("--requests-per-second", type=click.FloatRange(min=0), help="Credits a second.")
-@click.option("--burst", type=click.FloatRange(min=0), help="Credits that can be saved up.")
+@click.option("--requests-per-second", type=FiniteRange(min=0), help="Credits a second.")
+@click.option("--burst", type=FiniteRange(min=0), help="Credits that can be saved up.")
 @click.option("--cost", multiple=True, metavar="METHOD=CREDITS", help="1 if not given.")
 @click.option("--connections", type=click.IntRange(min=0), help="WebSocket connections at once.")
 @click.option("--subscriptions", type=click.IntRange(min=0), help="Subscriptions at once.")
@@ -48,9 +48,6 @@ def add(
     """Print a new key, once: only its hash is kept."""
     from wsnode.server.grants import KeyLimits
 
-    for name_of, rate in (("--requests-per-second", requests_per_second), ("--burst", burst)):
-        if rate is not None and not math.isfinite(rate):
-            raise click.BadParameter(f"{rate} is no rate", param_hint=name_of)
     limits = KeyLimits(
         requests_per_second=requests_per_second,
         burst=burst,

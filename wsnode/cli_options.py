@@ -1,5 +1,6 @@
 """Options that several commands have, and what they mean together."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,21 @@ FILE = click.Path(path_type=Path)
 """A path that may or may not be there: what reads it says what is wrong."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class FiniteRange(click.FloatRange):
+    """Numbers within a range, without those that are none (`nan`) or have no end (`inf`)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number that `value` is.
+
+        Raises:
+            click.BadParameter: It is none, or outside of the range.
+        """
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
 
 
 def address_options(command: Command) -> Command:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wsnode.cli_options import FiniteRange
 from wsnode.terminal import one_line_failures
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("-k", "text", metavar="TEXT", default="", help="Only cases whose name holds it.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0.001),
+    type=FiniteRange(min=0.001),
     default=30.0,
     show_default=True,
     help="Seconds to wait for a reply.",
