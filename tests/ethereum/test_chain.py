@@ -3,7 +3,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,8 @@ from wsnode.ethereum.storage.errors import (
     UnknownSchemaError,
 )
 from wsnode.ethereum.storage.tables import META, SIDE_BLOCKS, TABLES, TRANSACTIONS
-from wsnode.store.environment import Environment, Writer
-from wsnode.store.table import Table, scan
+from wsnode.store.environment import Environment
+from wsnode.store.table import scan
 from wsnode.sync.appender import Appender
 from wsnode.sync.rlp_files import RlpFiles
 
@@ -184,22 +183,6 @@ def test_a_store_that_was_cut_short_is_not_opened(
         file.write_bytes(whole)
     with Chain.open(tmp_path, writer=writer) as chain:
         assert chain.head.number == 54
-
-
-def test_a_store_whose_last_pages_are_free_is_opened_without_them(tmp_path: Path) -> None:
-    table = Table("table")
-
-    def change(writer: Writer) -> None:
-        for number in range(20):
-            writer.put(table, bytes([number]), bytes(400_000))
-        for number in range(20):
-            writer.delete(table, bytes([number]))
-
-    with closing(Environment(tmp_path, [table], writer=True)) as store:
-        store.write(lambda writer: writer.put(table, b"key", b"value"))
-        store.write(change)
-    with closing(Environment(tmp_path, [table], writer=False)) as store, store.read() as reader:
-        assert reader.get(table, b"key") == b"value"
 
 
 def test_a_process_beside_the_writer_reads_the_same(chain: Chain, tmp_path: Path) -> None:
