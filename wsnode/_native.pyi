@@ -360,6 +360,15 @@ class State:
     def code(self, address: bytes, block: tuple[int, bytes] | BuiltBlock) -> bytes: ...
     def find_code(self, code_hash: bytes) -> bytes | None: ...
     def storage(self, address: bytes, slot: bytes, block: tuple[int, bytes] | BuiltBlock) -> bytes: ...
+    def changes_of(
+        self,
+        address: bytes,
+        block: tuple[int, bytes] | BuiltBlock,
+        start: int,
+        *,
+        is_forward: bool,
+        limit: int,
+    ) -> list[int]: ...
     def addresses(self, number: int, block_hash: bytes) -> list[bytes]: ...
     def slots(self, address: bytes, number: int, block_hash: bytes) -> list[tuple[bytes, bytes]]: ...
     def proof(
@@ -454,6 +463,77 @@ def trace_call(
     state_overrides: bytes | None = None,
     block_overrides: bytes | None = None,
 ) -> bytes | str: ...
+def parity_transaction(
+    state: State,
+    rows: tuple[bytes, bytes],
+    form: bytes,
+    *,
+    index: int,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> bytes | str: ...
+def parity_block(
+    state: State,
+    rows: tuple[bytes, bytes],
+    types: bytes,
+    *,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> bytes | str: ...
+def parity_filter(
+    state: State,
+    rows: tuple[bytes, bytes],
+    filter: bytes,
+    *,
+    skip: int,
+    count: int,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> tuple[bytes, int] | str: ...
+def parity_touching(
+    state: State,
+    rows: tuple[bytes, bytes],
+    account: bytes,
+    *,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> list[int] | str: ...
+def parity_creator(
+    state: State,
+    rows: tuple[bytes, bytes],
+    account: bytes,
+    *,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> tuple[bytes, bytes] | str | None: ...
+def parity_calls(
+    state: State,
+    header: bytes | BuiltBlock,
+    calls: list[tuple[Message, bytes]],
+    *,
+    gas_cap: int,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+    state_overrides: bytes | None = None,
+    block_overrides: bytes | None = None,
+) -> list[bytes] | str: ...
+def parity_raw(
+    state: State,
+    header: bytes | BuiltBlock,
+    encoded: bytes,
+    types: bytes,
+    *,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> bytes | str: ...
+def block_rewards(spec: ChainSpec, rows: tuple[bytes, bytes]) -> list[int]: ...
 def revert_reason(output: bytes) -> str | None: ...
 def sign_transaction(
     secret: bytes,

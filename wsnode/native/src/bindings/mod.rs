@@ -5,6 +5,7 @@ mod building;
 mod errors;
 mod messages;
 mod numbers;
+mod parity;
 mod plain_call;
 mod plain_reads;
 mod pool;
@@ -32,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     tracing::register(module)?;
     witness::register(module)?;
+    parity::register(module)?;
     messages::register(module)?;
     plain_call::register(module)?;
     plain_reads::register(module)?;

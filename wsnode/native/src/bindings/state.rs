@@ -173,6 +173,21 @@ impl State {
         Ok(PyBytes::new(py, &value.to_be_bytes::<32>()))
     }
 
+    /// The blocks up to a committed one in which nonce, balance or code of an account changed, `limit` at most:
+    /// from `start` on, oldest first, or from `start` back.
+    #[pyo3(signature = (address, block, start, *, is_forward, limit))]
+    fn changes_of(
+        &self,
+        address: &[u8],
+        block: Block,
+        start: u64,
+        is_forward: bool,
+        limit: usize,
+    ) -> PyResult<Vec<u64>> {
+        let address = self::address("address", address)?;
+        guard(|| Ok(self.0.reader.at(block.state())?.changes_of(address, start, is_forward, limit)?))
+    }
+
     /// Every account after a committed block, in the order of their addresses.
     fn addresses<'py>(
         &self,

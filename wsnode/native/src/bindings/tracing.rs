@@ -47,10 +47,10 @@ fn create_access_list(
     (PyBytes::new(py, &list), gas_used, failure).into_py_any(py)
 }
 
-type BlockRows = (PyBackedBytes, PyBackedBytes);
+pub type BlockRows = (PyBackedBytes, PyBackedBytes);
 
 /// What a trace may take: seconds a transaction, and bytes of text in all.
-fn limits(seconds: f64, size: usize, cancel: &CancelFlag) -> Limits {
+pub fn limits(seconds: f64, size: usize, cancel: &CancelFlag) -> Limits {
     Limits { seconds, size, stop: cancel.0.clone() }
 }
 
@@ -58,13 +58,20 @@ fn parse(options: &[u8]) -> PyResult<Options> {
     serde_json::from_slice(options).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))
 }
 
-fn traced(py: Python<'_>, traced: Traced) -> PyResult<Py<PyAny>> {
+pub fn traced(py: Python<'_>, traced: Traced) -> PyResult<Py<PyAny>> {
     match traced {
         Traced::Text(text) => PyBytes::new(py, &text).into_py_any(py),
         Traced::UnknownTracer => "unknown".into_py_any(py),
-        Traced::Stopped(Stopped::Late) => "late".into_py_any(py),
-        Traced::Stopped(Stopped::TooLarge) => "large".into_py_any(py),
-        Traced::Stopped(Stopped::Cancelled) => "cancelled".into_py_any(py),
+        Traced::Stopped(stopped) => word(stopped).into_py_any(py),
+    }
+}
+
+/// Why there is no trace.
+pub fn word(stopped: Stopped) -> &'static str {
+    match stopped {
+        Stopped::Late => "late",
+        Stopped::TooLarge => "large",
+        Stopped::Cancelled => "cancelled",
     }
 }
 

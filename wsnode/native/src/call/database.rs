@@ -81,3 +81,35 @@ impl Database for CallState<'_> {
         }
     }
 }
+
+impl DatabaseRef for Layer<'_> {
+    type Error = StateError;
+
+    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        match self {
+            Self::Plain(view) => view.basic_ref(address),
+            Self::Cached(cache) => cache.basic_ref(address),
+        }
+    }
+
+    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, StateError> {
+        match self {
+            Self::Plain(view) => view.code_by_hash_ref(hash),
+            Self::Cached(cache) => cache.code_by_hash_ref(hash),
+        }
+    }
+
+    fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        match self {
+            Self::Plain(view) => view.storage_ref(address, slot),
+            Self::Cached(cache) => cache.storage_ref(address, slot),
+        }
+    }
+
+    fn block_hash_ref(&self, number: u64) -> Result<B256, StateError> {
+        match self {
+            Self::Plain(view) => view.block_hash_ref(number),
+            Self::Cached(cache) => cache.block_hash_ref(number),
+        }
+    }
+}

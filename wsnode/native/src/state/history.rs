@@ -4,7 +4,7 @@ use super::account::{decode_value, Account};
 use super::environment::Snapshot;
 use super::keys::{account_key, node_key, slot_key, storage_key, ADDRESS, LATEST, SLOT};
 use super::tables::Head;
-use super::versions::value_at;
+use super::versions::{numbers_from, numbers_up_to, value_at};
 use super::StateError;
 use crate::trie::{NodeStore, TrieError};
 use alloy_eips::BlockNumHash;
@@ -17,6 +17,24 @@ impl Snapshot<'_> {
     pub(super) fn account_at(&self, address: &Address, number: u64) -> Result<Option<Account>, StateError> {
         let value = value_at(&self.txn, self.tables.accounts, address.as_slice(), number)?;
         value.map_or(Ok(None), Account::decode)
+    }
+
+    /// The blocks from `start` on, or those up to it, up to block `number`, in which the account changed.
+    pub(super) fn changes_of(
+        &self,
+        address: &Address,
+        start: u64,
+        number: u64,
+        is_forward: bool,
+        limit: usize,
+    ) -> Result<Vec<u64>, StateError> {
+        let (table, key) = (self.tables.accounts, address.as_slice());
+        if !is_forward {
+            return numbers_up_to(&self.txn, table, key, start.min(number), limit);
+        }
+        let mut numbers = numbers_from(&self.txn, table, key, start, limit)?;
+        numbers.retain(|found| *found <= number);
+        Ok(numbers)
     }
 
     /// The slot's value after block `number`.

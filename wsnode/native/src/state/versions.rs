@@ -26,6 +26,64 @@ pub(super) fn value_at<'t>(
     Ok(Some(split(kept).ok_or_else(corrupt)?.1))
 }
 
+/// The blocks up to `last` that have a version under `key`, newest first, `limit` of them at most.
+pub(super) fn numbers_up_to(
+    txn: &RoTxn<'_>,
+    table: Table,
+    key: &[u8],
+    last: u64,
+    limit: usize,
+) -> Result<Vec<u64>, StateError> {
+    let (mut numbers, mut bound) = (Vec::new(), last);
+    while let Some((first, row)) = row_at(txn, table, key, bound)? {
+        let in_row = numbers_in(row, first)?;
+        numbers.extend(in_row.into_iter().filter(|number| *number <= bound));
+        match first.checked_sub(1) {
+            Some(before) if numbers.len() < limit => bound = before,
+            _ => break,
+        }
+    }
+    numbers.truncate(limit);
+    Ok(numbers)
+}
+
+/// The blocks from `first` on that have a version under `key`, oldest first, `limit` of them at most.
+pub(super) fn numbers_from(
+    txn: &RoTxn<'_>,
+    table: Table,
+    key: &[u8],
+    first: u64,
+    limit: usize,
+) -> Result<Vec<u64>, StateError> {
+    let mut numbers = Vec::new();
+    let mut begin = row_at(txn, table, key, first)?.map_or(first, |(oldest, _)| oldest);
+    loop {
+        let found = table.get_greater_than_or_equal_to(txn, &append_number(key, begin))?;
+        let found = found.filter(|(found, _)| found.len() == key.len() + 8 && found.starts_with(key));
+        let Some((found, row)) = found else { break };
+        let oldest = split_number(found).1;
+        let in_row = numbers_in(row, oldest)?;
+        numbers.extend(in_row.into_iter().rev().filter(|number| *number >= first));
+        if numbers.len() >= limit || oldest == LATEST {
+            break;
+        }
+        begin = oldest + 1;
+    }
+    numbers.truncate(limit);
+    Ok(numbers)
+}
+
+/// The blocks of a row's versions, newest first.
+fn numbers_in(mut row: &[u8], first: u64) -> Result<Vec<u64>, StateError> {
+    let mut numbers = Vec::new();
+    while !row.is_empty() {
+        let (since, _, older) = split(row).ok_or_else(corrupt)?;
+        numbers.push(first + since);
+        row = older;
+    }
+    Ok(numbers)
+}
+
 /// Add versions, sorted by key: each key ends with its version's block.
 pub(super) fn put<const N: usize, V>(
     txn: &mut RwTxn<'_>,

@@ -148,6 +148,18 @@ impl<'s> HistoryView<'s> {
         }
     }
 
+    /// The blocks in which nonce, balance or code of an account changed: up to the committed block, from `start` on,
+    /// oldest first, or up to `start`, newest first; `limit` of them at most.
+    pub fn changes_of(
+        &self,
+        address: Address,
+        start: u64,
+        is_forward: bool,
+        limit: usize,
+    ) -> Result<Vec<u64>, StateError> {
+        self.snapshot.changes_of(&address, start, self.number, is_forward, limit)
+    }
+
     /// Every account of the committed block.
     pub fn addresses(&self) -> Result<Vec<Address>, StateError> {
         self.snapshot.addresses_at(self.number)

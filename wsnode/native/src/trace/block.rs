@@ -4,20 +4,24 @@ use alloy_consensus::{Header, TxEnvelope};
 use alloy_eips::BlockNumHash;
 use alloy_evm::{EvmEnv, FromRecoveredTx};
 use alloy_primitives::{Address, B256};
+use alloy_rpc_types_eth::TransactionInfo;
 use revm::context::result::{EVMError, ResultAndState};
 use revm::context::TxEnv;
-use revm::inspector::{InspectEvm, NoOpInspector};
+use revm::inspector::{InspectEvm, Inspector, NoOpInspector};
 use revm::ExecuteEvm;
+use revm_inspectors::tracing::TracingInspectorConfig;
 
 use super::flat::Position;
 use super::options::Options;
+use super::parity::{Recorded, Recorder};
 use super::run::{Limits, Run, Stopped};
 use super::tracer::{Ended, Surroundings, Tracer};
 use super::{precompiles, Traced};
 use crate::build::pending_state;
 use crate::call::database::commit;
 use crate::call::refusal;
-use crate::call::{build_evm, CallState, Layer, Watch};
+use crate::call::scene::EvmResult;
+use crate::call::{build_evm, CallContext, CallState, Layer, Watch};
 use crate::chain_spec::ChainSpec;
 use crate::error::Error;
 use crate::execute::evm_environment;
@@ -112,12 +116,8 @@ impl<'a> Replay<'a> {
         let transaction = self.transaction(index);
         tracer.prepare(&mut self.state, &transaction, surroundings.beneficiary);
         let mut run = Run::new(tracer, limits, &surroundings.precompiles);
-        let result = {
-            let moves = Vec::new();
-            let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, &mut run)?;
-            evm.inspect_tx(transaction.clone())
-        };
-        if let Some(stopped) = run.stopped {
+        let result = self.inspect(&transaction, &mut run)?;
+        if let Some(stopped) = run.clock.stopped {
             return Ok(Traced::Stopped(stopped));
         }
         if self.state.watch.is_stopped() {
@@ -131,7 +131,52 @@ impl<'a> Replay<'a> {
         Ok(Traced::Text(text))
     }
 
-    fn keep(&mut self, result: ResultAndState) {
+    /// Run a transaction and keep what it does in Parity's form; its changes are for `keep`.
+    pub fn record(
+        &mut self,
+        index: usize,
+        config: TracingInspectorConfig,
+        limits: &Limits,
+    ) -> Result<Result<Recorded, Stopped>, Error> {
+        let mut recorder = Recorder::new(config, limits);
+        let transaction = self.transaction(index);
+        let result = self.inspect(&transaction, &mut recorder)?;
+        let Some(traces) = recorder.finish() else {
+            return Ok(Err(recorder.clock.stopped.unwrap_or(Stopped::Cancelled)));
+        };
+        if self.state.watch.is_stopped() {
+            return Ok(Err(Stopped::Cancelled));
+        }
+        Ok(Ok(Recorded { traces, result: result.map_err(|error| self.refused(error, &transaction))? }))
+    }
+
+    fn inspect<I>(&mut self, transaction: &TxEnv, inspector: I) -> Result<EvmResult, Error>
+    where
+        I: for<'s> Inspector<CallContext<'s, 'a>>,
+    {
+        let moves = Vec::new();
+        let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, inspector)?;
+        Ok(evm.inspect_tx(transaction.clone()))
+    }
+
+    /// The state before what is not kept yet.
+    pub fn layer(&self) -> &Layer<'a> {
+        &self.state.layer
+    }
+
+    /// Where a transaction stands, as traces say.
+    pub fn transaction_info(&self, index: usize) -> TransactionInfo {
+        TransactionInfo {
+            hash: Some(self.hash(index)),
+            index: Some(index as u64),
+            block_hash: Some(self.block_hash),
+            block_number: Some(self.block_number),
+            ..TransactionInfo::default()
+        }
+    }
+
+    /// Change the state as a transaction did.
+    pub fn keep(&mut self, result: ResultAndState) {
         self.logs += result.result.logs().len();
         if let Layer::Cached(cache) = &mut self.state.layer {
             commit(cache, result.state);

@@ -5,6 +5,7 @@ mod calls;
 mod fault;
 mod flat;
 mod options;
+pub mod parity;
 mod prestate;
 mod reading;
 mod run;
@@ -142,7 +143,7 @@ fn trace_scene(
     let (result, transaction) = scene.inspect(message, gas, &mut run, |run, state, transaction| {
         run.tracer.prepare(state, transaction, surroundings.beneficiary);
     })?;
-    if let Some(stopped) = run.stopped {
+    if let Some(stopped) = run.clock.stopped {
         return Ok(Traced::Stopped(stopped));
     }
     if scene.state.watch.is_stopped() {

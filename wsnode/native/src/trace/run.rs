@@ -36,32 +36,37 @@ pub struct Limits {
     pub stop: Arc<AtomicBool>,
 }
 
-/// A tracer at work.
+/// Ends a run that has had its time or its room.
 #[derive(Debug)]
-pub struct Run<'a> {
-    pub tracer: Tracer,
+pub struct Clock<'a> {
     pub stopped: Option<Stopped>,
     limits: &'a Limits,
-    precompiles: &'a [Address],
     begun: Instant,
     steps: u32,
-    is_running: bool,
 }
 
-impl<'a> Run<'a> {
-    pub fn new(tracer: Tracer, limits: &'a Limits, precompiles: &'a [Address]) -> Self {
-        Self { tracer, stopped: None, limits, precompiles, begun: Instant::now(), steps: 0, is_running: true }
+impl<'a> Clock<'a> {
+    pub fn new(limits: &'a Limits) -> Self {
+        Self { stopped: None, limits, begun: Instant::now(), steps: 0 }
     }
 
-    /// End the run if it has had its time or its room. One step can hold megabytes of memory, so room is looked at always.
-    fn look(&mut self) {
+    /// Look, before a step, at the time and at the bytes kept so far. One step can hold megabytes of memory, so room is
+    /// looked at always.
+    pub fn look(&mut self, size: usize) {
         let stopped = match () {
-            () if self.tracer.size() > self.limits.size => Stopped::TooLarge,
-            () if self.steps.is_multiple_of(STEPS) && self.is_late() => Stopped::Late,
-            () => return,
+            () if size > self.limits.size => Some(Stopped::TooLarge),
+            () if self.steps.is_multiple_of(STEPS) && self.is_late() => Some(Stopped::Late),
+            () => None,
         };
-        self.stopped.get_or_insert(stopped);
-        self.limits.stop.store(true, Ordering::Relaxed);
+        self.steps = self.steps.wrapping_add(1);
+        if let Some(stopped) = stopped {
+            self.stopped.get_or_insert(stopped);
+            self.limits.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
     }
 
     fn is_late(&self) -> bool {
@@ -69,19 +74,33 @@ impl<'a> Run<'a> {
     }
 }
 
+/// A tracer at work.
+#[derive(Debug)]
+pub struct Run<'a> {
+    pub tracer: Tracer,
+    pub clock: Clock<'a>,
+    precompiles: &'a [Address],
+    is_running: bool,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(tracer: Tracer, limits: &'a Limits, precompiles: &'a [Address]) -> Self {
+        Self { tracer, clock: Clock::new(limits), precompiles, is_running: true }
+    }
+}
+
 impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for Run<'_> {
     fn step(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
-        self.look();
-        self.steps = self.steps.wrapping_add(1);
+        self.clock.look(self.tracer.size());
         // geth does not run code that is not there; the EVM stops at once.
         self.is_running = frame.bytecode.bytecode_len() > 0;
-        if self.stopped.is_none() && self.is_running {
+        if !self.clock.is_stopped() && self.is_running {
             self.tracer.begin(frame, context);
         }
     }
 
     fn step_end(&mut self, frame: &mut Frame, _context: &mut CallContext<'s, 'a>) {
-        if self.stopped.is_none() && self.is_running {
+        if !self.clock.is_stopped() && self.is_running {
             self.tracer.end(frame);
         }
     }

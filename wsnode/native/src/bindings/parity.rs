@@ -1,0 +1,215 @@
+//! Traces in Parity's forms.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use pyo3::IntoPyObjectExt;
+use serde::de::DeserializeOwned;
+
+use super::building::Header;
+use super::errors::guard;
+use super::messages::{CancelFlag, Message};
+use super::numbers::{address, Number};
+use super::spec::ChainSpec;
+use super::state::State;
+use super::tracing::{limits, traced, word, BlockRows};
+use crate::call::Overrides;
+use crate::engine::Rows;
+use crate::trace::parity::{self, Form, Page};
+
+fn parse<T: DeserializeOwned>(text: &[u8]) -> PyResult<T> {
+    serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))
+}
+
+/// What a transaction of a block did, as JSON in the form that is asked for; a word where there is none.
+#[pyfunction]
+#[pyo3(signature = (state, rows, form, *, index, seconds, size, cancel))]
+#[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+fn parity_transaction(
+    py: Python<'_>,
+    state: &State,
+    rows: BlockRows,
+    form: &[u8],
+    index: usize,
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Py<PyAny>> {
+    let (engine, form, limits) = (&state.0, parse::<Form>(form)?, limits(seconds, size, &cancel));
+    let rows: Rows<'_> = (&rows.0, &rows.1);
+    let result = py.detach(|| guard(|| parity::trace_transaction(engine, rows, index, &form, &limits)))?;
+    traced(py, result)
+}
+
+/// Outputs and traces of these types of all transactions of a block, as a JSON array.
+#[pyfunction]
+#[pyo3(signature = (state, rows, types, *, seconds, size, cancel))]
+fn parity_block(
+    py: Python<'_>,
+    state: &State,
+    rows: BlockRows,
+    types: &[u8],
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Py<PyAny>> {
+    let (engine, types, limits) = (&state.0, parse(types)?, limits(seconds, size, &cancel));
+    let rows: Rows<'_> = (&rows.0, &rows.1);
+    let result = py.detach(|| guard(|| parity::replay_block(engine, rows, &types, &limits)))?;
+    traced(py, result)
+}
+
+/// The traces of a block that match a filter, joined by commas, and how many were found, `skip` included.
+#[pyfunction]
+#[pyo3(signature = (state, rows, filter, *, skip, count, seconds, size, cancel))]
+#[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+fn parity_filter(
+    py: Python<'_>,
+    state: &State,
+    rows: BlockRows,
+    filter: &[u8],
+    skip: usize,
+    count: usize,
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Py<PyAny>> {
+    let filter: alloy_rpc_types_trace::filter::TraceFilter = parse(filter)?;
+    let (engine, limits, page) = (&state.0, limits(seconds, size, &cancel), Page { skip, count });
+    let rows: Rows<'_> = (&rows.0, &rows.1);
+    let result = py.detach(|| guard(|| parity::filter(engine, rows, &filter.matcher(), page, &limits)))?;
+    match result {
+        Ok(filtered) => (PyBytes::new(py, &filtered.text), filtered.found).into_py_any(py),
+        Err(stopped) => word(stopped).into_py_any(py),
+    }
+}
+
+/// The indices of a block's transactions that have to do with an account.
+#[pyfunction]
+#[pyo3(signature = (state, rows, account, *, seconds, size, cancel))]
+fn parity_touching(
+    py: Python<'_>,
+    state: &State,
+    rows: BlockRows,
+    account: &[u8],
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Py<PyAny>> {
+    let account = address("account", account)?;
+    let (engine, limits) = (&state.0, limits(seconds, size, &cancel));
+    let rows: Rows<'_> = (&rows.0, &rows.1);
+    match py.detach(|| guard(|| parity::touching(engine, rows, account, &limits)))? {
+        Ok(found) => found.into_py_any(py),
+        Err(stopped) => word(stopped).into_py_any(py),
+    }
+}
+
+/// The hash of the transaction of a block that created a contract, and what created it, or nothing.
+#[pyfunction]
+#[pyo3(signature = (state, rows, account, *, seconds, size, cancel))]
+fn parity_creator(
+    py: Python<'_>,
+    state: &State,
+    rows: BlockRows,
+    account: &[u8],
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Py<PyAny>> {
+    let account = address("account", account)?;
+    let (engine, limits) = (&state.0, limits(seconds, size, &cancel));
+    let rows: Rows<'_> = (&rows.0, &rows.1);
+    match py.detach(|| guard(|| parity::creator(engine, rows, account, &limits)))? {
+        Ok(Some((hash, creator))) => {
+            (PyBytes::new(py, hash.as_slice()), PyBytes::new(py, creator.as_slice())).into_py_any(py)
+        }
+        Ok(None) => Ok(py.None()),
+        Err(stopped) => word(stopped).into_py_any(py),
+    }
+}
+
+/// What a block pays: to its own miner first, then to those of its ommers; nothing since the merge.
+#[pyfunction]
+fn block_rewards(spec: &ChainSpec, rows: BlockRows) -> PyResult<Vec<Number>> {
+    let paid = guard(|| parity::rewards(&spec.0, (&rows.0, &rows.1)))?;
+    Ok(paid.into_iter().map(|reward| Number(reward.value)).collect())
+}
+
+type Call<'py> = (PyRef<'py, Message>, PyBackedBytes);
+
+/// The results of messages that run one after the other after a block, each with traces of its types.
+#[pyfunction]
+#[pyo3(signature = (
+    state, header, calls, *, gas_cap, seconds, size, cancel, state_overrides=None, block_overrides=None
+))]
+#[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+fn parity_calls(
+    py: Python<'_>,
+    state: &State,
+    header: Header,
+    calls: Vec<Call<'_>>,
+    gas_cap: u64,
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+    state_overrides: Option<&[u8]>,
+    block_overrides: Option<&[u8]>,
+) -> PyResult<Py<PyAny>> {
+    let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
+    let (engine, limits) = (&state.0, limits(seconds, size, &cancel));
+    let read = |(message, types): &Call<'_>| Ok((message.0.clone(), parse(types)?));
+    let calls: Vec<_> = calls.iter().map(read).collect::<PyResult<_>>()?;
+    let result = py.detach(|| {
+        guard(|| {
+            let calls: Vec<_> = calls.iter().map(|(message, types)| (message, types)).collect();
+            engine.at_block(header.base(), overrides, |place| {
+                parity::trace_calls(place, &calls, gas_cap, &limits)
+            })
+        })
+    })?;
+    match result {
+        Ok(texts) => {
+            let texts: Vec<_> = texts.iter().map(|text| PyBytes::new(py, text)).collect();
+            texts.into_py_any(py)
+        }
+        Err(stopped) => word(stopped).into_py_any(py),
+    }
+}
+
+/// The results of a signed transaction after a block, with traces of these types.
+#[pyfunction]
+#[pyo3(signature = (state, header, encoded, types, *, seconds, size, cancel))]
+#[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
+fn parity_raw(
+    py: Python<'_>,
+    state: &State,
+    header: Header,
+    encoded: PyBackedBytes,
+    types: &[u8],
+    seconds: f64,
+    size: usize,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Py<PyAny>> {
+    let (engine, types, limits) = (&state.0, parse(types)?, limits(seconds, size, &cancel));
+    let result = py.detach(|| {
+        guard(|| {
+            engine.at_block(header.base(), Overrides::default(), |place| {
+                parity::trace_raw(place, &encoded, &types, &limits)
+            })
+        })
+    })?;
+    traced(py, result)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(parity_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(parity_block, module)?)?;
+    module.add_function(wrap_pyfunction!(parity_filter, module)?)?;
+    module.add_function(wrap_pyfunction!(parity_touching, module)?)?;
+    module.add_function(wrap_pyfunction!(parity_creator, module)?)?;
+    module.add_function(wrap_pyfunction!(parity_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(parity_raw, module)?)?;
+    module.add_function(wrap_pyfunction!(block_rewards, module)?)
+}
