@@ -10,11 +10,29 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.state import sign_transaction
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
 
 ONE, TWO = "0x" + "01" * 20, "0x" + "02" * 20
 HASH = "0x" + "00" * 32
+
+
+def raw(to: str | None) -> str:
+    """Return a signed transaction for an account, or a creation."""
+    target = None if to is None else bytes.fromhex(to[2:])
+    encoded = sign_transaction(
+        b"\x01" * 32,
+        chain_id=1,
+        nonce=0,
+        to=target,
+        value=0,
+        input=b"",
+        gas=21_000,
+        max_fee=7,
+        max_priority_fee=0,
+    )
+    return f"0x{encoded.hex()}"
 
 
 class OnlyOne:
@@ -75,6 +93,19 @@ class OnlyOne:
         ("eth_subscribe", ["logs", {"address": [ONE, TWO]}], False),
         ("eth_subscribe", ["logs", {}], False),
         ("eth_subscribe", ["newHeads"], True),
+        ("trace_call", [{"to": ONE}, []], True),
+        ("trace_call", [{"to": TWO}, []], False),
+        ("trace_call", [{"data": "0x00"}, []], False),
+        ("trace_call", [{"to": ONE}, [], "latest", {ONE: {"code": "0x00"}}], False),
+        ("trace_callMany", [[[{"to": ONE}, []], [{"to": ONE}, []]]], True),
+        ("trace_callMany", [[[{"to": ONE}, []], [{"to": TWO}, []]]], False),
+        ("trace_rawTransaction", [raw(ONE), []], True),
+        ("trace_rawTransaction", [raw(TWO), []], False),
+        ("trace_rawTransaction", [raw(None), []], False),
+        ("trace_rawTransaction", ["0x02c0", []], False),
+        ("trace_rawTransaction", ["0x", []], False),
+        ("ots_hasCode", [ONE], True),
+        ("ots_hasCode", [TWO, 1], False),
         ("eth_getBlockByNumber", ["latest", False], True),
         ("eth_getTransactionByHash", [HASH], True),
     ],

@@ -9,6 +9,7 @@ Item: TypeAlias = "bytes | list[Item]"
 LIST: Final = 0xC0
 STRING: Final = 0x80
 SHORT: Final = 55
+ADDRESS_SIZE: Final = 20
 
 
 def encode(item: Item) -> bytes:
@@ -53,6 +54,26 @@ def block_transactions(header: bytes, body: bytes) -> list[bytes]:
         item if item[0] >= LIST else item[content(item, 0)[0] :]
         for item in encoded_items(encoded_items(block_rlp(header, body))[1])
     ]
+
+
+_RECIPIENTS: Final = {1: 4, 2: 5, 3: 5, 4: 5}
+"""Where typed transactions have whom they are for; others have it in the fourth place."""
+
+
+def recipient_of(encoded: bytes) -> bytes | None:
+    """Return the account that a signed transaction is for; None for a creation, and for what is none."""
+    is_typed = encoded[:1] < bytes((LIST,))
+    place = _RECIPIENTS.get(encoded[0], 0) if encoded and is_typed else 3
+    try:
+        items = encoded_items(encoded[1:] if is_typed else encoded)
+        if items and items[0][0] >= LIST:
+            # A transaction with its blobs around it.
+            items = encoded_items(items[0])
+        start, length = content(items[place], 0)
+    except IndexError:
+        return None
+    recipient = items[place][start : start + length]
+    return recipient if place and len(recipient) == ADDRESS_SIZE else None
 
 
 def _with_length(payload: bytes, kind: int) -> bytes:

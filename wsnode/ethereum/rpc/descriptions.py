@@ -9,6 +9,8 @@ from wsnode.ethereum.rpc import (
     reply_schemas,
     trace_schemas,
 )
+from wsnode.ethereum.rpc.otterscan import schemas as otterscan_schemas
+from wsnode.ethereum.rpc.parity import schemas as parity_schemas
 from wsnode.ethereum.rpc.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
 from wsnode.jsonrpc.discovery import Descriptions
 from wsnode.jsonrpc.json_schema import (
@@ -175,8 +177,19 @@ RESULTS: Final[dict[str, Schema]] = {
 }
 
 DESCRIPTIONS: Final = Descriptions(
-    parameter_schemas.TYPES,
-    {**parameter_schemas.COMPONENTS, **reply_schemas.COMPONENTS, **trace_schemas.COMPONENTS},
-    {**RESULTS, **trace_schemas.RESULTS, **development_schemas.RESULTS},
+    {**parameter_schemas.TYPES, **parity_schemas.TAKEN, **otterscan_schemas.TAKEN},
+    {
+        **parameter_schemas.COMPONENTS,
+        **reply_schemas.COMPONENTS,
+        **trace_schemas.COMPONENTS,
+        **parity_schemas.COMPONENTS,
+    },
+    {
+        **RESULTS,
+        **trace_schemas.RESULTS,
+        **parity_schemas.RESULTS,
+        **otterscan_schemas.RESULTS,
+        **development_schemas.RESULTS,
+    },
     error_schemas.ERRORS,
 )

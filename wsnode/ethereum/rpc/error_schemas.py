@@ -60,6 +60,14 @@ _OF_TRACES: Final = (
     described_error(SERVER_ERROR, "tracers in JavaScript are not supported"),
     described_error(RESPONSE_TOO_LARGE, "response too large"),
 )
+_OF_PARITY_TRACES: Final = (
+    *_OF_STATE,
+    described_error(SERVER_ERROR, "execution timeout"),
+    described_error(RESPONSE_TOO_LARGE, "response too large"),
+)
+_OF_TRACED_CALLS: Final = (*_OF_PARITY_TRACES, described_error(SERVER_ERROR, "tracing failed: …"))
+_OF_TRACED_TRANSACTIONS: Final = (*_OF_PARITY_TRACES, described_error(SERVER_ERROR, "transaction not found"))
+_OF_SEARCHES: Final = (*_OF_PARITY_TRACES, described_error(LIMIT_EXCEEDED, "search timeout exceeded"))
 
 _OF_LOOKING_BACK: Final = (
     described_error(SERVER_ERROR, "block … not found"),
@@ -126,6 +134,25 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
         described_error(LIMIT_EXCEEDED, "block has more than N bytes"),
     ),
     **dict.fromkeys(_LOOKING_BACK, _OF_LOOKING_BACK),
+    **dict.fromkeys(
+        ("trace_transaction", "trace_get", "trace_block", "trace_replayBlockTransactions"), _OF_PARITY_TRACES
+    ),
+    **dict.fromkeys(("trace_call", "trace_callMany", "trace_rawTransaction"), _OF_TRACED_CALLS),
+    "trace_filter": (
+        *_OF_PARITY_TRACES,
+        described_error(LIMIT_EXCEEDED, "query timeout exceeded"),
+        described_error(LIMIT_EXCEEDED, "query returned more than 10000 results"),
+    ),
+    **dict.fromkeys(
+        (
+            *("trace_replayTransaction", "ots_traceTransaction", "ots_getInternalOperations"),
+            "ots_getTransactionError",
+        ),
+        _OF_TRACED_TRANSACTIONS,
+    ),
+    **dict.fromkeys(("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"), _OF_SEARCHES),
+    "ots_getContractCreator": _OF_PARITY_TRACES,
+    **dict.fromkeys(("ots_hasCode", "ots_getTransactionBySenderAndNonce"), _OF_STATE),
     **dict.fromkeys(_STATE_METHODS, _OF_STATE),
     **dict.fromkeys(("eth_call", "eth_estimateGas", "eth_createAccessList"), _OF_CALLS),
     "eth_simulateV1": (*_OF_STATE, *_OF_SIMULATIONS),

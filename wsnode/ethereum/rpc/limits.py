@@ -74,6 +74,20 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     storage_range_results: Count = 10_000
     """Slots of one debug_storageRangeAt."""
 
+    trace_filter_results: Count = 10_000
+    """Traces that one trace_filter returns."""
+
+    trace_filter_seconds: Seconds = 10.0
+
+    search_seconds: Seconds = 10.0
+    """How long one ots_search… looks; what it has found then is its page."""
+
+    search_transactions: Allowance = 2_000
+    """Of how many transactions one ots_search… looks at every block before it goes by what changed."""
+
+    search_page: Count = 25
+    """Transactions that a page of ots_search… may be asked for; erigon's."""
+
     trace_bytes: Room = 64 * 1024 * 1024
     """The traces of one call: half a million steps or so."""
 

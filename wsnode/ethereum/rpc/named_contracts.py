@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from wsnode.ethereum.codec.rlp import recipient_of
 from wsnode.ethereum.rpc.access_lists import AccessListParameters
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.completion import TransactionParameters
@@ -12,7 +13,10 @@ from wsnode.ethereum.rpc.development_parameters import ReorganisationObject
 from wsnode.ethereum.rpc.execution import CallParameters
 from wsnode.ethereum.rpc.log_pages import PageParameters
 from wsnode.ethereum.rpc.logs import LogParameters
+from wsnode.ethereum.rpc.otterscan.parameters import CodeParameters, ContractParameters, SearchParameters
 from wsnode.ethereum.rpc.overrides import NO_STATE_OVERRIDES, StateOverrides
+from wsnode.ethereum.rpc.parity import calls as parity_calls
+from wsnode.ethereum.rpc.parity.filtering import FilterParameters
 from wsnode.ethereum.rpc.plain import TextParameters
 from wsnode.ethereum.rpc.proofs import ProofParameters
 from wsnode.ethereum.rpc.reorganising import AnvilParameters, ObjectParameters
@@ -62,7 +66,9 @@ def _of_slots(params: StorageValuesParameters) -> Sequence[int]:
     return _numbers(params.slots)
 
 
-def _of_call(params: CallParameters | AccessListParameters) -> Sequence[int] | None:
+def _of_call(
+    params: CallParameters | AccessListParameters | parity_calls.CallParameters,
+) -> Sequence[int] | None:
     return _of_calls([params.call], params.state_overrides)
 
 
@@ -82,6 +88,15 @@ def _of_reorganisation(params: ObjectParameters) -> Sequence[int] | None:
 def _of_placed(params: AnvilParameters | ReorganisationObject) -> Sequence[int] | None:
     calls = [placed.call for placed in params.transactions if placed.call is not None]
     return _of_calls(calls, NO_STATE_OVERRIDES)
+
+
+def _of_calls_in_a_row(params: parity_calls.CallsParameters) -> Sequence[int] | None:
+    return _of_calls([call for call, _types in params.calls], NO_STATE_OVERRIDES)
+
+
+def _of_raw(params: parity_calls.RawParameters) -> Sequence[int] | None:
+    target = recipient_of(params.transaction)
+    return None if target is None else _numbers([target])
 
 
 def _of_simulation(params: SimulationParameters) -> Sequence[int] | None:
@@ -104,6 +119,11 @@ def _of_calls(calls: Sequence[CallObject], overrides: StateOverrides) -> Sequenc
 
 def _of_logs(params: LogParameters) -> Sequence[int] | None:
     return _numbers(params.filter.addresses) or None
+
+
+def _of_traces(params: FilterParameters) -> Sequence[int] | None:
+    wanted = params.filter
+    return _numbers([*wanted.from_addresses, *wanted.to_addresses]) or None
 
 
 def _of_log_page(params: PageParameters) -> Sequence[int] | None:
@@ -130,6 +150,13 @@ _FINDERS: dict[type[msgspec.Struct] | None, Callable[[Any], Iterable[int] | None
     TransactionParameters: _of_transaction,
     AnvilParameters: _of_placed,
     ObjectParameters: _of_reorganisation,
+    parity_calls.CallParameters: _of_call,
+    parity_calls.CallsParameters: _of_calls_in_a_row,
+    parity_calls.RawParameters: _of_raw,
+    FilterParameters: _of_traces,
+    CodeParameters: _of_account,
+    SearchParameters: _of_account,
+    ContractParameters: _of_account,
     SimulationParameters: _of_simulation,
     LogParameters: _of_logs,
     PageParameters: _of_log_page,

@@ -44,7 +44,9 @@ from wsnode.ethereum.rpc.development_methods import Development
 from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, GAS_LIMIT_TARGET, CallLimits
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
 from wsnode.ethereum.rpc.next_block import NextBlock, block_now
+from wsnode.ethereum.rpc.otterscan import methods as otterscan_methods
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, PENDING, BlockParameter
+from wsnode.ethereum.rpc.parity import methods as parity_methods
 from wsnode.ethereum.rpc.pending import ALWAYS, SHARE, PendingBlock
 from wsnode.jsonrpc.discovery import Descriptions, add_discovery
 from wsnode.jsonrpc.registry import Registry
@@ -98,6 +100,8 @@ def build_registry(
     witnesses.add_methods(registry, limits, pending)
     storage_ranges.add_methods(registry, limits, pending)
     modified_accounts.add_methods(registry, limits)
+    parity_methods.add_methods(registry, limits, pending)
+    otterscan_methods.add_methods(registry, limits, pending)
     raw.add_methods(registry, block_methods, pool)
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)

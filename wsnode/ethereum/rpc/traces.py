@@ -1,7 +1,7 @@
 """debug_trace…: transactions, blocks and calls under the eyes of geth's tracers."""
 
 from collections.abc import Callable, Generator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -69,6 +69,7 @@ class CallTraceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
 
 
 Tracing = Generator[Step, Any, bytes]
+Traced = TypeVar("Traced")
 
 
 class Traces:
@@ -195,21 +196,33 @@ class Traces:
             raise server_error(str(error)) from None
 
     def _in_thread(self, run: Callable[[CancelFlag], bytes | str]) -> Tracing:
-        def until_cancelled(token: CancelToken) -> bytes | str:
-            flag = CancelFlag()
-            token.link(flag.set)
-            return run(flag)
+        return run_in_thread(run, self.timed_out)
 
-        try:
-            trace: bytes | str = yield InThread(until_cancelled)
-        except InvalidTransactionError as error:
-            known = error.kind == "overrides"
-            raise server_error(str(error) if known else f"tracing failed: {error}") from None
-        except ReorganisedError:
-            raise header_not_found() from None
-        if isinstance(trace, str):
-            raise response_too_large() if trace == "large" else self.timed_out
-        return trace
+
+def run_in_thread(
+    run: Callable[[CancelFlag], Traced | str], timed_out: RpcError
+) -> Generator[Step, Any, Traced]:
+    """Return what a trace that runs in a thread comes to, as long as its caller waits.
+
+    Raises:
+        RpcError: The engine says with a word why there is no trace, or that it cannot begin.
+    """
+
+    def until_cancelled(token: CancelToken) -> Traced | str:
+        flag = CancelFlag()
+        token.link(flag.set)
+        return run(flag)
+
+    try:
+        trace: Traced | str = yield InThread(until_cancelled)
+    except InvalidTransactionError as error:
+        known = error.kind == "overrides"
+        raise server_error(str(error) if known else f"tracing failed: {error}") from None
+    except ReorganisedError:
+        raise header_not_found() from None
+    if isinstance(trace, str):
+        raise response_too_large() if trace == "large" else timed_out
+    return trace
 
 
 def _refused_one_by_one(found: Rows, options: TraceOptions) -> bytes:

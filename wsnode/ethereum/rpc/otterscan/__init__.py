@@ -1,0 +1,1 @@
+"""ots_…: what the explorer Otterscan asks of its node, in erigon's forms."""

@@ -1,0 +1,143 @@
+"""Blocks as Otterscan shows them: without what makes them long, with what they paid."""
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import render_block, render_receipts
+from wsnode.ethereum.codec.rows import Row, header_fields, transaction_count
+from wsnode.ethereum.rpc.answers import NULL, header_not_found
+from wsnode.ethereum.rpc.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.otterscan.parameters import (
+    CodeParameters,
+    HashParameters,
+    NumberParameters,
+    PageParameters,
+)
+from wsnode.ethereum.rpc.parameters import LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ReorganisedError, block_rewards
+from wsnode.jsonrpc.messages import InThread, Step
+from wsnode.jsonrpc.registry import Registry
+
+API_LEVEL = 8
+"""What Otterscan has to know of its node: https://docs.otterscan.io/api-docs/ots-api."""
+NOT_IN_HEADERS = ("transactions", "uncles", "withdrawals", "size")
+SELECTOR = len("0x01020304")
+
+Steps = Generator[Step, Any, bytes]
+
+
+class Paid(msgspec.Struct, rename="camel"):
+    """What a receipt says of a transaction's fee."""
+
+    gas_used: str
+    effective_gas_price: str
+
+
+class BlockMethods:
+    """The methods; the state after the block to come may be asked for."""
+
+    def __init__(self, pending: PendingBlock) -> None:
+        self._pending = pending
+
+    def has_code(self, view: Snapshot, params: CodeParameters) -> Steps:
+        """Return whether an account has code after a block."""
+        block = yield from self._pending.block(view, params.block)
+        try:
+            return b"true" if view.state.code(params.address, block) else b"false"
+        except ReorganisedError:
+            raise header_not_found() from None
+
+    def get_details(self, view: Snapshot, params: NumberParameters) -> Steps:
+        """Return a canonical block without its transactions, what it paid, and all fees; or null."""
+        return (yield from _details(view, _number(view, params.block)))
+
+    def get_details_by_hash(self, view: Snapshot, params: HashParameters) -> Steps:
+        """Return the same by the block's hash."""
+        return (yield from _details(view, view.number_of(params.hash)))
+
+    def get_transactions(self, view: Snapshot, params: PageParameters) -> Steps:
+        """Return a canonical block with a page of its transactions, their receipts without logs; or null."""
+        number = _number(view, params.block)
+        found, receipts = _stored(view, number)
+        if found is None or receipts is None:
+            return NULL
+        last = max(transaction_count(found[1]) - params.page * params.page_size, 0)
+        first = max(last - params.page_size, 0)
+        text: bytes = yield InThread(lambda _cancel: _page(found, receipts, first, last))
+        return text
+
+
+def get_api_level(_view: Snapshot) -> bytes:
+    """Return which methods there are for Otterscan, as a number."""
+    return b"%d" % API_LEVEL
+
+
+def get_header(view: Snapshot, params: NumberParameters) -> bytes:
+    """Return the header of a canonical block, or null."""
+    number = _number(view, params.block)
+    found = None if number is None else rows(view, number)
+    if found is None:
+        return NULL
+    block = msgspec.json.decode(render_block(*found, full=False))
+    return msgspec.json.encode({name: value for name, value in block.items() if name not in NOT_IN_HEADERS})
+
+
+def with_time(receipt: bytes, timestamp: int) -> bytes:
+    """Return a receipt's text with the time of its block, a number as erigon has it."""
+    return b'%b,"timestamp":%d}' % (receipt[:-1], timestamp)
+
+
+def _number(view: Snapshot, block: NumberOrTag) -> int | None:
+    return numbered(view, LATEST if block == PENDING else block)
+
+
+def _stored(view: Snapshot, number: int | None) -> tuple[Rows | None, Row | None]:
+    return (None, None) if number is None else (rows(view, number), view.receipts(number))
+
+
+def _details(view: Snapshot, number: int | None) -> Steps:
+    found, receipts = _stored(view, number)
+    if found is None or receipts is None:
+        return NULL
+    own, *ommers = block_rewards(view.spec, found) or [0]
+    text: bytes = yield InThread(lambda _cancel: _described(found, receipts, own, sum(ommers)))
+    return text
+
+
+def _described(found: Rows, receipts: Row, own: int, of_ommers: int) -> bytes:
+    block = msgspec.json.decode(render_block(*found, full=False))
+    block["transactionCount"] = len(block.pop("transactions"))
+    block["logsBloom"] = None
+    paid = msgspec.json.decode(render_receipts(*found, receipts), type=list[Paid])
+    fees = sum(int(each.gas_used, 16) * int(each.effective_gas_price, 16) for each in paid)
+    issuance = {"blockReward": hex(own), "uncleReward": hex(of_ommers), "issuance": hex(own + of_ommers)}
+    return msgspec.json.encode({"block": block, "issuance": issuance, "totalFees": hex(fees)})
+
+
+def _page(found: Rows, receipts: Row, first: int, last: int) -> bytes:
+    block = msgspec.json.decode(render_block(*found, full=True))
+    block["transactionCount"] = len(block["transactions"])
+    block["logsBloom"] = None
+    block["transactions"] = block["transactions"][first:last]
+    for transaction in block["transactions"]:
+        transaction["input"] = transaction["input"][:SELECTOR]
+    of_block = msgspec.json.decode(render_receipts(*found, receipts))[first:last]
+    timestamp = header_fields(found[0]).timestamp
+    for receipt in of_block:
+        receipt |= {"logs": None, "logsBloom": None, "timestamp": timestamp}
+    return msgspec.json.encode({"fullblock": block, "receipts": of_block})
+
+
+def add_methods(registry: Registry, pending: PendingBlock) -> None:
+    """Register this module's methods."""
+    methods = BlockMethods(pending)
+    registry.method("ots_getApiLevel")(get_api_level)
+    registry.method("ots_hasCode")(methods.has_code)
+    registry.method("ots_getBlockDetails")(methods.get_details)
+    registry.method("ots_getBlockDetailsByHash")(methods.get_details_by_hash)
+    registry.method("ots_getBlockTransactions")(methods.get_transactions)
+    registry.method("erigon_getHeaderByNumber")(get_header)

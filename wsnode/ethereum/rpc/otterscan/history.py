@@ -1,0 +1,121 @@
+"""Where an account's nonce or code changed, by bisection in the history of its state."""
+
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.rpc.answers import NULL, header_not_found
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.lookup import Rows, rows
+from wsnode.ethereum.rpc.otterscan.parameters import ContractParameters, NonceParameters
+from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import CancelFlag, ReorganisedError, parity_creator
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.messages import InThread, Step
+
+DELEGATED: Final = b"\xef\x01\x00"
+"""What the code of an account that delegates to a contract begins with; nothing creates it."""
+
+Account = tuple[int, int, bytes] | None
+
+
+class Sent(msgspec.Struct):
+    """A transaction of a block, as far as its sender chose its place."""
+
+    sender: str = msgspec.field(name="from")
+    nonce: str
+    hash: str
+
+
+class SentBlock(msgspec.Struct):
+    """A block's transactions."""
+
+    transactions: list[Sent]
+
+
+class History:
+    """The methods within their limits."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+        self.timed_out = server_error("execution timeout")
+
+    def get_transaction_by_nonce(
+        self, view: Snapshot, params: NonceParameters
+    ) -> Generator[Step, Any, bytes]:
+        """Return the hash of the canonical transaction that an account sent with a nonce, or null."""
+        sender, nonce = params.sender, params.nonce
+        number = first_block(view, sender, lambda account: account is not None and account[0] > nonce)
+        found = None if number is None else rows(view, number)
+        if found is None:
+            return NULL
+        text: bytes = yield InThread(lambda _cancel: _sent_with(found, sender, nonce))
+        return text
+
+    def get_contract_creator(self, view: Snapshot, params: ContractParameters) -> Tracing:
+        """Return the transaction that created a contract, and the account that did so in it, or null."""
+        address = params.address
+        now = _account(view, address, view.head)
+        if now is None or not (code := _code(view, address)) or code.startswith(DELEGATED):
+            return NULL
+        number = first_block(view, address, lambda account: account is not None and account[2] == now[2])
+        found = None if not number else rows(view, number)
+        if found is None:
+            return NULL
+
+        def run(flag: CancelFlag) -> tuple[bytes, bytes] | str | None:
+            return parity_creator(
+                view.state,
+                found,
+                address,
+                seconds=self._limits.trace_seconds,
+                size=self._limits.trace_bytes,
+                cancel=flag,
+            )
+
+        created = yield from run_in_thread(run, self.timed_out)
+        if created is None:
+            return NULL
+        return msgspec.json.encode({"hash": f"0x{created[0].hex()}", "creator": f"0x{created[1].hex()}"})
+
+
+def first_block(view: Snapshot, address: bytes, holds: Callable[[Account], bool]) -> int | None:
+    """Return a block since which something holds of an account, as it does at the head; None if it does not.
+
+    Where it began to hold only once that is the first one.
+    """
+    if not holds(_account(view, address, view.head)):
+        return None
+    before, after = -1, view.head
+    while after - before > 1:
+        middle = (before + after) // 2
+        before, after = (before, middle) if holds(_account(view, address, middle)) else (middle, after)
+    return after
+
+
+def _account(view: Snapshot, address: bytes, number: int) -> Account:
+    block_hash = view.hash_of(number)
+    assert block_hash is not None, f"block {number} is canonical"
+    try:
+        return view.state.account(address, (number, block_hash))
+    except ReorganisedError:
+        raise header_not_found() from None
+
+
+def _code(view: Snapshot, address: bytes) -> bytes:
+    try:
+        return view.state.code(address, (view.head, view.head_hash))
+    except ReorganisedError:
+        raise header_not_found() from None
+
+
+def _sent_with(found: Rows, sender: bytes, nonce: int) -> bytes:
+    wanted = (f"0x{sender.hex()}", hex(nonce))
+    block = msgspec.json.decode(render_block(*found, full=True), type=SentBlock)
+    for transaction in block.transactions:
+        if (transaction.sender, transaction.nonce) == wanted:
+            return msgspec.json.encode(transaction.hash)
+    return NULL

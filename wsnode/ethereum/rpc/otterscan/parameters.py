@@ -1,0 +1,91 @@
+"""What the ots_ methods take: Otterscan writes numbers as JSON numbers, others write quantities."""
+
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.blocks import HashParameters
+from wsnode.ethereum.rpc.parameters import (
+    LATEST,
+    BlockParameter,
+    NumberOrTag,
+    decode_block_number,
+    decode_block_parameter,
+)
+from wsnode.ethereum.rpc.parity.parameters import decode_count
+from wsnode.jsonrpc.codec import register_type
+
+__all__ = ["HashParameters"]
+
+
+class AnyCount(int):
+    """A number below 2**64: a JSON number or a quantity."""
+
+
+class AnyBlockNumber(NumberOrTag):
+    """A block's number, as a JSON number or a quantity, or a tag."""
+
+
+class AnyBlock(BlockParameter):
+    """A block as `eth_call` takes it, or its number as a JSON number."""
+
+    __slots__ = ()
+
+
+class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block]`."""
+
+    block: AnyBlockNumber
+
+
+class PageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block, page, page size]`; page 0 has the block's last transactions."""
+
+    block: AnyBlockNumber
+    page: AnyCount
+    page_size: AnyCount
+
+
+class CodeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, block]`; without `block`, the latest."""
+
+    address: Address
+    block: AnyBlock = AnyBlock(LATEST)
+
+
+class ContractParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address]`."""
+
+    address: Address
+
+
+class NonceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[sender, nonce]`."""
+
+    sender: Address
+    nonce: AnyCount
+
+
+class SearchParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, block number, page size]`; block number 0 stands for the end where the search begins."""
+
+    address: Address
+    block: AnyCount
+    page_size: AnyCount
+
+
+def _decode_number(value: Any) -> AnyBlockNumber:
+    return AnyBlockNumber(decode_count(value) if type(value) is int else decode_block_number(value))
+
+
+def _decode_block(value: Any) -> AnyBlock:
+    if type(value) is int:
+        return AnyBlock(NumberOrTag(decode_count(value)))
+    block = decode_block_parameter(value)
+    return AnyBlock(block.number, block.hash, require_canonical=block.require_canonical)
+
+
+register_type(AnyCount, lambda value: AnyCount(decode_count(value)))
+register_type(AnyBlockNumber, _decode_number)
+register_type(AnyBlock, _decode_block)

@@ -1,0 +1,152 @@
+"""ots_searchTransactions…: the transactions that have to do with an account, a page of them at a time."""
+
+import time
+from collections.abc import Generator
+from typing import Any, Final
+
+from wsnode.ethereum.codec.rendering import stored_receipt, stored_transaction
+from wsnode.ethereum.codec.rows import header_fields, transaction_hashes
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.lookup import Rows, rows
+from wsnode.ethereum.rpc.otterscan.blocks import with_time
+from wsnode.ethereum.rpc.otterscan.candidates import Candidates, some
+from wsnode.ethereum.rpc.otterscan.parameters import SearchParameters
+from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import CancelFlag, parity_touching
+from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large, server_error
+from wsnode.jsonrpc.messages import Step
+
+BLOCKS_AT_ONCE: Final = 16
+HASH_SIZE: Final = 32
+
+Looking = Generator[Step, Any, bool]
+
+
+class Page:
+    """The transactions found so far, in the order of the search, and the block that was looked at last."""
+
+    def __init__(self, view: Snapshot, address: bytes, size: int, *, is_forward: bool) -> None:
+        self.view = view
+        self.address = address
+        self.size = size
+        self.is_forward = is_forward
+        self.found: list[tuple[bytes, int]] = []
+        self.last: int | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether there are as many as were asked for; those of a block stay together."""
+        return len(self.found) >= self.size
+
+    def look(self, chunk: list[tuple[int, Rows]], limits: CallLimits, flag: CancelFlag) -> bool | str:
+        """Add the transactions of some blocks, in a thread, until the page is full."""
+        for number, found in chunk:
+            if self.is_full:
+                break
+            indices = parity_touching(
+                self.view.state,
+                found,
+                self.address,
+                seconds=limits.trace_seconds,
+                size=limits.trace_bytes,
+                cancel=flag,
+            )
+            if isinstance(indices, str):
+                return indices
+            self._add(found, indices)
+            self.last = number
+        return True
+
+    def _add(self, found: Rows, indices: list[int]) -> None:
+        hashes, timestamp = transaction_hashes(found[1]), header_fields(found[0]).timestamp
+        for index in indices if self.is_forward else reversed(indices):
+            self.found.append((hashes[HASH_SIZE * index : HASH_SIZE * (index + 1)], timestamp))
+
+    def render(self, most: int, *, is_first: bool, is_last: bool) -> bytes:
+        """Return the page's text, the newest transactions first."""
+        reader, shown = self.view.reader, self.found[::-1] if self.is_forward else self.found
+        transactions, receipts, size = [], [], 0
+        for transaction_hash, timestamp in shown:
+            transaction = stored_transaction(reader, transaction_hash)
+            receipt = stored_receipt(reader, transaction_hash)
+            assert transaction is not None, "a transaction of a canonical block is found"
+            assert receipt is not None, "and so is its receipt"
+            transactions.append(transaction)
+            receipts.append(with_time(receipt, timestamp))
+            size += len(transaction) + len(receipt)
+            if size > most:
+                raise response_too_large()
+        return b'{"txs":[%b],"receipts":[%b],"firstPage":%b,"lastPage":%b}' % (
+            b",".join(transactions),
+            b",".join(receipts),
+            b"true" if is_first else b"false",
+            b"true" if is_last else b"false",
+        )
+
+
+class Searching:
+    """The methods within their limits."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+        self.timed_out = server_error("execution timeout")
+
+    def search_before(self, view: Snapshot, params: SearchParameters) -> Tracing:
+        """Return the transactions of an account before a block, or up to the head, the newest first."""
+        page = self._page(view, params, is_forward=False)
+        is_newest = params.block == 0
+        start = view.head if is_newest else min(params.block - 1, view.head)
+        is_done = yield from self._fill(page, start)
+        return page.render(self._limits.trace_bytes, is_first=is_newest, is_last=is_done)
+
+    def search_after(self, view: Snapshot, params: SearchParameters) -> Tracing:
+        """Return the transactions of an account after a block, or from the genesis on, the newest first."""
+        page = self._page(view, params, is_forward=True)
+        is_oldest = params.block == 0
+        is_done = yield from self._fill(page, 0 if is_oldest else params.block + 1)
+        return page.render(self._limits.trace_bytes, is_first=is_done, is_last=is_oldest)
+
+    def _page(self, view: Snapshot, params: SearchParameters, *, is_forward: bool) -> Page:
+        most = self._limits.search_page
+        if params.page_size > most:
+            raise invalid_params(f"max allowed page size: {most}", {"limit": most})
+        return Page(view, params.address, params.page_size, is_forward=is_forward)
+
+    def _fill(self, page: Page, start: int) -> Looking:
+        """Look until the page is full or the time is up, and return whether the chain ends there.
+
+        Raises:
+            RpcError: The time is up, and nothing was found.
+        """
+        limits, end = self._limits, time.monotonic() + self._limits.search_seconds
+        every = limits.search_transactions
+        numbers = iter(Candidates(page.view, page.address, start, is_forward=page.is_forward, every=every))
+        while not page.is_full:
+            if time.monotonic() >= end:
+                if not page.found:
+                    raise _nothing_yet(page)
+                return False
+            chosen = some(numbers, BLOCKS_AT_ONCE)
+            if not chosen:
+                return True
+            chunk = [(number, _rows(page.view, number)) for number in chosen if number]
+            if chunk:
+                yield from self._look(page, chunk)
+            else:
+                yield None
+        return False
+
+    def _look(self, page: Page, chunk: list[tuple[int, Rows]]) -> Generator[Step, Any, None]:
+        yield from run_in_thread(lambda flag: page.look(chunk, self._limits, flag), self.timed_out)
+
+
+def _rows(view: Snapshot, number: int) -> Rows:
+    found = rows(view, number)
+    assert found is not None, f"block {number} is canonical"
+    return found
+
+
+def _nothing_yet(page: Page) -> Exception:
+    place = {} if page.last is None else {"block": hex(page.last)}
+    return limit_exceeded("search timeout exceeded", {"reason": "search_seconds", **place})

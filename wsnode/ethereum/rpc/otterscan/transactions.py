@@ -1,0 +1,66 @@
+"""What happened inside a transaction, as Otterscan shows it."""
+
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import stored_receipt
+from wsnode.ethereum.rpc.answers import data
+from wsnode.ethereum.rpc.otterscan.parameters import HashParameters
+from wsnode.ethereum.rpc.parity.blocks import BlockTraces
+from wsnode.ethereum.rpc.traces import Tracing
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import server_error
+
+NO_OUTPUT: Final = data(b"")
+_SUCCESS: Final = "0x1"
+
+
+class Outcome(msgspec.Struct):
+    """What a receipt says of how its transaction ended; nothing before Byzantium."""
+
+    status: str | None = None
+
+
+class Call(msgspec.Struct):
+    """Why a call failed, if it did."""
+
+    error: str | None = None
+
+
+class Result(msgspec.Struct):
+    """What a transaction returned, and its calls, itself first."""
+
+    output: msgspec.Raw
+    trace: list[Call]
+
+
+class InsideTransactions:
+    """The methods, by way of those that trace."""
+
+    def __init__(self, traces: BlockTraces) -> None:
+        self._traces = traces
+
+    def get_internal_operations(self, view: Snapshot, params: HashParameters) -> Tracing:
+        """Return the ether that moved inside a transaction, and its creations and destructions."""
+        return (yield from self._of(view, params, {"form": "operations"}))
+
+    def trace_transaction(self, view: Snapshot, params: HashParameters) -> Tracing:
+        """Return the calls, creations and destructions of a transaction with their depths."""
+        return (yield from self._of(view, params, {"form": "entries"}))
+
+    def get_transaction_error(self, view: Snapshot, params: HashParameters) -> Tracing:
+        """Return what a transaction reverted with, `0x` if it did not."""
+        receipt = stored_receipt(view.reader, params.hash)
+        if receipt is not None and msgspec.json.decode(receipt, type=Outcome).status == _SUCCESS:
+            return NO_OUTPUT
+        found = yield from self._of(view, params, {"form": "results", "types": ["trace"]})
+        result = msgspec.json.decode(found, type=Result)
+        has_reverted = result.trace[0].error == "Reverted"
+        return bytes(result.output) if has_reverted else NO_OUTPUT
+
+    def _of(self, view: Snapshot, params: HashParameters, form: dict[str, Any]) -> Tracing:
+        found = yield from self._traces.of_transaction(view, params.hash, form)
+        if not found:
+            raise server_error("transaction not found")
+        return found

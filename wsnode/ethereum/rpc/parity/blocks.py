@@ -1,0 +1,158 @@
+"""trace_… of transactions and blocks that are stored."""
+
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rows import header_fields, transaction_count
+from wsnode.ethereum.rpc.answers import NULL
+from wsnode.ethereum.rpc.blocks import HashParameters
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.parameters import BlockParameter
+from wsnode.ethereum.rpc.parity.parameters import TracePlace, TraceTypes
+from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import CancelFlag, parity_block, parity_filter, parity_transaction
+from wsnode.jsonrpc.errors import server_error
+
+ALL: Final = (1 << 63) - 1
+EVERY_TRACE: Final = b"{}"
+NOTHING: Final = b"[]"
+
+
+class BlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block]`, by number, tag or hash."""
+
+    block: BlockParameter
+
+
+class PlaceParameters(HashParameters, array_like=True, frozen=True, gc=False):
+    """`[transaction hash, place]`."""
+
+    place: TracePlace
+
+
+class ReplayTransactionParameters(HashParameters, array_like=True, frozen=True, gc=False):
+    """`[transaction hash, types]`."""
+
+    types: TraceTypes
+
+
+class ReplayBlockParameters(BlockParameters, array_like=True, frozen=True, gc=False):
+    """`[block, types]`."""
+
+    types: TraceTypes
+
+
+class BlockTraces:
+    """The methods within their limits."""
+
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
+        self._pending = pending
+        self.timed_out = server_error("execution timeout")
+
+    def trace_transaction(self, view: Snapshot, params: HashParameters) -> Tracing:
+        """Return the calls of a canonical transaction, the outer ones first; null when it is unknown."""
+        return (yield from self.of_transaction(view, params.hash, {"form": "traces"})) or NULL
+
+    def get_trace(self, view: Snapshot, params: PlaceParameters) -> Tracing:
+        """Return the call of a canonical transaction that stands at a place of their tree, or null."""
+        form = {"form": "trace", "place": list(params.place)}
+        return (yield from self.of_transaction(view, params.hash, form)) or NULL
+
+    def replay_transaction(self, view: Snapshot, params: ReplayTransactionParameters) -> Tracing:
+        """Return a canonical transaction's output with traces of these types."""
+        form = {"form": "results", "types": msgspec.Raw(params.types)}
+        found = yield from self.of_transaction(view, params.hash, form)
+        if not found:
+            raise server_error("transaction not found")
+        return found
+
+    def of_transaction(self, view: Snapshot, transaction_hash: bytes, form: dict[str, Any]) -> Tracing:
+        """Return what a canonical transaction did in one of the engine's forms, nothing if it is unknown."""
+        place = view.transaction(transaction_hash)
+        if place is None:
+            return b""
+        found, index = rows(view, place[0]), place[1]
+        assert found is not None, "a transaction's block is stored"
+        encoded, limits = msgspec.json.encode(form), self._limits
+
+        def run(flag: CancelFlag) -> bytes | str:
+            return parity_transaction(
+                view.state,
+                found,
+                encoded,
+                index=index,
+                seconds=limits.trace_seconds,
+                size=limits.trace_bytes,
+                cancel=flag,
+            )
+
+        return (yield from run_in_thread(run, self.timed_out))
+
+    def trace_block(self, view: Snapshot, params: BlockParameters) -> Tracing:
+        """Return the calls of all transactions of a block, and what it paid its miners; null when unknown."""
+        found = yield from self._rows(view, params.block)
+        if found is None or is_genesis(found):
+            return NULL if found is None else NOTHING
+        limits = self._limits
+
+        def run(flag: CancelFlag) -> tuple[bytes, int] | str:
+            return parity_filter(
+                view.state,
+                found,
+                EVERY_TRACE,
+                skip=0,
+                count=ALL,
+                seconds=limits.trace_seconds,
+                size=limits.trace_bytes,
+                cancel=flag,
+            )
+
+        traces, _count = yield from run_in_thread(run, self.timed_out)
+        return b"[%b]" % traces
+
+    def replay_block(self, view: Snapshot, params: ReplayBlockParameters) -> Tracing:
+        """Return the outputs of all transactions of a block with traces of these types; null when unknown."""
+        found = yield from self._rows(view, params.block)
+        if found is None or transaction_count(found[1]) == 0:
+            return NULL if found is None else NOTHING
+        types, limits = bytes(params.types), self._limits
+
+        def run(flag: CancelFlag) -> bytes | str:
+            return parity_block(
+                view.state,
+                found,
+                types,
+                seconds=limits.trace_seconds,
+                size=limits.trace_bytes,
+                cancel=flag,
+            )
+
+        return (yield from run_in_thread(run, self.timed_out))
+
+    def _rows(self, view: Snapshot, block: BlockParameter) -> Any:
+        """Return the rows of a block that can be traced, None when it is unknown."""
+        if is_pending(block.number):
+            built = yield from self._pending.state_after(view)
+            return built.header, built.body
+        if block.number is not None:
+            return numbered_rows(view, block.number)
+        assert block.hash is not None
+        found = hashed_rows(view, block.hash)
+        if found is None or is_genesis(found):
+            return found
+        header = header_fields(found[0])
+        is_canonical = view.hash_of(header.number) == header.hash
+        parent_is = view.hash_of(header.number - 1) == header.parent_hash
+        if not parent_is or (block.require_canonical and not is_canonical):
+            raise server_error("hash is not currently canonical")
+        return found
+
+
+def is_genesis(found: Rows) -> bool:
+    """Tell whether these are the rows of the block that nothing led to."""
+    return header_fields(found[0]).number == 0

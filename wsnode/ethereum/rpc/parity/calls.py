@@ -1,0 +1,127 @@
+"""trace_… of calls and signed transactions that are in no block."""
+
+from collections.abc import Generator
+from typing import Any, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.rpc.call_object import CallObject
+from wsnode.ethereum.rpc.execution import fields_of, gas_cap
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.messages import message_of
+from wsnode.ethereum.rpc.overrides import (
+    NO_BLOCK_OVERRIDES,
+    NO_STATE_OVERRIDES,
+    BlockOverrides,
+    StateOverrides,
+)
+from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, Payload
+from wsnode.ethereum.rpc.parity.parameters import TracedCalls, TraceTypes
+from wsnode.ethereum.rpc.pending import PendingBlock
+from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import CancelFlag, parity_calls, parity_raw
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.messages import Step
+
+Results: TypeAlias = Generator[Step, Any, list[bytes]]
+
+
+class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[call, types, block, state overrides, block overrides]`; without `block`, the latest."""
+
+    call: CallObject
+    types: TraceTypes
+    block: BlockParameter = LATEST_BLOCK
+    state_overrides: StateOverrides = NO_STATE_OVERRIDES
+    block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
+
+
+class CallsParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[calls, block]`; without `block`, the latest."""
+
+    calls: TracedCalls
+    block: BlockParameter = LATEST_BLOCK
+
+
+class RawParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[transaction, types, block]`; without `block`, the latest."""
+
+    transaction: Payload
+    types: TraceTypes
+    block: BlockParameter = LATEST_BLOCK
+
+
+class CallTraces:
+    """The methods within their limits."""
+
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
+        self._pending = pending
+        self.timed_out = server_error("execution timeout")
+
+    def trace_call(self, view: Snapshot, params: CallParameters) -> Tracing:
+        """Return the output of a call after a block, with traces of these types."""
+        if unsupported := params.block_overrides.unsupported:
+            raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
+        header = yield from self._pending.header(view, params.block)
+        calls = TracedCalls([(params.call, params.types)])
+        (text,) = yield from self._run(
+            view, header, calls, params.state_overrides or None, params.block_overrides or None
+        )
+        return text
+
+    def trace_calls(self, view: Snapshot, params: CallsParameters) -> Tracing:
+        """Return the outputs of calls, each on what the ones before left, with traces of their types."""
+        header = yield from self._pending.header(view, params.block)
+        texts = yield from self._run(view, header, params.calls)
+        return b"[%b]" % b",".join(texts)
+
+    def _run(
+        self,
+        view: Snapshot,
+        header: bytes | BuiltBlock,
+        calls: TracedCalls,
+        state_overrides: bytes | None = None,
+        block_overrides: bytes | None = None,
+    ) -> Results:
+        fields, limits = fields_of(header), self._limits
+        has_base_fee, chain_id = fields.base_fee is not None, view.spec.chain_id
+        messages = [
+            (message_of(call, chain_id=chain_id, with_base_fee=has_base_fee), bytes(types))
+            for call, types in calls
+        ]
+
+        def run(flag: CancelFlag) -> list[bytes] | str:
+            return parity_calls(
+                view.state,
+                header,
+                messages,
+                gas_cap=gas_cap(fields.gas_limit, limits.call_gas_blocks),
+                seconds=limits.trace_seconds,
+                size=limits.trace_bytes,
+                cancel=flag,
+                state_overrides=state_overrides,
+                block_overrides=block_overrides,
+            )
+
+        return run_in_thread(run, self.timed_out)
+
+    def trace_raw(self, view: Snapshot, params: RawParameters) -> Tracing:
+        """Return the output of a signed transaction after a block, with traces of these types."""
+        header = yield from self._pending.header(view, params.block)
+        encoded, types, limits = bytes(params.transaction), bytes(params.types), self._limits
+
+        def run(flag: CancelFlag) -> bytes | str:
+            return parity_raw(
+                view.state,
+                header,
+                encoded,
+                types,
+                seconds=limits.trace_seconds,
+                size=limits.trace_bytes,
+                cancel=flag,
+            )
+
+        return (yield from run_in_thread(run, self.timed_out))

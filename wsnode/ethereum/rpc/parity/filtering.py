@@ -1,0 +1,171 @@
+"""trace_filter: some blocks at a time in a thread, within limits of time, traces and bytes."""
+
+from collections.abc import Generator, Iterator
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.rows import header_fields, transaction_count
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.parameters import EARLIEST, LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.parity.blocks import ALL
+from wsnode.ethereum.rpc.parity.parameters import TraceFilter
+from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import CancelFlag, parity_filter
+from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large
+from wsnode.jsonrpc.messages import Step
+
+BLOCKS_AT_ONCE: Final = 64
+"""Blocks that are read in a row: a fraction of a millisecond."""
+TRANSACTIONS_AT_ONCE: Final = 256
+"""Those that are traced before the time is looked at again: some tenth of a second."""
+
+Chunk: TypeAlias = list[tuple[int, Rows]]
+
+
+class FilterParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[filter]`."""
+
+    filter: TraceFilter
+
+
+class Found:
+    """The traces found so far, those passed over among them, and how many may still be."""
+
+    def __init__(self, wanted: TraceFilter, limits: CallLimits) -> None:
+        self._limits = limits
+        self._encoded = wanted.encoded()
+        self._skip = wanted.after
+        self._count = min(ALL if wanted.count is None else wanted.count, limits.trace_filter_results + 1)
+        self.pieces: list[bytes] = []
+        self.size = 0
+        self.taken = 0
+        self.crossed: int | None = None
+        """The block with the first trace beyond the limit."""
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether no further trace is wanted."""
+        return self.taken >= self._count or self.crossed is not None
+
+    def look(self, view: Snapshot, chunk: Chunk, flag: CancelFlag) -> bool | str:
+        """Add the traces of some blocks, in a thread, and return whether that was done."""
+        for number, found in chunk:
+            if self.is_full:
+                break
+            if isinstance(outcome := self._traces_of(view, found, flag), str):
+                return outcome
+            self._add(number, *outcome)
+        return True
+
+    def _traces_of(self, view: Snapshot, found: Rows, flag: CancelFlag) -> tuple[bytes, int] | str:
+        return parity_filter(
+            view.state,
+            found,
+            self._encoded,
+            skip=min(self._skip, ALL),
+            count=self._count - self.taken,
+            seconds=self._limits.trace_seconds,
+            size=max(self._limits.trace_bytes - self.size, 0),
+            cancel=flag,
+        )
+
+    def _add(self, number: int, text: bytes, found: int) -> None:
+        new = max(found - self._skip, 0)
+        self._skip = max(self._skip - found, 0)
+        self.taken += new
+        if self.taken > self._limits.trace_filter_results:
+            self.crossed = number
+        if text:
+            self.pieces.append(text)
+            self.size += len(text) + 1
+
+
+class Filtering:
+    """The method within its limits."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+        self.timed_out = limit_exceeded("query timeout exceeded")
+
+    def filter(self, view: Snapshot, params: FilterParameters) -> Tracing:
+        """Return the traces that match, in the order of the chain."""
+        wanted = params.filter
+        self._check(wanted)
+        first, last = _range(view, wanted)
+        found = Found(wanted, self._limits)
+        for chunk in chunks(view, iter(range(first, last + 1)), with_rewards=True):
+            if found.is_full:
+                break
+            if chunk:
+                yield from _look(view, chunk, found, self)
+            else:
+                yield None
+        if found.crossed is not None:
+            raise self._too_many(first, found.crossed)
+        if found.size > self._limits.trace_bytes:
+            raise response_too_large()
+        return b"[%b]" % b",".join(found.pieces)
+
+    def _check(self, wanted: TraceFilter) -> None:
+        count = len(wanted.from_addresses) + len(wanted.to_addresses)
+        if count > (limit := self._limits.logs_parameters):
+            message = f"query contains {count} filters. The current limit is {limit}"
+            raise invalid_params(message, {"count": count, "limit": limit})
+
+    def _too_many(self, first: int, crossed: int) -> Exception:
+        limit = self._limits.trace_filter_results
+        proposal: dict[str, Any] = {"limit": limit}
+        if crossed > first:
+            proposal |= {"from": hex(first), "to": hex(crossed - 1)}
+        return limit_exceeded(f"query returned more than {limit} results", proposal)
+
+
+def _look(view: Snapshot, chunk: Chunk, found: Found, filtering: Filtering) -> Generator[Step, Any, None]:
+    yield from run_in_thread(lambda flag: found.look(view, chunk, flag), filtering.timed_out)
+
+
+def chunks(view: Snapshot, numbers: Iterator[int], *, with_rewards: bool) -> Iterator[Chunk]:
+    """Yield the rows of blocks that have something to trace, some at once; none after many that have not."""
+    chunk: Chunk = []
+    transactions = looked_at = 0
+    for number in numbers:
+        looked_at += 1
+        found = rows(view, number)
+        assert found is not None, f"block {number} is canonical"
+        if number > 0 and ((count := transaction_count(found[1])) or (with_rewards and _pays(found))):
+            chunk.append((number, found))
+            transactions += count
+        if looked_at >= BLOCKS_AT_ONCE or transactions >= TRANSACTIONS_AT_ONCE:
+            yield chunk
+            chunk, transactions, looked_at = [], 0, 0
+    yield chunk
+
+
+def _pays(found: Rows) -> bool:
+    return header_fields(found[0]).difficulty > 0
+
+
+def _range(view: Snapshot, wanted: TraceFilter) -> tuple[BlockNumber, BlockNumber]:
+    """Return the first and the last block to look at.
+
+    Raises:
+        RpcError: They are in the wrong order, beyond the head, or not there yet.
+    """
+    if PENDING in (wanted.from_block, wanted.to_block):
+        raise invalid_params("pending traces are not supported")
+    first = _bound(view, EARLIEST if wanted.from_block is None else wanted.from_block)
+    last = _bound(view, LATEST if wanted.to_block is None else wanted.to_block)
+    if first > last:
+        raise invalid_params("invalid block range params")
+    return first, last
+
+
+def _bound(view: Snapshot, number: NumberOrTag) -> BlockNumber:
+    found = numbered(view, number)
+    if found is None:
+        raise invalid_params("block range extends beyond current head block")
+    return found

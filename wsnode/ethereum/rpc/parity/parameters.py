@@ -1,0 +1,143 @@
+"""What the trace_ methods take besides what all methods do: types of traces, places in a tree, filters."""
+
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.call_object import CallObject, decode_call_object
+from wsnode.ethereum.rpc.parameters import NumberOrTag, decode_address, decode_block_number
+from wsnode.ethereum.rpc.words import field, kind, mismatch, parse_quantity
+from wsnode.jsonrpc.codec import register_type
+
+TYPES: Final = ("trace", "vmTrace", "stateDiff")
+MODES: Final = ("intersection", "union")
+MOST: Final = (1 << 64) - 1
+
+
+class TraceTypes(bytes):
+    """Which traces are wanted, as JSON: `trace`, `vmTrace`, `stateDiff`."""
+
+    __slots__ = ()
+
+
+class TracePlace(list[int]):
+    """Where a call stands in the tree of a transaction's calls: an index on each level below the first."""
+
+    __slots__ = ()
+
+
+class TracedCalls(list[tuple[CallObject, TraceTypes]]):
+    """Calls that run one after the other, each with the traces that are wanted of it."""
+
+    __slots__ = ()
+
+
+class TraceFilter:
+    """Which traces: of a range of blocks, by who calls and who is called, and which of those that match."""
+
+    __slots__ = ("after", "count", "from_addresses", "from_block", "mode", "to_addresses", "to_block")
+
+    def __init__(self) -> None:
+        self.from_block: NumberOrTag | None = None
+        self.to_block: NumberOrTag | None = None
+        self.from_addresses: list[Address] = []
+        self.to_addresses: list[Address] = []
+        self.mode = MODES[0]
+        self.after = 0
+        self.count: int | None = None
+
+    def encoded(self) -> bytes:
+        """Return what the engine has to know: addresses and how they go together."""
+        return msgspec.json.encode(
+            {
+                "fromAddress": [f"0x{address.hex()}" for address in self.from_addresses],
+                "toAddress": [f"0x{address.hex()}" for address in self.to_addresses],
+                "mode": self.mode,
+            }
+        )
+
+
+def decode_trace_types(value: Any) -> TraceTypes:
+    """Return the types that a list names, each once.
+
+    Raises:
+        ValueError: It is no list, or there is no such type.
+    """
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]string")
+    for name in value:
+        if type(name) is not str:
+            raise mismatch(kind(name), "string")
+        if name not in TYPES:
+            raise ValueError(f'unknown trace type "{name[:32]}", want one of {", ".join(TYPES)}')
+    return TraceTypes(msgspec.json.encode(sorted(set(value))))
+
+
+def decode_trace_filter(value: Any) -> TraceFilter:
+    """Return the filter that a JSON object describes; names match in any case, others are passed over.
+
+    Raises:
+        ValueError: A member is malformed.
+    """
+    if type(value) is not dict:
+        raise mismatch(kind(value), "TraceFilter")
+    members = {name.lower(): member for name, member in value.items() if member is not None}
+    wanted = TraceFilter()
+    if (from_block := members.get("fromblock")) is not None:
+        wanted.from_block = decode_block_number(from_block)
+    if (to_block := members.get("toblock")) is not None:
+        wanted.to_block = decode_block_number(to_block)
+    wanted.from_addresses = _addresses(members.get("fromaddress", []), "fromAddress")
+    wanted.to_addresses = _addresses(members.get("toaddress", []), "toAddress")
+    if (mode := members.get("mode", MODES[0])) not in MODES:
+        raise ValueError(f"mode must be one of {', '.join(MODES)}")
+    wanted.mode = mode
+    wanted.after = decode_count(members.get("after", 0))
+    wanted.count = None if "count" not in members else decode_count(members["count"])
+    return wanted
+
+
+def decode_count(value: Any) -> int:
+    """Return the number below 2**64 that a JSON number or a quantity writes.
+
+    Raises:
+        ValueError: It writes none.
+    """
+    if type(value) is str:
+        return parse_quantity(value, 64)
+    if type(value) is not int:
+        raise mismatch(kind(value), "uint64")
+    if not 0 <= value <= MOST:
+        raise mismatch(f"number {value}", "uint64")
+    return value
+
+
+def _addresses(value: Any, name: str) -> list[Address]:
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]common.Address", field("TraceFilter", name))
+    return [decode_address(item, field("TraceFilter", name)) for item in value]
+
+
+def _decode_place(value: Any) -> TracePlace:
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]hexutil.Uint64")
+    return TracePlace(map(decode_count, value))
+
+
+def _decode_calls(value: Any) -> TracedCalls:
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]TraceCallParam")
+    return TracedCalls(map(_decode_traced_call, value))
+
+
+def _decode_traced_call(value: Any) -> tuple[CallObject, TraceTypes]:
+    if type(value) is not list or len(value) != 2:
+        raise ValueError("each call must be a list of two: the call, and the types of its traces")
+    return decode_call_object(value[0]), decode_trace_types(value[1])
+
+
+register_type(TraceTypes, decode_trace_types)
+register_type(TracePlace, _decode_place)
+register_type(TracedCalls, _decode_calls)
+register_type(TraceFilter, decode_trace_filter)
