@@ -217,7 +217,7 @@ def test_calls_are_shown_with_their_depths_and_ether(ask: Ask, transactions: lis
 def moves(trace: dict[str, Any]) -> bool:
     """Tell whether a call inside a transaction moves ether of its own, creates or destroys."""
     action = trace["action"]
-    return trace["type"] != "call" or (action["callType"] == "call" and action["value"] != "0x0")
+    return trace["type"] != "call" or (action["callType"], action["value"] != "0x0") == ("call", True)
 
 
 def test_the_level_of_the_methods_is_what_otterscan_asks_for(ask: Ask) -> None:

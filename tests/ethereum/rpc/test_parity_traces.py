@@ -85,7 +85,12 @@ PIECES: Final = (
     *(f"5f5f5f5f73{CALLEE[2:]}5afa", "60205f60205f5f60025af1", "60205f60205f5f60085af1", "60205f5f3e"),
     *("7f60015ff300" + "00" * 26 + "5f5260045f5ff0", "7f5f5ffd" + "00" * 29 + "5f5260035f5f5ff5"),
 )
-PROGRAMS: Final = st.lists(st.sampled_from(PIECES), max_size=12).map("".join).map(lambda code: code + "00")
+
+
+def programs(*, is_inner: bool) -> st.SearchStrategy[str]:
+    """Return programs of some pieces, which end with STOP; inner ones call no other account."""
+    pieces = [piece for piece in PIECES if not (is_inner and CALLEE[2:] in piece)]
+    return st.lists(st.sampled_from(pieces), max_size=12).map(lambda program: "".join(program) + "00")
 
 
 def without_place(trace: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +100,7 @@ def without_place(trace: dict[str, Any]) -> dict[str, Any]:
 
 
 @settings(deadline=None, max_examples=50)
-@given(PROGRAMS, PROGRAMS, st.integers(21_000, 200_000))
+@given(programs(is_inner=False), programs(is_inner=True), st.integers(21_000, 200_000))
 def test_calls_do_what_the_flat_tracer_and_the_struct_logs_say(
     ask: Ask, code: str, callee: str, gas: int
 ) -> None:
@@ -106,9 +111,11 @@ def test_calls_do_what_the_flat_tracer_and_the_struct_logs_say(
     expected = [words(comparable(without_place(trace))) for trace in flat]
     found = list(map(comparable, results["trace"]))
     if places := differing(found, expected):
-        # The EVM asks for the gas of an instruction before it looks at the stack, geth the other way round.
-        errors = [(found[place].pop("error"), expected[place].pop("error")) for place in places]
-        assert (found, set(errors)) == (expected, {("Out of gas", "Stack underflow")})
+        # The EVM asks for the gas of an instruction before it looks at the stack, geth the other way
+        # round; and geth finds out that a slot must not be written when it asks for the gas.
+        errors = {(found[place].pop("error"), expected[place].pop("error")) for place in places}
+        assert errors <= {("Out of gas", "Stack underflow"), ("Mutable Call In Static Context", "Out of gas")}
+        assert found == expected
         return
     logs = ask("debug_traceCall", call, "latest", {"stateOverrides": overrides})["result"]["structLogs"]
     # What is no instruction or has not enough on the stack does not begin.
@@ -164,9 +171,9 @@ def test_a_block_is_replayed_as_each_of_its_transactions_is(ask: Ask, head: int)
 def addresses(trace: dict[str, Any]) -> tuple[set[str], set[str]]:
     """Return who a trace is from, and whom it is to."""
     action, result = trace["action"], trace.get("result") or {}
-    origins = {action.get("from"), action["address"]} if trace["type"] == "suicide" else {action.get("from")}
-    targets = {action.get(name) for name in ("to", "refundAddress", "author")} | {result.get("address")}
-    return origins - {None}, targets - {None}
+    origins = {action[name] for name in ("from", "address") if name in action}
+    targets = {action[name] for name in ("to", "refundAddress", "author") if name in action}
+    return origins, targets | ({result["address"]} if "address" in result else set())
 
 
 def test_a_filter_finds_what_is_from_and_to_its_addresses(ask: Ask, traces: list[dict[str, Any]]) -> None:

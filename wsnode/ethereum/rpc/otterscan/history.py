@@ -89,7 +89,7 @@ def first_block(view: Snapshot, address: bytes, holds: Callable[[Account], bool]
     """
     if not holds(_account(view, address, view.head)):
         return None
-    before, after = -1, view.head
+    before, after = -1, int(view.head)
     while after - before > 1:
         middle = (before + after) // 2
         before, after = (before, middle) if holds(_account(view, address, middle)) else (middle, after)
