@@ -116,10 +116,12 @@ def test_a_sender_and_a_nonce_name_a_transaction(ask: Ask, transactions: list[di
     for transaction in transactions:
         sender, nonce = transaction["from"], int(transaction["nonce"], 16)
         assert ask("ots_getTransactionBySenderAndNonce", sender, nonce)["result"] == transaction["hash"]
+        assert ask("eth_getTransactionBySenderAndNonce", sender, hex(nonce))["result"] == transaction
     last = transactions[-1]["from"]
     nonce = ask("eth_getTransactionCount", last, "latest")["result"]
     assert ask("ots_getTransactionBySenderAndNonce", last, nonce)["result"] is None
     assert ask("ots_getTransactionBySenderAndNonce", NOBODY, 0)["result"] is None
+    assert ask("eth_getTransactionBySenderAndNonce", NOBODY, 0)["result"] is None
 
 
 def test_contracts_know_who_created_them(ask: Ask, blocks: list[dict[str, Any]]) -> None:

@@ -152,7 +152,13 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     ),
     **dict.fromkeys(("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"), _OF_SEARCHES),
     "ots_getContractCreator": _OF_PARITY_TRACES,
-    **dict.fromkeys(("ots_hasCode", "ots_getTransactionBySenderAndNonce"), _OF_STATE),
+    **dict.fromkeys(
+        (
+            *("ots_hasCode", "ots_getTransactionBySenderAndNonce"),
+            "eth_getTransactionBySenderAndNonce",
+        ),
+        _OF_STATE,
+    ),
     **dict.fromkeys(_STATE_METHODS, _OF_STATE),
     **dict.fromkeys(("eth_call", "eth_estimateGas", "eth_createAccessList"), _OF_CALLS),
     "eth_simulateV1": (*_OF_STATE, *_OF_SIMULATIONS),

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.codec.rendering import render_block, stored_transaction
 from wsnode.ethereum.rpc.answers import NULL, header_not_found
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import Rows, rows
@@ -54,6 +54,14 @@ class History:
             return NULL
         text: bytes = yield InThread(lambda _cancel: _sent_with(found, sender, nonce))
         return text
+
+    def get_full_transaction_by_nonce(
+        self, view: Snapshot, params: NonceParameters
+    ) -> Generator[Step, Any, bytes]:
+        """Return the canonical transaction that an account sent with a nonce, or null."""
+        found = msgspec.json.decode((yield from self.get_transaction_by_nonce(view, params)))
+        transaction = None if found is None else stored_transaction(view.reader, bytes.fromhex(found[2:]))
+        return transaction or NULL
 
     def get_contract_creator(self, view: Snapshot, params: ContractParameters) -> Tracing:
         """Return the transaction that created a contract, and the account that did so in it, or null."""

@@ -20,6 +20,7 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -
         ("ots_traceTransaction", inside.trace_transaction),
         ("ots_getTransactionError", inside.get_transaction_error),
         ("ots_getTransactionBySenderAndNonce", history.get_transaction_by_nonce),
+        ("eth_getTransactionBySenderAndNonce", history.get_full_transaction_by_nonce),
         ("ots_getContractCreator", history.get_contract_creator),
         ("ots_searchTransactionsBefore", searching.search_before),
         ("ots_searchTransactionsAfter", searching.search_after),

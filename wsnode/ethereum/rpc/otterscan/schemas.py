@@ -91,6 +91,7 @@ RESULTS: Final[dict[str, Schema]] = {
     ),
     **dict.fromkeys(("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"), _PAGE),
     "ots_getTransactionBySenderAndNonce": or_null(HASH),
+    "eth_getTransactionBySenderAndNonce": or_null(TRANSACTION),
     "ots_getContractCreator": or_null(record({"hash": HASH, "creator": ADDRESS})),
     "erigon_getHeaderByNumber": or_null(_HEADER),
 }
