@@ -3,6 +3,7 @@
 import itertools
 import json
 import socket
+import tracemalloc
 
 import h11
 import pytest
@@ -77,6 +78,18 @@ def test_empty_fragments_take_no_room() -> None:
         turns(framing, masked(0x00, b"") * 1000)
     assert framing.waiting_bytes == 2
     assert framing.receive(masked(0x80, b"c")) == [b"abc"]
+
+
+def test_an_unfinished_message_is_kept_once() -> None:
+    framing, frame = Framing(5 * MIB), masked(0x01, b"a" * (4 * MIB))
+    tracemalloc.start()
+    try:
+        for position in range(0, len(frame), CHUNK):
+            framing.receive(frame[position : position + CHUNK])
+        assert tracemalloc.get_traced_memory()[0] < 5 * MIB
+    finally:
+        tracemalloc.stop()
+    assert framing.waiting_bytes == 4 * MIB
 
 
 async def test_only_the_last_ping_is_answered_if_nobody_reads(open_site: OpenSite) -> None:

@@ -76,7 +76,7 @@ class Framing:
         """The beginning of a frame that nobody has begun."""
         self._needed = 0
         """How long that must be to be looked at again."""
-        self._message: bytearray | None = None
+        self._message: bytes | bytearray | None = None
         """What has come of a message in several frames."""
         self._is_text_message = False
         """Whether it is a text."""
@@ -239,9 +239,12 @@ class Framing:
         if frame.opcode is not Opcode.CONT:
             self._message, self._is_text_message = None, frame.opcode is Opcode.TEXT
         if self._message is not None:
+            if isinstance(self._message, bytes):
+                self._message = bytearray(self._message)
             self._message += frame.data
         elif not frame.fin:
-            self._message = bytearray(frame.data)
+            # The parser keeps the last frame too, so it is copied when the next one comes.
+            self._message = bytes(frame.data)
         if frame.fin:
             payload, self._message = bytes(frame.data if self._message is None else self._message), None
             if not self._is_text_message or payload.isascii() or self._is_text(payload):
