@@ -88,12 +88,12 @@ class CallTraces:
     ) -> Results:
         fields, limits = fields_of(header), self._limits
         has_base_fee, chain_id = fields.base_fee is not None, view.spec.chain_id
-        messages = [
-            (message_of(call, chain_id=chain_id, with_base_fee=has_base_fee), bytes(types))
-            for call, types in calls
-        ]
 
         def run(flag: CancelFlag) -> list[bytes] | str:
+            messages = [
+                (message_of(call, chain_id=chain_id, with_base_fee=has_base_fee), bytes(types))
+                for call, types in calls
+            ]
             return parity_calls(
                 view.state,
                 header,
