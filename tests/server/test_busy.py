@@ -15,6 +15,7 @@ from wsnode.jsonrpc.messages import AsyncCall, InThread, Pending, Step
 from wsnode.jsonrpc.registry import Registry
 from wsnode.server.calls import SlowLane
 from wsnode.server.limits import Limits
+from wsnode.server.making import Account
 
 SECONDS = 5.0
 ABORTED = {"code": -32000, "message": "execution aborted (timeout = 5s)"}
@@ -51,11 +52,9 @@ def begun(calls: Dispatcher, method: str) -> Pending:
 async def errors_after_the_limit(lane: SlowLane, pendings: list[Pending], clock: MockClock) -> list[Any]:
     """Return the errors of calls that came one after another, each of its own client, when time is up."""
 
-    async def no_wait() -> None: ...
-
     async with trio.open_nursery() as nursery:
         for key, pending in enumerate(pendings):
-            nursery.start_soon(lane.finish, pending, key, no_wait)
+            nursery.start_soon(lane.finish, pending, key, Account(lane.making, 1 << 20))
             await wait_all_tasks_blocked()
         clock.jump(SECONDS)
     return [json.loads(pending.reply or b"")["error"] for pending in pendings]

@@ -16,6 +16,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.share import Party
 from wsnode.server.calls import SlowLane
 from wsnode.server.limits import Limits
+from wsnode.server.making import Account
 
 TIMED_OUT = {"code": -32002, "message": "request timed out"}
 
@@ -59,13 +60,22 @@ def request(method: str, identity: int = 1) -> bytes:
     return b'{"jsonrpc":"2.0","id":%d,"method":"%b"}' % (identity, method.encode())
 
 
+class NeverRead:
+    """An outbox that stays full."""
+
+    waiting_bytes = 1 << 20
+
+    async def wait_room(self) -> None:
+        await trio.sleep_forever()
+
+
 async def reply_to_who_never_reads(calls: Dispatcher, text: bytes, clock: MockClock, seconds: float) -> Any:
     """Return the reply of a call whose client makes no room, once `seconds` have gone by."""
     pending = calls.session(None).receive(text)
     assert isinstance(pending, Pending)
     lane = SlowLane(Limits())
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(lane.finish, pending, Party(), trio.sleep_forever)
+        nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20, NeverRead()))
         await wait_all_tasks_blocked()
         assert pending.reply is None
         clock.jump(seconds)

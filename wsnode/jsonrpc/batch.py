@@ -60,7 +60,7 @@ class Batch(Calls):
                 place += 1
                 if (now := clock()) - slice_began > bounds.slice_seconds:
                     try:
-                        yield None
+                        yield size
                     except TimeLimitError:
                         error = error or request_timed_out()
                     except RpcError as refusal:
@@ -73,7 +73,11 @@ class Batch(Calls):
                     item = yield _short(partial(_decode_long, item))
                 held = len(self.held)
                 answer = _refuse_item(item, error) if error else self._answer_item(item)
-                reply = answer if answer is None or isinstance(answer, bytes) else (yield from answer)
+                reply = (
+                    answer
+                    if answer is None or isinstance(answer, bytes)
+                    else (yield from _besides(size, answer))
+                )
                 if reply and not error and size + len(reply) > bounds.batch_reply_bytes:
                     error = response_too_large()
                     reply = _refuse_item(item, error)
@@ -112,6 +116,23 @@ class Batch(Calls):
         return (
             self.call_long(request) if len(params) > QUICK_BYTES and is_long(params) else self.call(request)
         )
+
+
+def _besides(size: int, steps: Replying) -> Replying:
+    """Return what `steps` return; their results count beside `size` bytes that are there already."""
+    resume, value = steps.send, None
+    while True:
+        try:
+            step = resume(value)
+        except StopIteration as stop:
+            reply: bytes | None = stop.value
+            return reply
+        if step is None or isinstance(step, int):
+            step = size + (step or 0)
+        try:
+            resume, value = steps.send, (yield step)
+        except Exception as error:
+            resume, value = steps.throw, error
 
 
 def empty_batch() -> bytes:

@@ -46,11 +46,13 @@ class CancelToken:
 class InThread:
     """What a handler yields to have `function(cancel)` run in the worker pool; `seconds` bound it."""
 
-    __slots__ = ("function", "is_short", "seconds")
+    __slots__ = ("function", "is_short", "most_bytes", "seconds")
 
     def __init__(self, function: Callable[[CancelToken], Any]) -> None:
         self.function = function
         self.seconds: float | None = None
+        self.most_bytes = 0
+        """How large its result may become, where that is much: it waits until there is room for so much."""
         self.is_short = False
         """Whether it ends soon whatever it is given, so that it need not wait behind what may not."""
 
@@ -65,8 +67,11 @@ class AsyncCall:
         self.seconds: float | None = None
 
 
-Step: TypeAlias = InThread | AsyncCall | None
-"""Where a call stands: work for a thread, something to wait for, or the boundary between two slices."""
+Step: TypeAlias = InThread | AsyncCall | int | None
+"""Where a call stands: work for a thread, something to wait for, or the boundary between two slices.
+
+A number is such a boundary too, and says how many bytes of result the call holds so far.
+"""
 Steps: TypeAlias = Generator[Step, Any, Any]
 """A handler that yields; it returns the result."""
 Replying: TypeAlias = Generator[Step, Any, bytes | None]
@@ -100,7 +105,7 @@ class Channel(Protocol):
 class Pending:
     """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
 
-    __slots__ = ("_steps", "deadline", "held", "reply", "step", "view")
+    __slots__ = ("_steps", "deadline", "held", "made", "reply", "step", "view")
 
     def __init__(self, steps: Replying, deadline: float = inf) -> None:
         self._steps = steps
@@ -108,29 +113,33 @@ class Pending:
         """Until when it may wait, on the session's clock: for a thread, or for its caller to read."""
         self.view: View | None = None
         """What the call reads from and closes when it has ended."""
-        self.step: Step = None
+        self.step: InThread | AsyncCall | None = None
+        """What is to be done before it is resumed."""
+        self.made = 0
+        """Bytes of result that it holds so far, as far as it says."""
         self.reply: bytes | None = None
         self.held: list[Any] = []
         """What its calls have begun, held until the reply is posted."""
 
     def resume(self, value: Any = None) -> bool:
         """Run to the next step with the result of the last one; True when `reply` is final."""
-        try:
-            self.step = self._steps.send(value)
-        except StopIteration as stop:
-            self.reply = stop.value
-            self.close()
-            return True
-        return False
+        return self._go(self._steps.send, value)
 
     def fail(self, error: Exception) -> bool:
         """Run to the next step with the last one's error; True when `reply` is final."""
+        return self._go(self._steps.throw, error)
+
+    def _go(self, go_on: Callable[[Any], Step], value: Any) -> bool:
         try:
-            self.step = self._steps.throw(error)
+            step = go_on(value)
         except StopIteration as stop:
             self.reply = stop.value
+            self.made = len(self.reply or b"")
             self.close()
             return True
+        if isinstance(step, int):
+            self.made, step = step, None
+        self.step = step
         return False
 
     def close(self) -> None:

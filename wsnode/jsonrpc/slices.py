@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from wsnode.jsonrpc.errors import TimeLimitError, out_of_time
-from wsnode.jsonrpc.messages import Step, Steps
+from wsnode.jsonrpc.messages import AsyncCall, InThread, Step, Steps
 from wsnode.jsonrpc.registry import Method
 
 
@@ -29,7 +29,7 @@ def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generato
             return stop.value
         if (left := end - clock()) <= 0:
             raise method.timeout_error
-        if step is not None:
+        if isinstance(step, InThread | AsyncCall):
             step.seconds = left
         try:
             resume, value = slices.send, (yield step)

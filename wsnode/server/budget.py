@@ -1,7 +1,10 @@
 """Bytes that a whole process keeps for its clients, and who has to wait or go when they run out."""
 
+from collections.abc import Callable
 from typing import Protocol
 
+OVERFLOW_BYTES = 64 * 1024 * 1024
+"""What may be kept beyond a limit before the one that keeps most has to let go."""
 SHARE_BYTES = 64 * 1024
 """What each connection may keep even then, so that no client can starve the others."""
 
@@ -9,11 +12,18 @@ SHARE_BYTES = 64 * 1024
 class Budget:
     """A bound on bytes kept by many connections together."""
 
-    __slots__ = ("limit", "used")
+    __slots__ = ("limit", "on_overflow", "used")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
+        self.on_overflow: Callable[[], None] | None = None
+        """Called while far more is kept than there should be: many clients may get one more reply each."""
+
+    @property
+    def is_overflowing(self) -> bool:
+        """Tell whether more is kept than the limit and one large reply."""
+        return self.used > self.limit + OVERFLOW_BYTES
 
     def allows(self, kept: int) -> bool:
         """Tell whether someone who keeps `kept` bytes may keep more."""

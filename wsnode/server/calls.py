@@ -1,16 +1,17 @@
 """Brings slow calls to their end: slices in rotation with everybody else's, threads from the pool."""
 
-from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Any
 
 import trio
 
-from wsnode.jsonrpc.errors import NeverBegunError, TimeLimitError
+from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError
 from wsnode.jsonrpc.messages import AsyncCall, InThread, Pending
 from wsnode.jsonrpc.share import Share
+from wsnode.server.budget import Budget
 from wsnode.server.fair import FairLimiter
 from wsnode.server.limits import Limits
+from wsnode.server.making import Account, Making
 from wsnode.server.workers import Turn, WorkerPool
 
 SHORT_THREADS = 2
@@ -24,12 +25,14 @@ class SlowLane:
     most, however many calls are in flight and whoever made them.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, making: Making | None = None) -> None:
+        making = making or Making(Budget(limits.waiting_bytes))
         self._slices = FairLimiter(1)
         self.workers = WorkerPool(limits.threads)
         self.short_work = WorkerPool(SHORT_THREADS)
         self.calls = Share(limits.calls)
         """Slow calls in flight."""
+        self.making = making
         self._idle = trio.Event()
 
     def apply(self, limits: Limits) -> None:
@@ -42,25 +45,19 @@ class SlowLane:
         """Return how many slow calls have not ended."""
         return self.calls.used
 
-    async def finish(
-        self, pending: Pending, party: Any, wait_room: Callable[[], Awaitable[None]]
-    ) -> bytes | None:
-        """Return the reply of `pending`; `wait_room` holds it up while its caller does not read.
+    async def finish(self, pending: Pending, party: Any, account: Account) -> bytes | None:
+        """Return the reply of `pending`; it is held up while `account` has no room for more of its result.
 
         A call that is held up beyond its deadline fails, so that it gives up what it reads from.
         """
         self.calls.take(party)
+        account.begin(pending)
         try:
-            while True:
-                with trio.move_on_at(pending.deadline) as waiting:
-                    await wait_room()
-                if waiting.cancelled_caught:
-                    has_ended = pending.fail(TimeLimitError())
-                else:
-                    has_ended = await self._step(pending, party)
-                if has_ended:
-                    return pending.reply
+            while not await self._go_on(pending, party, account):
+                pass
+            return pending.reply
         finally:
+            account.end(pending)
             self.calls.give_back(party)
             if not self.in_flight:
                 self._idle.set()
@@ -73,12 +70,27 @@ class SlowLane:
                 self._idle = trio.Event()
                 await self._idle.wait()
 
-    async def _step(self, pending: Pending, party: Any) -> bool:
+    async def _go_on(self, pending: Pending, party: Any, account: Account) -> bool:
+        refusal: RpcError | None = None
+        with trio.move_on_at(pending.deadline) as waiting:
+            refusal = await account.wait_turn(pending)
+        if waiting.cancelled_caught:
+            return pending.fail(TimeLimitError())
+        if refusal is not None:
+            return pending.fail(refusal)
         if pending.step is not None:
             return await self._work(pending, pending.step, party)
+        return await self._run_slice(pending, party, account)
+
+    async def _run_slice(self, pending: Pending, party: Any, account: Account) -> bool:
         await self._slices.acquire(party)
         try:
-            return pending.resume()
+            # Those before it in the queue may have used up what there was room for.
+            if not account.may_go_on(pending):
+                return False
+            has_ended = pending.resume()
+            account.note(pending)
+            return has_ended
         finally:
             self._slices.release(party)
 
@@ -89,14 +101,23 @@ class SlowLane:
                 if isinstance(work, AsyncCall):
                     value = await work.function()
                 else:
-                    pool = self.short_work if work.is_short else self.workers
-                    value = await pool.run(party, work.function, turn)
+                    value = await self._run(party, work, turn)
             except Exception as error:
                 return pending.fail(error)
         if scope.cancelled_caught:
             waited = isinstance(work, InThread) and not turn.came
             return pending.fail(NeverBegunError() if waited else TimeLimitError())
         return pending.resume(value)
+
+    async def _run(self, party: Any, work: InThread, turn: Turn) -> Any:
+        if work.is_short:
+            return await self.short_work.run(party, work.function, turn)
+        if work.most_bytes:
+            await self.making.reserve(work.most_bytes)
+        try:
+            return await self.workers.run(party, work.function, turn)
+        finally:
+            self.making.add(-work.most_bytes)
 
 
 def _end_of(work: InThread | AsyncCall, pending: Pending) -> float:

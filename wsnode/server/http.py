@@ -18,6 +18,7 @@ from wsnode.jsonrpc.share import Party, Share
 from wsnode.server.content import BadContentError, decode_body, encode_body
 from wsnode.server.grants import Admission
 from wsnode.server.limits import Limits
+from wsnode.server.making import Account
 from wsnode.server.network import Directory, Entrance
 from wsnode.server.quick_post import QuickPost, quick_post
 from wsnode.server.refusals import RefusedError
@@ -196,6 +197,9 @@ class HttpConnection:
                 answer = await self._finish(answer, entrance.caller.party)
             finally:
                 self._service.shared.received.hold(self, 0)
+        if not self._service.shared.waiting.allows(len(answer or b"")):
+            error = limit_exceeded("too many bytes of replies wait to be read, try again")
+            raise RefusedError(503, error, {"Retry-After": "1"})
         reply, encoded = await encode_body(
             answer or b"",
             headers.first("accept-encoding"),
@@ -233,13 +237,12 @@ class HttpConnection:
                     scope.cancel()
                 self._ahead += data
 
-        async def no_wait() -> None:
-            return
-
+        shared = self._service.shared
+        account = Account(shared.making, shared.limits.outbox_bytes)
         async with trio.open_nursery() as nursery:
             self._patience = nursery.cancel_scope
             nursery.start_soon(watch, nursery.cancel_scope)
-            reply = await self._service.shared.lane.finish(pending, party, no_wait)
+            reply = await shared.lane.finish(pending, party, account)
             gone = False
             nursery.cancel_scope.cancel()
         self._patience = None
@@ -323,10 +326,14 @@ class HttpConnection:
         await self._send_all(b"".join(pieces))
 
     async def _send_all(self, data: bytes) -> None:
+        waiting = self._service.shared.waiting
+        waiting.used += len(data)
         try:
             await send_all(self._transport, data, self._limits.idle_seconds)
         except trio.BrokenResourceError:
             raise _DisconnectedError from None
+        finally:
+            waiting.used -= len(data)
 
 
 def _reason(error: h11.RemoteProtocolError) -> str:

@@ -14,6 +14,7 @@ from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
 from wsnode.jsonrpc.share import Party
 from wsnode.server.allowance import Allowance
 from wsnode.server.background import keep_running
+from wsnode.server.budget import SHARE_BYTES
 from wsnode.server.garbage import Shelter
 from wsnode.server.grants import Grant
 from wsnode.server.handshake import refusal, shake_hands
@@ -97,6 +98,7 @@ class Server:
         """What operators are served on an address of their own: health, metrics, and no network."""
         self._alive: dict[WebSocketConnection, float] = {}
         self.shelter = Shelter()
+        self.shared.waiting.on_overflow = self._drop_replies
 
     @cached_property
     def _metrics(self) -> "Metrics":
@@ -275,6 +277,13 @@ class Server:
         """Close a connection whose key was revoked; one that has not begun is closed when it does."""
         if connection in self._alive:
             connection.close(*REVOKED)
+
+    def _drop_replies(self) -> None:
+        """End the connection whose client leaves most unread."""
+        largest = max(self._alive, key=lambda connection: connection.waiting_bytes, default=None)
+        if largest is not None and largest.waiting_bytes > SHARE_BYTES:
+            logger.warning("too many bytes wait to be read: the client that leaves most of them is cut off")
+            largest.give_up_replies()
 
     def _hindrance(self) -> bytes:
         return b"draining\n" if self.shared.draining else b"too many versions of the chain are read\n"

@@ -159,8 +159,11 @@ class Outbox:
             await self._room.wait()
 
     def _add(self, size: int) -> None:
+        budget = self._budget
         self.waiting_bytes += size
-        self._budget.used += size
+        budget.used += size
+        if size > 0 and budget.is_overflowing and budget.on_overflow is not None:
+            budget.on_overflow()
 
     def _next(self) -> memoryview | None:
         if self._urgent:

@@ -8,6 +8,7 @@ from wsnode.server.budget import Budget, Held
 from wsnode.server.calls import SlowLane
 from wsnode.server.dialogue import Dialogue
 from wsnode.server.limits import Limits
+from wsnode.server.making import Making
 
 
 class Counters:
@@ -33,8 +34,6 @@ class Shared:
         self.limits = limits
         self.closes_slow = closes_slow
         """Whether a client that falls behind with a subscription is closed; otherwise it catches up."""
-        self.lane = SlowLane(limits)
-        self.dialogue = Dialogue(self.lane)
         self.counters = Counters()
         self.connections = Share(limits.connections)
         """Connections of clients."""
@@ -46,7 +45,10 @@ class Shared:
         self.draining = False
         """Whether the server is about to stop."""
         self.waiting = Budget(limits.waiting_bytes)
-        """Replies that wait for their clients to read."""
+        """Replies that wait for their clients to read, and what calls hold of theirs."""
+        self.making = Making(self.waiting)
+        self.lane = SlowLane(limits, self.making)
+        self.dialogue = Dialogue(self.lane)
         self.received = Held(limits.received_bytes)
         """Messages and bodies that have arrived in part, and those of calls in flight."""
 

@@ -10,6 +10,7 @@ from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.messages import Pending
 from wsnode.jsonrpc.share import Party
 from wsnode.server.channel import SocketChannel
+from wsnode.server.making import Account
 from wsnode.server.outbox import Outbox
 from wsnode.server.sending import Sending
 from wsnode.server.shared import Shared
@@ -22,9 +23,9 @@ class SlowCalls:
     """Runs slow calls as tasks of the connection, and posts their replies."""
 
     __slots__ = (
+        "_account",
         "_channel",
         "_idle",
-        "_outbox",
         "_party",
         "_scopes",
         "_sending",
@@ -44,7 +45,7 @@ class SlowCalls:
     ) -> None:
         self._session = session
         self._sending = sending
-        self._outbox = outbox
+        self._account = Account(shared.making, shared.limits.outbox_bytes, outbox)
         self._channel = channel
         self._shared = shared
         self._party = party
@@ -104,7 +105,7 @@ class SlowCalls:
         reply = None
         try:
             with scope:
-                reply = await self._shared.lane.finish(pending, self._party, self._outbox.wait_room)
+                reply = await self._shared.lane.finish(pending, self._party, self._account)
         finally:
             self._scopes.discard(scope)
             self._count(-size, recount)

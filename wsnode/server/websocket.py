@@ -147,6 +147,17 @@ class WebSocketConnection:
             self._slow.cancel()
             self.end_within(self._shared.limits.close_seconds)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Return how much waits for the client to read."""
+        return self._outbox.waiting_bytes
+
+    def give_up_replies(self) -> None:
+        """End at once, without what waits: no other client leaves as much unread, and all leave too much."""
+        self._sending.is_over = True
+        self._outbox.discard()
+        self.end_within(0)
+
     def dismiss(self) -> None:
         """Tell each subscription where it stands, and end it."""
         self._channel.dismiss()

@@ -15,7 +15,7 @@ from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.messages import Pieces
 from wsnode.jsonrpc.share import Party
 
-Slices: TypeAlias = Generator[None, Any, bytes | Pieces]
+Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
 
 NOTHING: Final = b"[]"
 POLL_BYTES: Final = 8 * 1024 * 1024

@@ -21,7 +21,7 @@ from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, serv
 from wsnode.jsonrpc.messages import Pieces
 from wsnode.jsonrpc.registry import Registry
 
-Slices: TypeAlias = Generator[None, Any, bytes | Pieces]
+Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
 
 
 class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -91,7 +91,7 @@ class Logs:
 
 def _resumed(slices: Slices) -> Slices:
     """Go on after the first slice."""
-    yield
+    yield None
     return (yield from slices)
 
 
@@ -144,7 +144,7 @@ def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> Pieces:
 def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
     pieces = Pieces()
     waiting: list[BlockLogs] = []
-    count = 0
+    count = made = 0
     for block in matches.blocks:
         for some in some_at_once(view, block, slice_size):
             waiting.append(some)
@@ -152,7 +152,8 @@ def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
             if count >= slice_size:
                 pieces += (b"," if pieces else b"[", stored_logs(view.reader, waiting))
                 waiting, count = [], 0
-                yield
+                made += len(pieces[-1])
+                yield made
     if waiting:
         pieces += (b"," if pieces else b"[", stored_logs(view.reader, waiting))
     pieces.append(b"]")

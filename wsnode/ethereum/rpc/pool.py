@@ -17,9 +17,11 @@ NONE: Final = b'{"pending":"0x0","queued":"0x0"}'
 
 SLICE: Final = 64
 """Transactions and names written in a row: about a millisecond."""
+SLICE_BYTES: Final = 256 * 1024
+"""Bytes that are written between two looks at other callers."""
 
 Render = Callable[[PooledTransaction], bytes]
-Slices = Generator[None, None, bytes]
+Slices = Generator[int, None, bytes]
 Named = Sequence[tuple[bytes, Sequence[Entry]]]
 """The transactions of accounts, by address."""
 
@@ -56,8 +58,9 @@ class Pool:
         if sender is None:
             return NOTHING
         held = tuple(sender.pending), tuple(sender.queued.values())
-        pending = yield from _by_nonce(held[0], render_pooled_transaction)
-        queued = yield from _by_nonce(held[1], render_pooled_transaction)
+        written = _Written()
+        pending = yield from _by_nonce(held[0], render_pooled_transaction, written)
+        queued = yield from _by_nonce(held[1], render_pooled_transaction, written)
         return b'{"pending":%b,"queued":%b}' % (pending, queued)
 
     def pending_transactions(self) -> bytes:
@@ -80,32 +83,48 @@ class Pool:
         for count, (address, pending, queued) in enumerate(held, 1):
             named.append((checksummed(address).encode(), pending, queued))
             if count % SLICE == 0:
-                yield
+                yield 0
         # Go writes the members of a map in the order of their names.
         named.sort(key=lambda each: each[0])
-        first = yield from _accounts([(name, pending) for name, pending, _ in named if pending], render)
-        last = yield from _accounts([(name, queued) for name, _, queued in named if queued], render)
+        written = _Written()
+        first = yield from _accounts(
+            [(name, pending) for name, pending, _ in named if pending], render, written
+        )
+        last = yield from _accounts([(name, queued) for name, _, queued in named if queued], render, written)
         return b'{"pending":%b,"queued":%b}' % (first, last)
 
 
-def _accounts(named: Named, render: Render) -> Slices:
+class _Written:
+    """How much there is of a result, and how much of it was written since others had a turn."""
+
+    def __init__(self) -> None:
+        self.size = self._entries = self._bytes = 0
+
+    def add(self, size: int) -> bool:
+        """Count one more entry; return whether others should have a turn."""
+        self.size += size
+        self._bytes += size
+        self._entries += 1
+        if self._entries < SLICE and self._bytes < SLICE_BYTES:
+            return False
+        self._entries = self._bytes = 0
+        return True
+
+
+def _accounts(named: Named, render: Render, written: _Written) -> Slices:
     members: list[tuple[bytes, bytes]] = []
-    written = 0
     for name, entries in named:
-        members.append((name, (yield from _by_nonce(entries, render))))
-        written += len(entries)
-        if written >= SLICE:
-            yield
-            written = 0
+        members.append((name, (yield from _by_nonce(entries, render, written))))
     return _object(members)
 
 
-def _by_nonce(entries: Iterable[Entry], render: Render) -> Slices:
+def _by_nonce(entries: Iterable[Entry], render: Render, written: _Written) -> Slices:
     named: list[tuple[bytes, bytes]] = []
-    for count, entry in enumerate(entries, 1):
-        named.append((b"%d" % entry.nonce, render(entry.transaction)))
-        if count % SLICE == 0:
-            yield
+    for entry in entries:
+        text = render(entry.transaction)
+        named.append((b"%d" % entry.nonce, text))
+        if written.add(len(text)):
+            yield written.size
     return _object(sorted(named, key=lambda pair: pair[0]))
 
 

@@ -38,6 +38,8 @@ from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
 
 HASH_SIZE: Final = 32
+SMALL_BYTES: Final = 4 * 1024 * 1024
+"""What nearly all traces are smaller than. A larger one is begun anew, once there is room for the largest."""
 
 
 class HashTraceParameters(HashParameters, array_like=True, frozen=True, gc=False):
@@ -145,16 +147,16 @@ class Traces:
         return (yield from self._trace_stored(view, found, options, None))
 
     def _trace_stored(self, view: Snapshot, found: Rows, options: TraceOptions, index: int | None) -> Tracing:
-        encoded, seconds = options.encoded(), self._seconds(options)
+        encoded, seconds = options.encoded(), self._seconds(view, options)
 
-        def run(flag: CancelFlag) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
             return trace_block(
                 view.state,
                 found,
                 encoded,
                 index=index,
                 seconds=seconds,
-                size=self._limits.trace_bytes,
+                size=most_bytes,
                 cancel=flag,
             )
 
@@ -168,9 +170,9 @@ class Traces:
         message = message_of(
             params.call, chain_id=view.spec.chain_id, with_base_fee=header.base_fee is not None
         )
-        encoded, seconds = options.encoded(), self._seconds(options)
+        encoded, seconds = options.encoded(), self._seconds(view, options)
 
-        def run(flag: CancelFlag) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
             return trace_call(
                 view.state,
                 found,
@@ -178,7 +180,7 @@ class Traces:
                 encoded,
                 gas_cap=gas_cap(header.gas_limit, self._limits.call_gas_blocks),
                 seconds=seconds,
-                size=self._limits.trace_bytes,
+                size=most_bytes,
                 cancel=flag,
                 transactions=options.transactions,
                 state_overrides=options.state_overrides or None,
@@ -187,34 +189,35 @@ class Traces:
 
         return (yield from self._in_thread(run))
 
-    def _seconds(self, options: TraceOptions) -> float:
+    def _seconds(self, view: Snapshot, options: TraceOptions) -> float:
+        usual = self._limits.trace_seconds
         if options.timeout is None:
-            return self._limits.trace_seconds
+            return usual
         try:
-            return seconds_of(options.timeout)
+            wanted = seconds_of(options.timeout)
         except ValueError as error:
             raise server_error(str(error)) from None
+        # Threads are few, and callers without a key are not known one by one.
+        return wanted if view.caller.key_name is not None else min(wanted, usual)
 
-    def _in_thread(self, run: Callable[[CancelFlag], bytes | str]) -> Tracing:
-        return run_in_thread(run, self.timed_out)
+    def _in_thread(self, run: Callable[[CancelFlag, int], bytes | str]) -> Tracing:
+        return run_in_thread(run, self._limits.trace_bytes, self.timed_out)
 
 
 def run_in_thread(
-    run: Callable[[CancelFlag], Traced | str], timed_out: RpcError
+    run: Callable[[CancelFlag, int], Traced | str], most_bytes: int, timed_out: RpcError
 ) -> Generator[Step, Any, Traced]:
     """Return what a trace that runs in a thread comes to, as long as its caller waits.
+
+    `run` is given the bytes that it may make: few at first, and `most_bytes` once there is room for them.
 
     Raises:
         RpcError: The engine says with a word why there is no trace, or that it cannot begin.
     """
-
-    def until_cancelled(token: CancelToken) -> Traced | str:
-        flag = CancelFlag()
-        token.link(flag.set)
-        return run(flag)
-
     try:
-        trace: Traced | str = yield InThread(until_cancelled)
+        trace: Traced | str = yield _tracing(run, min(most_bytes, SMALL_BYTES))
+        if trace == "large" and most_bytes > SMALL_BYTES:
+            trace = yield _tracing(run, most_bytes)
     except InvalidTransactionError as error:
         known = error.kind == "overrides"
         raise server_error(str(error) if known else f"tracing failed: {error}") from None
@@ -223,6 +226,17 @@ def run_in_thread(
     if isinstance(trace, str):
         raise response_too_large() if trace == "large" else timed_out
     return trace
+
+
+def _tracing(run: Callable[[CancelFlag, int], Traced | str], most_bytes: int) -> InThread:
+    def until_cancelled(token: CancelToken) -> Traced | str:
+        flag = CancelFlag()
+        token.link(flag.set)
+        return run(flag, most_bytes)
+
+    work = InThread(until_cancelled)
+    work.most_bytes = most_bytes
+    return work
 
 
 def _refused_one_by_one(found: Rows, options: TraceOptions) -> bytes:

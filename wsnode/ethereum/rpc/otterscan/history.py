@@ -74,17 +74,17 @@ class History:
         if found is None:
             return NULL
 
-        def run(flag: CancelFlag) -> tuple[bytes, bytes] | str | None:
+        def run(flag: CancelFlag, most_bytes: int) -> tuple[bytes, bytes] | str | None:
             return parity_creator(
                 view.state,
                 found,
                 address,
                 seconds=self._limits.trace_seconds,
-                size=self._limits.trace_bytes,
+                size=most_bytes,
                 cancel=flag,
             )
 
-        created = yield from run_in_thread(run, self.timed_out)
+        created = yield from run_in_thread(run, self._limits.trace_bytes, self.timed_out)
         if created is None:
             return NULL
         return msgspec.json.encode({"hash": f"0x{created[0].hex()}", "creator": f"0x{created[1].hex()}"})

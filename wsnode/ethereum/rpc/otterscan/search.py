@@ -11,7 +11,7 @@ from wsnode.ethereum.rpc.lookup import Rows, rows
 from wsnode.ethereum.rpc.otterscan.blocks import with_time
 from wsnode.ethereum.rpc.otterscan.candidates import Candidates, some
 from wsnode.ethereum.rpc.otterscan.parameters import SearchParameters
-from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.rpc.traces import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_touching
 from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large, server_error
@@ -138,7 +138,10 @@ class Searching:
         return False
 
     def _look(self, page: Page, chunk: list[tuple[int, Rows]]) -> Generator[Step, Any, None]:
-        yield from run_in_thread(lambda flag: page.look(chunk, self._limits, flag), self.timed_out)
+        # What it finds is kept beside what was found before.
+        yield from run_in_thread(
+            lambda flag, _most: page.look(chunk, self._limits, flag), SMALL_BYTES, self.timed_out
+        )
 
 
 def _rows(view: Snapshot, number: int) -> Rows:

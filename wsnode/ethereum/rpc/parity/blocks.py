@@ -80,18 +80,18 @@ class BlockTraces:
         assert found is not None, "a transaction's block is stored"
         encoded, limits = msgspec.json.encode(form), self._limits
 
-        def run(flag: CancelFlag) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
             return parity_transaction(
                 view.state,
                 found,
                 encoded,
                 index=index,
                 seconds=limits.trace_seconds,
-                size=limits.trace_bytes,
+                size=most_bytes,
                 cancel=flag,
             )
 
-        return (yield from run_in_thread(run, self.timed_out))
+        return (yield from run_in_thread(run, limits.trace_bytes, self.timed_out))
 
     def trace_block(self, view: Snapshot, params: BlockParameters) -> Tracing:
         """Return the calls of all transactions of a block, and what it paid its miners; null when unknown."""
@@ -100,7 +100,7 @@ class BlockTraces:
             return NULL if found is None else NOTHING
         limits = self._limits
 
-        def run(flag: CancelFlag) -> tuple[bytes, int] | str:
+        def run(flag: CancelFlag, most_bytes: int) -> tuple[bytes, int] | str:
             return parity_filter(
                 view.state,
                 found,
@@ -108,11 +108,11 @@ class BlockTraces:
                 skip=0,
                 count=ALL,
                 seconds=limits.trace_seconds,
-                size=limits.trace_bytes,
+                size=most_bytes,
                 cancel=flag,
             )
 
-        traces, _count = yield from run_in_thread(run, self.timed_out)
+        traces, _count = yield from run_in_thread(run, limits.trace_bytes, self.timed_out)
         return b"[%b]" % traces
 
     def replay_block(self, view: Snapshot, params: ReplayBlockParameters) -> Tracing:
@@ -122,17 +122,17 @@ class BlockTraces:
             return NULL if found is None else NOTHING
         types, limits = bytes(params.types), self._limits
 
-        def run(flag: CancelFlag) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
             return parity_block(
                 view.state,
                 found,
                 types,
                 seconds=limits.trace_seconds,
-                size=limits.trace_bytes,
+                size=most_bytes,
                 cancel=flag,
             )
 
-        return (yield from run_in_thread(run, self.timed_out))
+        return (yield from run_in_thread(run, limits.trace_bytes, self.timed_out))
 
     def _rows(self, view: Snapshot, block: BlockParameter) -> Any:
         """Return the rows of a block that can be traced, None when it is unknown."""

@@ -89,7 +89,7 @@ class CallTraces:
         fields, limits = fields_of(header), self._limits
         has_base_fee, chain_id = fields.base_fee is not None, view.spec.chain_id
 
-        def run(flag: CancelFlag) -> list[bytes] | str:
+        def run(flag: CancelFlag, most_bytes: int) -> list[bytes] | str:
             messages = [
                 (message_of(call, chain_id=chain_id, with_base_fee=has_base_fee), bytes(types))
                 for call, types in calls
@@ -100,28 +100,28 @@ class CallTraces:
                 messages,
                 gas_cap=gas_cap(fields.gas_limit, limits.call_gas_blocks),
                 seconds=limits.trace_seconds,
-                size=limits.trace_bytes,
+                size=most_bytes,
                 cancel=flag,
                 state_overrides=state_overrides,
                 block_overrides=block_overrides,
             )
 
-        return run_in_thread(run, self.timed_out)
+        return run_in_thread(run, limits.trace_bytes, self.timed_out)
 
     def trace_raw(self, view: Snapshot, params: RawParameters) -> Tracing:
         """Return the output of a signed transaction after a block, with traces of these types."""
         header = yield from self._pending.header(view, params.block)
         encoded, types, limits = bytes(params.transaction), bytes(params.types), self._limits
 
-        def run(flag: CancelFlag) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
             return parity_raw(
                 view.state,
                 header,
                 encoded,
                 types,
                 seconds=limits.trace_seconds,
-                size=limits.trace_bytes,
+                size=most_bytes,
                 cancel=flag,
             )
 
-        return (yield from run_in_thread(run, self.timed_out))
+        return (yield from run_in_thread(run, limits.trace_bytes, self.timed_out))

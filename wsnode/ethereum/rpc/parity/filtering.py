@@ -12,7 +12,7 @@ from wsnode.ethereum.rpc.lookup import Rows, numbered, rows
 from wsnode.ethereum.rpc.parameters import EARLIEST, LATEST, PENDING, NumberOrTag
 from wsnode.ethereum.rpc.parity.blocks import ALL
 from wsnode.ethereum.rpc.parity.parameters import TraceFilter
-from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.rpc.traces import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_filter
 from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large
@@ -125,7 +125,11 @@ class Filtering:
 
 
 def _look(view: Snapshot, chunk: Chunk, found: Found, filtering: Filtering) -> Generator[Step, Any, None]:
-    yield from run_in_thread(lambda flag: found.look(view, chunk, flag), filtering.timed_out)
+    # What it finds is kept beside what was found before, and counted by what it holds then.
+    yield from run_in_thread(
+        lambda flag, _most: found.look(view, chunk, flag), SMALL_BYTES, filtering.timed_out
+    )
+    yield found.size
 
 
 def chunks(view: Snapshot, numbers: Iterator[int], *, with_rewards: bool) -> Iterator[Chunk]:
