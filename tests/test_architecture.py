@@ -36,6 +36,7 @@ COMPOSITION = {
     "failures",
     "networks",
     "node",
+    "settings",
     "terminal",
 }
 USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_import", "cli_verify", "demo", "verify"}

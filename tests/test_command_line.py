@@ -233,6 +233,49 @@ def test_a_wrong_configuration_names_the_setting(tmp_path: Path) -> None:
     assert told == f"error: {file}: slow_subscriber: Invalid enum value 'drop'"
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("opne = true\n[networks.one]\ndata = 'one'", "line 1: opne: unknown setting; the nearest is open"),
+        (
+            "[networks.one]\ndata = 'one'\n[limits]\n# few\nlog_results = 5",
+            "line 5: limits.log_results: unknown setting; the nearest is limits.logs_results",
+        ),
+        ("[limts]\n[networks.one]\ndata = 'one'", "line 1: limts: unknown setting; the nearest is limits"),
+        (
+            "[networks.one]\ndata = 'one'\nhost = []",
+            "line 3: networks.one.host: unknown setting; the nearest is networks.one.hosts",
+        ),
+        (
+            "[networks.one]\ndata = 'one'\n[networks.one.partner]\nxyz = 1",
+            "line 4: networks.one.partner.xyz: unknown setting; there are stale_after, url",
+        ),
+    ],
+)
+def test_an_unknown_setting_is_named_with_its_line_and_the_nearest_known_one(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "wsnode.toml"
+    file.write_text(text)
+    ended = CliRunner().invoke(app, ("serve", "--config", str(file)))
+    assert (ended.exit_code, only_line(ended.stderr)) == (1, f"error: {file}: {message}")
+
+
+def test_a_folder_of_another_genesis_is_said_with_both_and_what_made_it(
+    chain: Path, genesis: Path, tmp_path: Path
+) -> None:
+    with started("dev", "--listen", "0", "--data", str(tmp_path)) as node:
+        own = call(node.http_url, "eth_getBlockByNumber", "0x0", False)["result"]["hash"]
+    ended = import_chain(tmp_path, genesis, [chain])
+    assert ended.returncode == 1
+    holds = f"{tmp_path / 'eth'} holds the chain of genesis {own}, which `wsnode dev` made"
+    given = GENESIS_HEAD.split()[-1]
+    assert only_line(ended.stderr) == f"error: {holds}, not of {given}: take another folder"
+    assert "which `wsnode dev` made" in only_line(
+        run("demo", "--listen", "0", "--data", str(tmp_path)).stderr
+    )
+
+
 def test_keys_open_a_served_chain_and_stop_opening_it(imported: Path, tmp_path: Path) -> None:
     copytree(imported, tmp_path, dirs_exist_ok=True)
     at = ("--data", str(tmp_path))

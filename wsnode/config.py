@@ -12,6 +12,7 @@ from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT, CallLimits
 from wsnode.server.limits import Limits
 from wsnode.server.perimeter import is_local_host
+from wsnode.settings import Known, line_of, unknown_names
 
 
 class ConfigurationError(Exception):
@@ -106,6 +107,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.open and self.metrics.enabled and self.metrics.listen is None
 
 
+_LIMITS = (Limits, CallLimits, PoolLimits)
+_NETWORK = Known(NetworkConfig.__struct_fields__, {"partner": Known(PartnerConfig.__struct_fields__)})
+KNOWN = Known(
+    [name for name in Config.__struct_fields__ if name not in ("call_limits", "pool_limits")],
+    {
+        "limits": Known([name for limits in _LIMITS for name in limits.__struct_encode_fields__]),
+        "metrics": Known(MetricsConfig.__struct_fields__),
+        "networks": Known((), {"*": _NETWORK}),
+    },
+)
+
+
 def read(path: Path) -> Config:
     """Return the configuration in a TOML file; relative folders are relative to the file.
 
@@ -113,19 +126,21 @@ def read(path: Path) -> Config:
         ConfigurationError: The file cannot be read or says something unknown or impossible.
     """
     try:
-        return checked(msgspec.toml.decode(path.read_bytes()), path.parent, str(path))
+        text = path.read_text()
+        return checked(msgspec.toml.decode(text), path.parent, str(path), text)
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
 
 
-def checked(content: dict[str, Any], folder: Path, source: str) -> Config:
-    """Return the configuration that `content` holds.
+def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") -> Config:
+    """Return the configuration that `content` holds; `text` is what it was read from, to name lines.
 
     Raises:
         ConfigurationError: It says something unknown or impossible.
     """
+    _require_known_names(content, source, text)
     try:
         config = msgspec.convert(_with_limits_apart(content), Config)
     except msgspec.ValidationError as error:
@@ -140,6 +155,12 @@ def checked(content: dict[str, Any], folder: Path, source: str) -> Config:
     except ListenError as error:
         raise ConfigurationError(f"{source}: metrics.listen: {error}") from None
     return _relative_to(folder, config)
+
+
+def _require_known_names(content: dict[str, Any], source: str, text: str) -> None:
+    for unknown in unknown_names(content, KNOWN):
+        line = line_of(text, unknown.path)
+        raise ConfigurationError(f"{source}:{'' if line is None else f' line {line}:'} {unknown}")
 
 
 def _relative_to(folder: Path, config: Config) -> Config:
@@ -167,9 +188,6 @@ def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
     of_calls = {name: value for name, value in table.items() if name in CallLimits.__struct_fields__}
     of_pool = {name: value for name, value in table.items() if name in PoolLimits.__struct_encode_fields__}
     of_server = {name: value for name, value in table.items() if name not in {**of_calls, **of_pool}}
-    for name in of_server:
-        if name not in Limits.__struct_fields__:
-            raise msgspec.ValidationError(f"Unknown setting - at `$.limits.{name}`")
     return content | {"limits": of_server, "call_limits": of_calls, "pool_limits": of_pool}
 
 

@@ -41,7 +41,7 @@ def test_a_rate_is_kept(node: Node) -> None:
 def test_wrong_usage_and_an_absent_node_have_their_exit_status() -> None:
     assert run("bench", "node:8545").returncode == 2
     assert run("bench", "ws://127.0.0.1:1", "--mix", "eth_never").returncode == 2
-    ended = run("bench", "ws://127.0.0.1:1")
+    ended = run("bench", "ws://user:secret@127.0.0.1:1/ws/v3/secret")
     assert ended.returncode == 1
     (line,) = ended.stderr.splitlines()
-    assert "refused" in line
+    assert line == "error: ws://127.0.0.1:1: Connection refused"

@@ -254,6 +254,21 @@ async def test_browsers_of_any_origin_may_ask_unless_some_are_named(open_site: O
         assert (await http.ask(Origin="https://other.example")).status == 403
 
 
+async def test_a_page_of_an_allowed_origin_may_reach_a_private_network(open_site: OpenSite) -> None:
+    asked = {"method": "OPTIONS", "Access_Control_Request_Private_Network": "true"}
+    name = "access-control-allow-private-network"
+    async with open_site(origins=["https://wallet.example"]) as site:
+        http = client(site)
+        answer = await http.ask(b"", Origin="https://wallet.example", **asked)
+        assert (answer.status, answer.headers[name]) == (204, "true")
+        # Nobody is told who has not asked.
+        answer = await http.ask(b"", method="OPTIONS", Origin="https://wallet.example")
+        assert name not in answer.headers
+        answer = await http.ask(b"", Origin="https://other.example", **asked)
+        assert answer.status == 403
+        assert name not in answer.headers
+
+
 async def test_the_health_pages(open_site: OpenSite) -> None:
     async with open_site() as site:
         http = client(site)

@@ -214,4 +214,4 @@ async def test_a_connection_on_which_nothing_is_heard_is_given_up() -> None:
 
 
 def test_the_key_in_its_address_is_not_shown() -> None:
-    assert str(Partner("wss://partner.example/ws/v3/secret")) == "partner.example"
+    assert str(Partner("wss://user:secret@partner.example:1/ws/v3/secret")) == "wss://partner.example:1"

@@ -225,7 +225,7 @@ def _agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, dur
     if genesis is not None:
         given = ChainSpec(genesis)
         if given.genesis_hash != stored.genesis_hash:
-            raise OtherGenesisError(place.path, stored.genesis_hash, given.genesis_hash)
+            raise OtherGenesisError(place.path, stored.genesis_hash, given.genesis_hash, place.maker())
         place.require_configuration(genesis)
     return stored
 
@@ -249,4 +249,4 @@ def _require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
         raise UnknownSchemaError(folder, version, SCHEMA_VERSION)
     stored = meta.genesis_hash(reader)
     if stored != spec.genesis_hash:
-        raise OtherGenesisError(folder, stored, spec.genesis_hash)
+        raise OtherGenesisError(folder, stored, spec.genesis_hash, ChainFolder(folder).maker())

@@ -82,7 +82,10 @@ def connect(url: SplitResult) -> socket.socket:
     """
     secure = url.scheme == "wss"
     host, port = url.hostname or "localhost", url.port or (443 if secure else 80)
-    connected = socket.create_connection((host, port), CONNECT_SECONDS)
+    try:
+        connected = socket.create_connection((host, port), CONNECT_SECONDS)
+    except OSError as error:
+        raise ConnectionError(f"{shown(url)}: {error.strerror or error}") from error
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if secure:
         context = ssl.create_default_context()
@@ -110,4 +113,9 @@ def _shake_hands(connected: socket.socket, url: SplitResult) -> None:
     if b" 101 " not in answer.partition(b"\r\n")[0] + b" ":
         connected.close()
         line = answer.partition(b"\r\n")[0].decode(errors="replace")
-        raise ConnectionError(f"{url.geturl()}: no WebSocket: {line or 'no answer'}")
+        raise ConnectionError(f"{shown(url)}: no WebSocket: {line or 'no answer'}")
+
+
+def shown(url: SplitResult) -> str:
+    """Return what of a URL may be printed: its path may hold a key, and what is before the host too."""
+    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"

@@ -57,11 +57,21 @@ def cross_origin(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict
     return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
+def _private_network(headers: Headers) -> dict[str, str]:
+    """Return what lets a page of the world reach a node on this machine or network, if its browser asks.
+
+    Source: Private Network Access, section 3.1. Chromium asks even if the origin needs nothing else.
+    """
+    asked = headers.first("access-control-request-private-network").strip().lower() == "true"
+    return {"Access-Control-Allow-Private-Network": "true"} if asked else {}
+
+
 def preflight(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict[str, str]:
     """Return the headers of the answer to OPTIONS, which a browser sends ahead."""
     asked = headers.first("access-control-request-headers")
     return {
         **cross_origin(headers, caller, perimeter),
+        **_private_network(headers),
         "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
         # Libraries add headers of their own (tracing, say), and none of them means anything here.
         "Access-Control-Allow-Headers": asked if _NAMES.fullmatch(asked) else "Content-Type",

@@ -61,8 +61,8 @@ class Partner:
         self._numbers = itertools.count(1)
 
     def __str__(self) -> str:
-        # The path may hold a key, so it is never shown.
-        return self._place.hostname or "the partner"
+        # The path may hold a key, and so may what stands before the host: neither is ever shown.
+        return f"{self._place.scheme}://{self._place.netloc.rpartition('@')[2]}"
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep the connection, for ever."""

@@ -65,7 +65,7 @@ def _post(url: str, text: str) -> str:
         if not body:
             raise ConnectionError(f"HTTP status {error.code}") from None
     except urllib.error.URLError as error:
-        raise ConnectionError(str(error.reason)) from error
+        raise ConnectionError(f"{shown(urlsplit(url))}: {reason_of(error.reason)}") from error
     except http.client.HTTPException as error:
         raise ConnectionError(f"no HTTP reply: {error!r}") from error
     return body.decode(errors="replace")
@@ -149,8 +149,19 @@ async def _open(url: SplitResult) -> ClientStream:
         await trio.aclose_forcefully(stream)
         raise ConnectionError(str(error.__cause__ or "the connection was closed")) from error
     except OSError as error:
-        raise ConnectionError(str(error)) from error
+        raise ConnectionError(f"{shown(url)}: {reason_of(error)}") from error
     return encrypted
+
+
+def shown(url: SplitResult) -> str:
+    """Return what of a URL may be printed: its path may hold a key, and what is before the host too."""
+    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
+
+
+def reason_of(error: object) -> str:
+    """Return why there is no connection, in the system's words; trio has them in a group, an address each."""
+    causes = getattr(getattr(error, "__cause__", None), "exceptions", None) or (error,)
+    return str(getattr(causes[0], "strerror", None) or causes[0])
 
 
 def _reason(error: Exception) -> str:

@@ -40,11 +40,12 @@ class UnknownSchemaError(ChainError):
 class OtherGenesisError(ChainError):
     """The folder belongs to another chain."""
 
-    def __init__(self, folder: Path, stored: bytes, given: bytes) -> None:
+    def __init__(self, folder: Path, stored: bytes, given: bytes, maker: str) -> None:
         super().__init__(
-            f"{folder} holds the chain of genesis {hexadecimal(stored)}, not of {hexadecimal(given)}"
+            f"{folder} holds the chain of genesis {hexadecimal(stored)}, which {maker} made, "
+            f"not of {hexadecimal(given)}: take another folder"
         )
-        self.folder, self.stored, self.given = folder, stored, given
+        self.folder, self.stored, self.given, self.maker = folder, stored, given, maker
 
 
 class OtherConfigurationError(ChainError):

@@ -9,6 +9,10 @@ import msgspec
 
 from wsnode.ethereum.storage.errors import ChainBusyError, NoChainError, OtherConfigurationError
 
+MAKERS = ("wsnode demo", "wsnode dev")
+"""Commands that put their name into the extra data of their chains' genesis."""
+IMPORT = "wsnode import eth"
+
 
 class ChainFolder(msgspec.Struct, frozen=True):
     """`DATA/eth`."""
@@ -50,6 +54,12 @@ class ChainFolder(msgspec.Struct, frozen=True):
             if durable:
                 os.fsync(file.fileno())
         draft.replace(self.genesis)
+
+    def maker(self) -> str:
+        """Return the command that made the chain: a development chain's genesis names it."""
+        extra = str(msgspec.json.decode(self.read_genesis()).get("extraData", ""))
+        named = next((name for name in MAKERS if extra == f"0x{name.encode().hex()}"), IMPORT)
+        return f"`{named}`"
 
     def require_configuration(self, text: bytes) -> None:
         """Refuse a genesis whose fork schedule is not the stored one's.
