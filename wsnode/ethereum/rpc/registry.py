@@ -80,7 +80,9 @@ def build_registry(
     share = SHARE
     if development is not None:
         next_block, share = development.control.next_block, ALWAYS
-    pending = PendingBlock(pool, next_block=next_block, share=share, timer=timer)
+    pending = PendingBlock(
+        pool, next_block=next_block, makes_blocks=development is not None, share=share, timer=timer
+    )
     block_methods = blocks.Blocks(pending)
     node.add_methods(registry, chain.spec.chain_id)
     blocks.add_methods(registry, block_methods)

@@ -3,23 +3,28 @@
 use alloy_consensus::proofs::calculate_withdrawals_root;
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope, EMPTY_OMMER_ROOT_HASH};
 use alloy_eips::eip4895::Withdrawal;
+use alloy_primitives::{B256, U256};
 use alloy_rlp::Encodable;
 
 use super::BlockAttributes;
 use crate::chain_spec::{ChainSpec, Fork};
-use crate::consensus::{next_base_fee, next_excess_blob_gas, Ancestor};
+use crate::consensus::{next_base_fee, next_difficulty, next_excess_blob_gas, Ancestor};
 use crate::error::Error;
 
-/// The header of the block after `parent` before its transactions are known; only proof of stake has such blocks.
+/// The header of the block after `parent` before its transactions are known.
+///
+/// One of proof of work has the difficulty that its time asks for, and no seal: nothing here checks seals.
 pub fn open_header(
     spec: &ChainSpec,
     parent: &Ancestor,
     attributes: &BlockAttributes,
 ) -> Result<Header, Error> {
     let number = parent.header.number + 1;
-    if !spec.is_proof_of_stake_after(&parent.header) {
-        return Err(Error::internal("blocks of proof of work are not built"));
-    }
+    let is_proof_of_stake = spec.is_proof_of_stake_after(&parent.header);
+    let difficulty = match is_proof_of_stake {
+        true => U256::ZERO,
+        false => next_difficulty(spec, attributes.timestamp, &parent.header),
+    };
     let active = |fork| spec.is_active_at(fork, number, attributes.timestamp);
     let blobs = spec.blob_parameters(attributes.timestamp).filter(|_| active(Fork::Cancun));
     let withdrawals_root =
@@ -32,7 +37,8 @@ pub fn open_header(
         gas_limit: attributes.gas_limit,
         timestamp: attributes.timestamp,
         extra_data: attributes.extra_data.clone(),
-        mix_hash: attributes.prev_randao,
+        difficulty,
+        mix_hash: if is_proof_of_stake { attributes.prev_randao } else { B256::ZERO },
         base_fee_per_gas: attributes.base_fee.or_else(|| next_base_fee(spec, &parent.header)),
         withdrawals_root,
         blob_gas_used: blobs.map(|_| 0),

@@ -21,7 +21,7 @@ use crate::block::VerifiedBlock;
 use crate::chain_spec::ChainSpec;
 use crate::consensus::{blob_base_fee, Ancestor, Chosen};
 use crate::error::Error;
-use crate::execute::seal_receipts;
+use crate::execute::{seal_receipts, set_root};
 use crate::rows::{encode_body, encode_header, encode_receipts};
 use crate::state::{StateAfter, StateReader};
 
@@ -76,10 +76,14 @@ pub fn build_block(
     transactions: &[Candidate<'_>],
 ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
     let mut header = open_header(spec, parent, attributes)?;
-    let tries = reader.trial(BlockNumHash::new(parent.header.number, parent.hash))?;
+    let parent_block = BlockNumHash::new(parent.header.number, parent.hash);
+    let tries = reader.trial(parent_block)?;
     let view = tries.view();
     let mut state = State::builder().with_database_ref(&view).with_bundle_update().build();
-    let built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
+    let mut built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
+    for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
+        set_root(receipt, reader.trial(parent_block)?.next_root(step)?);
+    }
     let receipts = seal_receipts(&built.receipts);
     header.state_root = tries.next_root(&built.changes)?;
     header.transactions_root = built.transactions_root;

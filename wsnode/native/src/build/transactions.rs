@@ -5,13 +5,13 @@ use alloy_consensus::{Header, ReceiptEnvelope, Transaction, TxEnvelope};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::eip7685::Requests;
 use alloy_evm::block::{BlockExecutionError, BlockExecutor};
-use alloy_evm::Database;
+use alloy_evm::{Database, Evm};
 use alloy_primitives::{Address, B256};
 use revm::database::states::bundle_state::BundleRetention;
 use revm::database::{BundleState, State};
 
 use crate::block::{decode_transaction, recover_transaction};
-use crate::chain_spec::ChainSpec;
+use crate::chain_spec::{ChainSpec, Fork};
 use crate::error::{Broken, Error, Rule};
 use crate::execute::{execute_transaction, executor, surroundings, words, Executor};
 use crate::pool::impersonated_sender;
@@ -39,6 +39,8 @@ pub struct Built {
     pub blob_gas_used: u64,
     pub changes: BundleState,
     pub refused: Vec<Refused>,
+    /// Before Byzantium, the changes up to each transaction: its receipt holds the root of the state with them.
+    pub steps: Vec<BundleState>,
 }
 
 /// Execute those of `candidates` that can be executed, in order, as the block of `header`.
@@ -53,6 +55,7 @@ pub fn fill<D: Database>(
     let mut executor = executor(spec, header, surroundings, &mut *state);
     executor.apply_pre_execution_changes().map_err(Error::internal)?;
     let (mut transactions, mut senders, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    let (has_steps, mut steps) = (!spec.is_active(Fork::Byzantium, header.number), Vec::new());
     let mut room = spec.blob_parameters(header.timestamp).map_or(0, |blobs| blobs.max_blob_gas_per_block());
     for (index, candidate) in candidates.iter().enumerate() {
         match include(spec, header.number, &mut executor, candidate, room)? {
@@ -60,6 +63,11 @@ pub fn fill<D: Database>(
                 room -= transaction.blob_gas_used().unwrap_or(0);
                 transactions.push(transaction);
                 senders.push(sender);
+                if has_steps {
+                    let state = executor.evm_mut().db_mut();
+                    state.merge_transitions(BundleRetention::PlainState);
+                    steps.push(state.bundle_state.clone());
+                }
             }
             Err(reason) => refused.push((index, reason)),
         }
@@ -76,6 +84,7 @@ pub fn fill<D: Database>(
         blob_gas_used: result.blob_gas_used,
         changes: state.take_bundle(),
         refused,
+        steps,
     })
 }
 

@@ -14,7 +14,7 @@ pub use chain::{execute, ChainHead, Execution};
 pub use environment::{evm_environment, rules_of};
 pub use executor::{execute_transaction, executor, Executor};
 pub use outcome::{seal_receipts, Sealed};
-pub use transactions::{run, surroundings, words, Executed};
+pub use transactions::{run, set_root, surroundings, words, Executed};
 
 use crate::error::{Broken, Error};
 
