@@ -1,7 +1,8 @@
-"""The order in which a block takes transactions: the best tip first, each account's by nonce."""
+"""The order of a block's transactions: the best tip or the oldest first, each account's by nonce."""
 
 import heapq
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 from typing import Final, TypeAlias
 
 import msgspec
@@ -27,12 +28,21 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     blobs: int
 
 
-def best_first(senders: Iterable[Sender], room: Room) -> Iterator[Entry]:
+class Order(StrEnum):
+    """Which of the accounts' next transactions comes first."""
+
+    FEES = "fees"
+    """The one with the best tip, as with geth."""
+    FIFO = "fifo"
+    """The one that arrived first."""
+
+
+def in_order(senders: Iterable[Sender], room: Room, order: Order = Order.FEES) -> Iterator[Entry]:
     """Yield the transactions that could be in such a block.
 
     There may be more of them than fit, as they tend to use less gas than they may.
     """
-    heap = [head for sender in senders if (head := _head(sender.pending, 0, room)) is not None]
+    heap = [head for sender in senders if (head := _head(sender.pending, 0, room, order)) is not None]
     heapq.heapify(heap)
     count, size, blobs = room.gas_limit // LOWEST_GAS, BLOCK_BYTES, room.blobs
     while heap and count > 0:
@@ -44,18 +54,20 @@ def best_first(senders: Iterable[Sender], room: Room) -> Iterator[Entry]:
         if entry.blobs <= blobs:
             yield entry
             count, blobs = count - 1, blobs - entry.blobs
-            after = _head(pending, index + 1, room)
+            after = _head(pending, index + 1, room, order)
         if after is None:
             heapq.heappop(heap)
         else:
             heapq.heapreplace(heap, after)
 
 
-def _head(pending: list[Entry], index: int, room: Room) -> Head | None:
+def _head(pending: list[Entry], index: int, room: Room, order: Order) -> Head | None:
     if index >= len(pending):
         return None
     entry = pending[index]
     if entry.gas > room.gas_limit or not entry.pays(room.base_fee, room.blob_fee):
         return None
+    if order is Order.FIFO:
+        return entry.arrival, False, entry.arrival, index, entry, pending
     # Of those that pay the same, geth takes one without blobs first, and then the older one.
     return -entry.tip(room.base_fee), entry.is_blob, entry.arrival, index, entry, pending

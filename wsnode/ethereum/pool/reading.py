@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.contents import Contents
-from wsnode.ethereum.pool.order import Room, best_first
+from wsnode.ethereum.pool.order import Order, Room, in_order
 from wsnode.ethereum.pool.sender import Sender
 from wsnode.ethereum.pool.standpoint import Standpoint
 from wsnode.ethereum.snapshot import Snapshot
@@ -17,6 +17,8 @@ class PoolContents:
 
     def __init__(self) -> None:
         self._contents = Contents()
+        self.order = Order.FEES
+        """In which a block takes them."""
 
     @property
     def pending(self) -> int:
@@ -53,7 +55,7 @@ class PoolContents:
     def executable(
         self, *, base_fee: int | None = None, blob_fee: int | None = None, gas_limit: int | None = None
     ) -> list[PooledTransaction]:
-        """Return what the block after the head could hold, the best tip first, each account's by nonce.
+        """Return what the block after the head could hold, in the pool's order, each account's by nonce.
 
         What is not given follows from the head. There may be more than fit; what did not stays in the pool.
         """
@@ -64,7 +66,8 @@ class PoolContents:
             gas_limit=following.gas_limit if gas_limit is None else gas_limit,
             blobs=following.blobs,
         )
-        return [entry.transaction for entry in best_first(self._contents.senders.values(), block)]
+        found = in_order(self._contents.senders.values(), block, self.order)
+        return [entry.transaction for entry in found]
 
     def held(self) -> list[PooledTransaction]:
         """Return everything, in an order in which it can be put back."""

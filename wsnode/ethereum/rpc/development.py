@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.answers import NULL, quantity
 from wsnode.ethereum.rpc.control import ControlError, DevelopmentControl
@@ -203,7 +204,7 @@ def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
     return metadata
 
 
-def settings_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
+def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the method that tells where the chain stands and what the next block will be like."""
 
     def settings(view: Snapshot) -> dict[str, Any]:
@@ -216,7 +217,7 @@ def settings_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
             "currentBlockTimestamp": head.timestamp,
             "currentBlockHash": hexadecimal(view.head_hash),
             "hardFork": view.spec.fork_name(head.number, head.timestamp),
-            "transactionOrder": "fees",
+            "transactionOrder": pool.order.value,
             "environment": {
                 "baseFee": hex(base_fee),
                 "chainId": view.spec.chain_id,
@@ -229,12 +230,12 @@ def settings_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
     return settings
 
 
-def add_methods(registry: Registry, control: DevelopmentControl) -> None:
+def add_methods(registry: Registry, control: DevelopmentControl, pool: TransactionPool) -> None:
     """Register this module's methods."""
     mining, logging = Mining(control), Logging(control)
     for name in ("anvil_metadata", "hardhat_metadata"):
         registry.method(name)(metadata_of(control))
-    registry.method("anvil_nodeInfo")(settings_of(control))
+    registry.method("anvil_nodeInfo")(settings_of(control, pool))
     for handler, names in (
         (mining.mine, ("evm_mine",)),
         (mining.mine_many, ("anvil_mine",)),

@@ -35,7 +35,7 @@ def add_methods(
     own = Accounts(chain, wallet, pool, told.control, completion)
     accounts.add_methods(registry, own)
     signing.add_methods(registry, wallet)
-    development.add_methods(registry, told.control)
+    development.add_methods(registry, told.control, pool)
     state_dump.add_methods(registry, told.control)
     planning.add_methods(registry, told.control)
     patching.add_methods(registry, told.control)
