@@ -19,7 +19,7 @@ from wsnode.server.background import keep_running, log_failure
 from wsnode.server.keys import KeyFileRing
 from wsnode.server.last_resort import LastResort
 from wsnode.server.listener import RESTARTING, Server
-from wsnode.server.logs import configure
+from wsnode.server.logs import Stream, configure
 from wsnode.server.memory import keep_freed_memory
 from wsnode.server.network import Network
 from wsnode.server.perimeter import OPEN, Perimeter, is_local_host
@@ -44,16 +44,18 @@ async def run(
     *,
     grow: Grow | None = None,
     durable: bool = True,
+    log_to: Stream | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; `announce` is told the address once connections are accepted.
 
     On SIGHUP what `reread` returns replaces the server's limits, the certificate and how is logged; keys are
     read again too. Chains that `grow` are written too; `durable` ones survive a power failure.
+    Log lines go `log_to` a stream, standard error if None.
 
     Raises:
         ConfigurationError, OSError, KeyFileError: The node cannot start.
     """
-    configure(config.log_level, config.log_format)
+    configure(config.log_level, config.log_format, log_to)
     keep_freed_memory()
     with ExitStack() as stack:
         networks = [

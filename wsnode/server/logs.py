@@ -5,9 +5,20 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, Protocol
 
 import msgspec
+
+
+class Stream(Protocol):
+    """Where log lines go."""
+
+    def write(self, text: str, /) -> object:
+        """Take a line."""
+
+    def flush(self) -> object:
+        """Let it be seen."""
+
 
 FORMATS = ("human", "json")
 WARNINGS = 600
@@ -141,7 +152,7 @@ def _shortened(traceback: str) -> str:
     return f"{traceback[:half]}\n...\n{traceback[-half:]}"
 
 
-def configure(level: str = "info", form: str = "human", stream: TextIO | None = None) -> None:
+def configure(level: str = "info", form: str = "human", stream: Stream | None = None) -> None:
     """Send everything that wsnode logs at `level` or above to `stream`, stderr if None.
 
     May be called again, for another level. What the libraries log is shown from warnings on.
@@ -151,7 +162,7 @@ def configure(level: str = "info", form: str = "human", stream: TextIO | None = 
     """
     if form not in FORMATS:
         raise ValueError(f"log format {form}: not one of {', '.join(FORMATS)}")
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler[Stream](stream or sys.stderr)
     handler.addFilter(Bounded(WARNINGS))
     handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
