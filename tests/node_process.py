@@ -52,9 +52,9 @@ def import_chain(data: Path, genesis: Path, files: Sequence[Path]) -> subprocess
 
 
 @contextmanager
-def started(*arguments: str) -> Iterator[Node]:
+def started(*arguments: str, stderr: IO[str] | int | None = None) -> Iterator[Node]:
     """Start a command that serves, and stop it in the end."""
-    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True)
     try:
         assert process.stdout is not None
         line = next((line for line in process.stdout if line.startswith("ready ")), "")

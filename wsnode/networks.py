@@ -26,6 +26,7 @@ from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.discovery import add_discovery
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.messages import View
+from wsnode.jsonrpc.registry import Registry
 from wsnode.server import limit_report
 from wsnode.server.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.server.network import KeyRing, Network
@@ -62,6 +63,8 @@ class Growth(msgspec.Struct, frozen=True):
 
     development: Development
     background: Sequence[Callable[[], Awaitable[None]]]
+    watch: Callable[[Registry], None] | None = None
+    """Is given the network's methods when all are there."""
 
 
 Grow = Callable[[Opened], AbstractContextManager[Growth]]
@@ -249,6 +252,8 @@ def open_network(
             gas_limit=network.gas_limit,
             with_test_methods=config.open,
         )
+        if growth is not None and growth.watch is not None:
+            growth.watch(made.registry)
         if network.partner is not None:
             made = with_partner(made, network.partner, ethereum.spec, folder)
         yield made

@@ -195,7 +195,10 @@ def test_no_block_is_made_on_somebodys_real_chain(tmp_path: Path) -> None:
         ended = run(command, *LISTEN, "--data", str(tmp_path))
         assert (ended.returncode, ended.stdout) == (1, "")
         assert len(ended.stderr.splitlines()) == 1
-    assert "holds the chain 1: " in run("dev", *LISTEN, "--data", str(tmp_path)).stderr
+    assert (
+        "holds the chain 1, which `wsnode import eth` made: "
+        in run("dev", *LISTEN, "--data", str(tmp_path)).stderr
+    )
 
 
 def test_accounts_balance_and_phrase_are_as_told(tmp_path: Path) -> None:

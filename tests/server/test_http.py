@@ -257,7 +257,7 @@ async def test_browsers_of_any_origin_may_ask_unless_some_are_named(open_site: O
 async def test_a_page_of_an_allowed_origin_may_reach_a_private_network(open_site: OpenSite) -> None:
     asked = {"method": "OPTIONS", "Access_Control_Request_Private_Network": "true"}
     name = "access-control-allow-private-network"
-    async with open_site(origins=["https://wallet.example"]) as site:
+    async with open_site(perimeter=Perimeter.of_origins(["https://wallet.example"])) as site:
         http = client(site)
         answer = await http.ask(b"", Origin="https://wallet.example", **asked)
         assert (answer.status, answer.headers[name]) == (204, "true")

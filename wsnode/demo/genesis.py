@@ -1,14 +1,36 @@
-"""Where a development chain begins: every fork from the first block on, and some accounts that have ether."""
+"""Where a development chain begins: a fork in force from the first block on, and accounts that have ether."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 
 EXTRA = b"wsnode dev"
+CHAIN_ID: Final = 31337
+
+# Each fork's settings in geth's format, in the order of the forks; each has those before it as well. Before
+# the first one transactions could not name their chain, as those of all clients do today.
+_BY_BLOCK: Final[Mapping[str, tuple[str, ...]]] = {
+    "tangerine": ("homesteadBlock", "eip150Block", "eip155Block"),
+    "spuriousdragon": ("eip158Block",),
+    "byzantium": ("byzantiumBlock",),
+    "constantinople": ("constantinopleBlock",),
+    "petersburg": ("petersburgBlock",),
+    "istanbul": ("istanbulBlock",),
+    "muirglacier": ("muirGlacierBlock",),
+    "berlin": ("berlinBlock",),
+    "london": ("londonBlock",),
+    "arrowglacier": ("arrowGlacierBlock",),
+    "grayglacier": ("grayGlacierBlock",),
+    "paris": ("mergeNetsplitBlock",),
+}
+_BY_TIME: Final = ("shanghai", "cancun", "prague", "osaka")
+FORKS: Final = (*_BY_BLOCK, *_BY_TIME)
+LOWEST_DIFFICULTY: Final = 131_072
+NEVER: Final = 2**63 - 1
 
 
 def demo_genesis() -> bytes:
@@ -17,16 +39,53 @@ def demo_genesis() -> bytes:
 
 
 def development_genesis(
-    addresses: Iterable[bytes], balance: int, timestamp: int, *, gas_limit: int = GAS_LIMIT_TARGET
+    addresses: Iterable[bytes],
+    balance: int,
+    timestamp: int,
+    *,
+    chain_id: int = CHAIN_ID,
+    fork: str = FORKS[-1],
+    gas_limit: int = GAS_LIMIT_TARGET,
+    base_fee: int | None = None,
+    accounts: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return a genesis under the same rules, with so many wei for each address.
+    """Return a genesis under the rules of a fork, with so many wei for each address.
 
-    Blocks keep its gas limit if it is the one that they move towards.
+    Blocks keep its gas limit if it is the one that they move towards. `accounts` are in it as well, in geth's
+    format; where an address is among both, they count.
     """
     genesis: dict[str, Any] = msgspec.json.decode(demo_genesis())
-    # The contracts that blocks call on their own account stay.
-    alloc = {address: account for address, account in genesis["alloc"].items() if "code" in account}
+    alloc = {}
+    if has_begun(fork, "cancun"):
+        # The contracts that blocks call on their own account stay.
+        alloc = {address: account for address, account in genesis["alloc"].items() if "code" in account}
     alloc |= {f"0x{address.hex()}": {"balance": hex(balance)} for address in addresses}
+    alloc |= accounts or {}
     genesis |= {"timestamp": hex(timestamp), "extraData": f"0x{EXTRA.hex()}", "alloc": alloc}
-    genesis |= {"gasLimit": hex(gas_limit)}
+    genesis |= {"gasLimit": hex(gas_limit), "config": _config(genesis["config"], fork, chain_id)}
+    if base_fee is not None:
+        genesis["baseFeePerGas"] = hex(base_fee)
+    if not has_begun(fork, "london"):
+        del genesis["baseFeePerGas"]
+    if not has_begun(fork, "paris"):
+        genesis["difficulty"] = hex(LOWEST_DIFFICULTY)
     return msgspec.json.format(msgspec.json.encode(genesis), indent=2)
+
+
+def has_begun(fork: str, earlier: str) -> bool:
+    """Return whether the rules of `earlier` are in force at `fork`."""
+    return FORKS.index(fork) >= FORKS.index(earlier)
+
+
+def _config(newest: Mapping[str, Any], fork: str, chain_id: int) -> dict[str, Any]:
+    config: dict[str, Any] = {"chainId": chain_id}
+    for name in FORKS[: FORKS.index(fork) + 1]:
+        config |= dict.fromkeys(_BY_BLOCK.get(name, (f"{name}Time",)), 0)
+    if fork == "constantinople":
+        # What it charged for storage was taken back by Petersburg, which comes with it if nothing is said.
+        config["petersburgBlock"] = NEVER
+    if not has_begun(fork, "paris"):
+        return config | {"ethash": {}}
+    schedule = {name: blobs for name, blobs in newest["blobSchedule"].items() if has_begun(fork, name)}
+    config |= {"terminalTotalDifficulty": 0, "blobSchedule": schedule}
+    return config | {"depositContractAddress": newest["depositContractAddress"]}

@@ -6,50 +6,52 @@ from typing import Final
 from wsnode.addresses import Address
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import MNEMONIC, Account
-from wsnode.demo.script import CHAIN_ID
+from wsnode.demo.genesis import CHAIN_ID
+from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.terminal import announce_ready
 
 _ADDRESSES: Final = """
-{what}; any API key will do, and none at all:
+{what}.
+Any API key will do, and none at all:
 
   WebSocket  ws://{address}
   HTTP       http://{address}
 """
 _CONTRACTS: Final = """\
-  token      0x{token}  (DEMO, 18 decimals)
-  exchange   0x{exchange}  (ether for DEMO)
+  token      {token}  (DEMO, 18 decimals)
+  exchange   {exchange}  (ether for DEMO)
   alt chain  contracts 0x7a17 (Cairo 0) and 0xc0c0 (Sierra)
 """
 _REQUEST: Final = """
 Try: curl http://{address} -H 'content-type: application/json' \\
-       -d '{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",true]}}'
+       -d '{{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}}'
 """
 _WATCH: Final = """
-Or over WebSocket: {{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["logs",{{}}]}}
+Or over WebSocket:
+  {{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["logs",{{}}]}}
 """
-_WARNING: Final = "\nPublic keys of everybody's tests: never send real funds to them. Ctrl-C stops."
+_WARNING: Final = """
+These keys are in everybody's tests: never send real funds to them.
+Ctrl-C stops."""
 
 
 def introduce_demo(address: Address, accounts: Sequence[Account], block_time: float) -> None:
     """Print what a user needs to try the demo."""
     announce_ready(address)
-    print(
-        _ADDRESSES.format(what=f"The demo chain (id {CHAIN_ID}), {rhythm(block_time)}", address=address),
-        end="",
-    )
-    print(_CONTRACTS.format(token=token.ADDRESS.hex(), exchange=exchange.ADDRESS.hex()), end="")
+    what = f"The demo chain (id {CHAIN_ID}), {rhythm(block_time)}"
+    print(_ADDRESSES.format(what=what, address=address), end="")
+    print(_CONTRACTS.format(token=checksummed(token.ADDRESS), exchange=checksummed(exchange.ADDRESS)), end="")
     print((_REQUEST + _WATCH).format(address=address))
     _list(accounts, MNEMONIC)
 
 
 def introduce_development(
-    address: Address, accounts: Sequence[Account], block_time: float, mnemonic: str
+    address: Address, accounts: Sequence[Account], block_time: float, mnemonic: str, chain_id: int
 ) -> None:
     """Print what a user needs to point tests at a development chain."""
     announce_ready(address)
-    print(
-        _ADDRESSES.format(what=f"A development chain (id {CHAIN_ID}), {rhythm(block_time)}", address=address)
-    )
+    what = f"A development chain (id {chain_id}), {rhythm(block_time)}"
+    print(_ADDRESSES.format(what=what, address=address))
     _list(accounts, mnemonic)
 
 
@@ -59,7 +61,11 @@ def rhythm(block_time: float) -> str:
 
 
 def _list(accounts: Sequence[Account], mnemonic: str) -> None:
-    print(f'Accounts of the mnemonic "{mnemonic}":')
-    for account in accounts:
-        print(f"  0x{account.address.hex()}  key 0x{account.secret.hex()}")
+    """Print addresses and keys, each list as anvil does: together they are wider than a terminal."""
+    print(f"Accounts of the mnemonic\n  {mnemonic}\n")
+    for index, account in enumerate(accounts):
+        print(f"  ({index}) {checksummed(account.address)}")
+    print("\nTheir private keys\n")
+    for index, account in enumerate(accounts):
+        print(f"  ({index}) 0x{account.secret.hex()}")
     print(_WARNING, flush=True)

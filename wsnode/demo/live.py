@@ -1,15 +1,19 @@
 """Chains that grow while they are served: what goes on beside the server."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
 from wsnode.demo.accounts import Account
+from wsnode.demo.narration import Narrator
 from wsnode.demo.traffic import Settle, Traffic
+from wsnode.ethereum.pool.order import Order
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.development_methods import Development
+from wsnode.jsonrpc.registry import Registry
 from wsnode.networks import Growth, Opened
+from wsnode.server.printing import Printer
 from wsnode.sync.development.chain import DevelopmentChain
 from wsnode.sync.development.maker import FEE_RECIPIENT
 
@@ -20,13 +24,21 @@ class DevelopmentSettings(msgspec.Struct, frozen=True):
     block_time: float
     accounts: Sequence[Account]
     fee_recipient: Address = FEE_RECIPIENT
+    order: Order = Order.FEES
+    base_fee: int | None = None
+    """Of the first block after those that are there, in wei; what follows from them if None."""
+    tells_every_failure: bool = False
 
 
 class Live:
     """Makes the chains of a network grow; called by whoever has opened them."""
 
-    def __init__(self, settings: DevelopmentSettings, *, with_traffic: bool) -> None:
+    def __init__(
+        self, settings: DevelopmentSettings, printer: Printer | None = None, *, with_traffic: bool
+    ) -> None:
+        """Begin; with a `printer`, what happens is told."""
         self._settings = settings
+        self._printer = printer
         self._with_traffic = with_traffic
 
     @contextmanager
@@ -41,21 +53,44 @@ class Live:
             fee_recipient=settings.fee_recipient,
             gas_limit=opened.gas_limit,
         )
+        opened.pool.order = settings.order
+        if settings.base_fee is not None:
+            chain.set_next_base_fee(settings.base_fee)
         background = [chain.run]
         if self._with_traffic and settings.block_time:
             background.append(_traffic(opened, settings.block_time, chain.settle).run)
         development = Development(chain, [account.secret for account in settings.accounts])
-        if opened.starknet is None or opened.starknet_hub is None:
-            yield Growth(development, background)
-            return
-        # Only the demo has an alt chain.
-        from wsnode.demo.starknet_chain import LiveStarknet
+        with self._told(opened, chain) as watch, _grown_starknet(opened) as others:
+            yield Growth(development, [*background, *others], watch)
 
-        starknet = LiveStarknet(opened.starknet, opened.starknet_hub.advance)
+    @contextmanager
+    def _told(self, opened: Opened, chain: DevelopmentChain) -> Iterator[Callable[[Registry], None] | None]:
+        """Yield what has a network's methods told of."""
+        if self._printer is None:
+            yield None
+            return
+        every = self._settings.tells_every_failure
+        narrator = Narrator(self._printer, opened.ethereum, chain.log, tells_every_failure=every)
+        opened.hub.on_change.append(narrator.tell_change)
         try:
-            yield Growth(development, [*background, starknet.run])
+            yield narrator.watch
         finally:
-            starknet.close()
+            narrator.end()
+
+
+@contextmanager
+def _grown_starknet(opened: Opened) -> Iterator[Sequence[Callable[[], Awaitable[None]]]]:
+    if opened.starknet is None or opened.starknet_hub is None:
+        yield ()
+        return
+    # Only the demo has an alt chain.
+    from wsnode.demo.starknet_chain import LiveStarknet
+
+    starknet = LiveStarknet(opened.starknet, opened.starknet_hub.advance)
+    try:
+        yield (starknet.run,)
+    finally:
+        starknet.close()
 
 
 def _traffic(opened: Opened, block_time: float, settle: Settle) -> Traffic:

@@ -1,5 +1,7 @@
 """`wsnode demo` and `wsnode dev`: a chain made where there is none, served to everybody, and growing."""
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,83 +9,164 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import trio
 
 from wsnode.addresses import Address
-from wsnode.config import Config, ConfigurationError, Guests, NetworkConfig
+from wsnode.config import Config, ConfigurationError, Guests, NetworkConfig, overridden
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
-from wsnode.demo.genesis import demo_genesis, development_genesis
+from wsnode.demo.genesis import CHAIN_ID, FORKS, demo_genesis, development_genesis
 from wsnode.demo.introduction import introduce_demo, introduce_development
 from wsnode.demo.live import DevelopmentSettings, Live
+from wsnode.demo.state_file import StateFiles, read_accounts, write_accounts
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.pool.order import Order
 from wsnode.ethereum.primitives.values import Address as EthereumAddress
+from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.state import ChainSpec
-from wsnode.ethereum.storage.folder import ChainFolder
+from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
 from wsnode.networks import ETHEREUM_FOLDER
 from wsnode.node import run
+from wsnode.server.printing import Printer
 from wsnode.sync.development.builder import BlockBuilder
+from wsnode.terminal import announce_ready
 
 FEE_RECIPIENT = EthereumAddress(bytes.fromhex("00000000000000000000000000000000000077ff"))
 
 
-def serve_demo(address: Address, data: Path | None, block_time: float, guests: Guests) -> None:
-    """Serve the demo chain until a signal; without `data` it is gone afterwards.
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a chain is served, how fast it grows, and what is printed meanwhile."""
+
+    address: Address
+    block_time: float
+    data: Path | None = None
+    """Where it is kept; without one it is gone at the end."""
+    log_level: str = "info"
+    is_quiet: bool = False
+    """Whether nothing is printed but the first line and errors."""
+    gas_limit: int = GAS_LIMIT_TARGET
+    guests: Guests = Guests()
+
+    @property
+    def tells(self) -> bool:
+        """Return whether blocks, transactions, failed calls and controls are printed."""
+        return not self.is_quiet and self.log_level in ("debug", "info")
+
+
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new development chain begins with; an old one has its own."""
+
+    accounts: Sequence[Account]
+    balance: int
+    """Of each, in wei."""
+    mnemonic: str
+    chain_id: int | None = None
+    fork: str | None = None
+    base_fee: int | None = None
+    """Of the genesis and of the first block, in wei."""
+    order: Order = Order.FEES
+    state: StateFiles = StateFiles()
+
+
+def serve_demo(served: Served) -> None:
+    """Serve the demo chain until a signal.
 
     Raises:
         ConfigurationError, OSError, ChainError: It cannot be built or served.
     """
     from wsnode.demo.starknet_chain import build_starknet
 
-    with _folder(data) as folder:
-        build_ethereum(folder, durable=data is not None)
+    with _folder(served.data) as folder:
+        build_ethereum(folder, durable=served.data is not None)
         build_starknet(folder)
-        live = Live(DevelopmentSettings(block_time, ACCOUNTS, FEE_RECIPIENT), with_traffic=True)
-        introduce = partial(introduce_demo, accounts=ACCOUNTS, block_time=block_time)
-        _serve("demo", address, folder, live, introduce, guests, durable=data is not None)
+        settings = DevelopmentSettings(
+            served.block_time,
+            ACCOUNTS,
+            FEE_RECIPIENT,
+            tells_every_failure=served.log_level == "debug",
+        )
+        introduce = partial(introduce_demo, accounts=ACCOUNTS, block_time=served.block_time)
+        _serve("demo", served, folder, settings, introduce)
 
 
-def serve_development(
-    address: Address,
-    data: Path | None,
-    block_time: float,
-    accounts: Sequence[Account],
-    *,
-    balance: int,
-    mnemonic: str,
-    guests: Guests,
-) -> None:
-    """Serve a development chain until a signal, its accounts with `balance` wei each if it is a new one.
+def serve_development(served: Served, beginning: Beginning) -> None:
+    """Serve a development chain until a signal.
 
     Raises:
         ConfigurationError, OSError, ChainError: It cannot be begun or served, or is no development chain.
     """
-    with _folder(data) as folder:
+    with _folder(served.data) as folder:
         place = ChainFolder(folder / ETHEREUM_FOLDER)
-        if not place.genesis.exists():
-            addresses = [account.address for account in accounts]
-            genesis = development_genesis(addresses, balance, int(time.time()))
-            begin(folder, genesis, durable=data is not None)
-        require_development(place)
-        live = Live(DevelopmentSettings(block_time, accounts), with_traffic=False)
-        introduce = partial(
-            introduce_development, accounts=accounts, block_time=block_time, mnemonic=mnemonic
+        is_new = not place.genesis.exists()
+        if is_new:
+            begin(folder, _genesis(served, beginning), durable=served.data is not None)
+        elif beginning.state.source is not None:
+            raise ConfigurationError(f"{place.path} holds a chain already: a state is for a new one")
+        spec = require_development(place)
+        _require_chosen(place, spec, beginning)
+        settings = DevelopmentSettings(
+            served.block_time,
+            beginning.accounts,
+            order=beginning.order,
+            base_fee=beginning.base_fee if is_new else None,
+            tells_every_failure=served.log_level == "debug",
         )
-        _serve("dev", address, folder, live, introduce, guests, durable=data is not None)
+        introduce = partial(
+            introduce_development,
+            accounts=beginning.accounts,
+            block_time=served.block_time,
+            mnemonic=beginning.mnemonic,
+            chain_id=spec.chain_id,
+        )
+        _serve("dev", served, folder, settings, introduce)
+        if beginning.state.target is not None:
+            with Chain.open(place.path, writer=False) as chain:
+                write_accounts(chain, beginning.state.target)
 
 
-def require_development(place: ChainFolder) -> None:
-    """Return if the chain in a folder is one to build blocks on.
+def _genesis(served: Served, beginning: Beginning) -> bytes:
+    source = beginning.state.source
+    return development_genesis(
+        [account.address for account in beginning.accounts],
+        beginning.balance,
+        int(time.time()),
+        chain_id=CHAIN_ID if beginning.chain_id is None else beginning.chain_id,
+        fork=beginning.fork or FORKS[-1],
+        gas_limit=served.gas_limit,
+        base_fee=beginning.base_fee,
+        accounts=None if source is None else read_accounts(source),
+    )
+
+
+def require_development(place: ChainFolder) -> ChainSpec:
+    """Return the rules of the chain in a folder, if it is one to build blocks on.
 
     Raises:
         ConfigurationError: It is somebody's real one.
     """
-    chain_id = ChainSpec(place.read_genesis()).chain_id
-    if chain_id != script.CHAIN_ID:
+    spec = ChainSpec(place.read_genesis())
+    if spec.chain_id != CHAIN_ID and place.maker() == IMPORT:
         raise ConfigurationError(
-            f"{place.path} holds the chain {chain_id}: blocks are only made on a development chain, "
-            f"{script.CHAIN_ID}"
+            f"{place.path} holds the chain {spec.chain_id}, which `{IMPORT}` made: "
+            f"blocks are only made on a development chain"
+        )
+    return spec
+
+
+def _require_chosen(place: ChainFolder, spec: ChainSpec, beginning: Beginning) -> None:
+    """Refuse an old chain that is not what the command line asks for."""
+    if beginning.chain_id not in (None, spec.chain_id):
+        raise ConfigurationError(
+            f"{place.path} holds the chain {spec.chain_id}, not {beginning.chain_id}: "
+            "--chain-id is for a new one"
+        )
+    genesis = header_fields(spec.genesis_block().header)
+    stored = spec.fork_name(0, genesis.timestamp).replace(" ", "").lower()
+    if beginning.fork is not None and not stored.startswith(beginning.fork):
+        raise ConfigurationError(
+            f"{place.path} holds a chain of {stored}, not of {beginning.fork}: --hardfork is for a new one"
         )
 
 
@@ -112,17 +195,32 @@ def build_ethereum(folder: Path, *, durable: bool = True) -> None:
 
 def _serve(
     name: str,
-    address: Address,
+    served: Served,
     folder: Path,
-    live: Live,
+    settings: DevelopmentSettings,
     introduce: Callable[[Address], None],
-    guests: Guests,
-    *,
-    durable: bool,
 ) -> None:
-    network, origins = NetworkConfig(str(folder), guests.hosts), guests.origins or None
-    config = Config(networks={name: network}, listen=str(address), open=True, origins=origins)
-    trio.run(partial(run, grow=live, durable=durable), config, introduce)
+    network = NetworkConfig(str(folder), served.guests.hosts, gas_limit=served.gas_limit)
+    level = "error" if served.is_quiet else served.log_level
+    config = overridden(
+        Config(networks={name: network}, listen=str(served.address), open=True),
+        log_level=level,
+        origins=served.guests.origins,
+    )
+    # Lines of the log as well: whoever starts a node from a test often gives it a pipe, and reads it late.
+    printer = Printer(_standard_error())
+    live = Live(settings, printer if served.tells else None, with_traffic=name == "demo")
+    announce = announce_ready if served.is_quiet else introduce
+    work = partial(run, grow=live, durable=served.data is not None, log_to=printer)
+    try:
+        trio.run(work, config, announce)
+    finally:
+        printer.stop()
+
+
+def _standard_error() -> int:
+    # Its number may be another file's if it was closed when the process began, the chain's for one.
+    return os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
 
 
 @contextmanager

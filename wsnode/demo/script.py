@@ -6,9 +6,9 @@ from typing import Final
 
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS, Account, traders
+from wsnode.demo.genesis import CHAIN_ID
 from wsnode.ethereum.state import sign_transaction
 
-CHAIN_ID: Final = 31337
 BLOCKS: Final = 40
 """How many there are before the exchange opens."""
 BLOCK_SECONDS: Final = 12

@@ -9,7 +9,8 @@ import trio
 
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import Account, traders
-from wsnode.demo.script import CHAIN_ID, ETHER, GWEI, SWAP_GAS, TRANSFER_GAS
+from wsnode.demo.genesis import CHAIN_ID
+from wsnode.demo.script import ETHER, GWEI, SWAP_GAS, TRANSFER_GAS
 from wsnode.ethereum.state import sign_transaction
 from wsnode.jsonrpc.errors import RpcError
 

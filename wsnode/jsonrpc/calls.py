@@ -145,14 +145,14 @@ class Calls:
             reply = result_reply(identity, result)
             meter = method.succeeded
             if len(reply) > self.reply_bytes:
-                reply = self._fail(method, identity, response_too_large())
+                reply = self._fail(method, params, identity, response_too_large())
                 meter = method.failed
             elif method.goes_together and identity and self._gate is None and isinstance(result, bytes):
                 if method.steady:
                     self.results[method.name] = result
                 self.may_go_together = True
         except Exception as error:
-            reply = self._fail(method, identity, error)
+            reply = self._fail(method, params, identity, error)
             meter = method.failed
         self.mark = now = perf_counter()
         seconds = now - began
@@ -181,10 +181,10 @@ class Calls:
             reply = result_reply(identity, result)
             meter = method.succeeded
             if len(reply) > self.reply_bytes:
-                reply = self._fail(method, identity, response_too_large())
+                reply = self._fail(method, params, identity, response_too_large())
                 meter = method.failed
         except Exception as error:
-            reply = self._fail(method, identity, error)
+            reply = self._fail(method, params, identity, error)
             meter = method.failed
         meter.observe(perf_counter() - began)
         return reply if identity else None
@@ -196,10 +196,12 @@ class Calls:
         work.is_short = True
         return work
 
-    def _fail(self, method: Method, identity: bytes, error: Exception) -> bytes:
+    def _fail(self, method: Method, params: bytes, identity: bytes, error: Exception) -> bytes:
         if not isinstance(error, RpcError):
             error = self._dispatcher.report_bug(method.name)
         method.errors[error.code] = method.errors.get(error.code, 0) + 1
+        if (listener := self._dispatcher.registry.on_failure) is not None:
+            listener(method.name, params, error)
         return error_reply(identity, error)
 
     def _report_slow(self, method: Method, seconds: float, params: bytes) -> None:
@@ -286,10 +288,10 @@ class Calls:
             reply = result_reply(identity, (yield from timed(method, slices, self._dispatcher.clock)))
             meter = method.succeeded
             if len(reply) > self.reply_bytes:
-                reply = self._fail(method, identity, response_too_large())
+                reply = self._fail(method, params, identity, response_too_large())
                 meter = method.failed
         except Exception as error:
-            reply = self._fail(method, identity, error)
+            reply = self._fail(method, params, identity, error)
             meter = method.failed
         finally:
             slices.close()

@@ -1,8 +1,9 @@
 """The methods of one network, each with its parameters, its time and its way to run."""
 
+import functools
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -85,6 +86,32 @@ class Method:
         self.is_bare = self.plain and needs_view and not takes_parameters
         """Whether it is called with a view and nothing else, as the most frequent methods are."""
 
+    def observe(self, listener: "OnSuccess") -> None:
+        """Have `listener` called after each call that succeeds; for methods that are not called often."""
+        function = self.function
+        given = slice(1 if self.needs_view or self.needs_caller or self.needs_channel else 0, None)
+
+        @functools.wraps(function)
+        def plainly(*arguments: Any) -> Any:
+            result = function(*arguments)
+            listener(self.name, arguments[given], result)
+            return result
+
+        @functools.wraps(function)
+        def in_steps(*arguments: Any) -> Any:
+            result = yield from function(*arguments)
+            listener(self.name, arguments[given], result)
+            return result
+
+        self.function = plainly if self.plain else in_steps
+        self.at_once = self.function if self.plain else None
+
+
+OnFailure = Callable[[str, bytes, RpcError], object]
+"""Is told the method, the parameters as sent, and why the call failed."""
+OnSuccess = Callable[[str, Sequence[Any], Any], object]
+"""Is told the method, its decoded parameters and its result."""
+
 
 class Registry:
     """Methods by name."""
@@ -92,6 +119,7 @@ class Registry:
     def __init__(self, unavailable: Mapping[str, Any] | None = None) -> None:
         """`unavailable` maps a prefix, such as `alt_`, to the data of the error that its methods get."""
         self.methods: dict[str, Method] = {}
+        self.on_failure: OnFailure | None = None
         self.unknown_calls = 0
         """How many calls were for methods that nobody registered."""
         self.forwarded = Counter[str]()

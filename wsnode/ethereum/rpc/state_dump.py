@@ -69,16 +69,25 @@ class StateDump:
 
     def dump(self, view: Snapshot, _params: DumpParameters) -> Steps:
         """Return all accounts after the head as compressed JSON."""
-        return data((yield InThread(lambda _cancel: _dumped(view))))
+        return data((yield InThread(lambda _cancel: _compressed(view))))
 
     def load(self, params: LoadParameters) -> Steps:
         """Return true when all accounts of a dump are there, in the state after the head."""
-        accounts = _loaded(params.dump)
+        accounts = loaded(params.dump, MOST_BYTES)
         yield from done(lambda: self._control.put_accounts(accounts))
         return TRUE
 
 
-def _dumped(view: Snapshot) -> bytes:
+def _compressed(view: Snapshot) -> bytes:
+    return gzip.compress(msgspec.json.encode(dumped(view, MOST_BYTES)), mtime=0)
+
+
+def dumped(view: Snapshot, most_bytes: int) -> Dump:
+    """Return all accounts after the head.
+
+    Raises:
+        RpcError: They are more than `most_bytes` of JSON, or the head was taken back meanwhile.
+    """
     accounts: dict[str, DumpedAccount] = {}
     size = 0
     try:
@@ -89,11 +98,11 @@ def _dumped(view: Snapshot) -> bytes:
                 continue
             accounts[hexadecimal(address)] = account
             size += len(account.code) + 140 * (1 + len(account.storage))
-            if size > MOST_BYTES:
+            if size > most_bytes:
                 raise response_too_large()
     except ReorganisedError:
         raise header_not_found() from None
-    return gzip.compress(msgspec.json.encode(Dump(accounts)), mtime=0)
+    return Dump(accounts)
 
 
 def _account(view: Snapshot, address: bytes) -> DumpedAccount | None:
@@ -108,15 +117,15 @@ def _account(view: Snapshot, address: bytes) -> DumpedAccount | None:
     return DumpedAccount(nonce, hex(balance), hexadecimal(code), storage)
 
 
-def _loaded(dump: bytes) -> dict[Address, dict[str, Any]]:
+def loaded(dump: bytes, most_bytes: int) -> dict[Address, dict[str, Any]]:
     """Return what a dump says of accounts, as state overrides say it but for the nonce, which is a number.
 
     Raises:
-        RpcError: It is none.
+        RpcError: It is none, or has more than `most_bytes` once it is no longer compressed.
     """
     try:
         reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-        text = reader.decompress(dump, MOST_BYTES) if dump.startswith(GZIP) else dump
+        text = reader.decompress(dump, most_bytes) if dump.startswith(GZIP) else dump
         accounts = _decode(text).accounts.items()
         return {Address(decode_address(name)): _override(account) for name, account in accounts}
     except (zlib.error, ValueError, *UNREADABLE):

@@ -42,7 +42,7 @@ class OtherGenesisError(ChainError):
 
     def __init__(self, folder: Path, stored: bytes, given: bytes, maker: str) -> None:
         super().__init__(
-            f"{folder} holds the chain of genesis {hexadecimal(stored)}, which {maker} made, "
+            f"{folder} holds the chain of genesis {hexadecimal(stored)}, which `{maker}` made, "
             f"not of {hexadecimal(given)}: take another folder"
         )
         self.folder, self.stored, self.given, self.maker = folder, stored, given, maker

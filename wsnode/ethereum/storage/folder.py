@@ -58,8 +58,7 @@ class ChainFolder(msgspec.Struct, frozen=True):
     def maker(self) -> str:
         """Return the command that made the chain: a development chain's genesis names it."""
         extra = str(msgspec.json.decode(self.read_genesis()).get("extraData", ""))
-        named = next((name for name in MAKERS if extra == f"0x{name.encode().hex()}"), IMPORT)
-        return f"`{named}`"
+        return next((name for name in MAKERS if extra == f"0x{name.encode().hex()}"), IMPORT)
 
     def require_configuration(self, text: bytes) -> None:
         """Refuse a genesis whose fork schedule is not the stored one's.

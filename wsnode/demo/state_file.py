@@ -1,0 +1,89 @@
+"""All accounts of a chain in a file: as anvil's --state, --load-state and --dump-state have them."""
+
+import os
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from wsnode.config import ConfigurationError
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.rpc.state_dump import dumped, loaded
+from wsnode.jsonrpc.errors import RpcError
+
+MOST_BYTES: Final = 1 << 30
+"""Of a file, compressed or not."""
+IN_FOLDER: Final = "state.json"
+
+
+class StateFiles(NamedTuple):
+    """The file that a new chain's accounts are read from, and the one that they are written to at the end."""
+
+    source: Path | None = None
+    target: Path | None = None
+
+
+def read_accounts(path: Path) -> dict[str, Any]:
+    """Return the accounts of a file of anvil's or wsnode's as a genesis has them; it may be compressed.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is none.
+    """
+    place = _file(path)
+    try:
+        if place.stat().st_size > MOST_BYTES:
+            raise ConfigurationError(f"{place}: more than {MOST_BYTES} bytes")
+        accounts = loaded(place.read_bytes(), MOST_BYTES)
+    except OSError as error:
+        raise ConfigurationError(f"{place}: {error.strerror}") from error
+    except RpcError:
+        raise ConfigurationError(f"{place} is no state that anvil or wsnode has written") from None
+    return {f"0x{address.hex()}": _of_genesis(account) for address, account in accounts.items()}
+
+
+def write_accounts(chain: Chain, path: Path) -> None:
+    """Write all accounts after the head to a file, whole or not at all.
+
+    Raises:
+        ConfigurationError: It cannot be written, or there are too many.
+    """
+    place = _file(path)
+    try:
+        with chain.snapshot() as view:
+            text = msgspec.json.encode(dumped(view, MOST_BYTES))
+        with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as file:
+            try:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+                os.chmod(file.name, 0o666 & ~_umask())
+                os.replace(file.name, place)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise ConfigurationError(f"{place}: {error.strerror}; the state was not written") from error
+    except RpcError as error:
+        raise ConfigurationError(f"{place}: {error.message}; the state was not written") from error
+
+
+def _file(path: Path) -> Path:
+    return path / IN_FOLDER if path.is_dir() else path
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _of_genesis(account: dict[str, Any]) -> dict[str, Any]:
+    # A genesis has no slots of zero: they are not in a state.
+    storage = {slot: value for slot, value in account["stateDiff"].items() if int(value, 16)}
+    return {
+        "balance": account["balance"],
+        "nonce": hex(account["nonce"]),
+        "code": account["code"],
+        "storage": storage,
+    }
