@@ -99,4 +99,6 @@ def _traffic(opened: Opened, block_time: float, settle: Settle) -> Traffic:
             return opened.pool.next_nonce(address, view)
 
     seed = opened.ethereum.head.number
-    return Traffic(next_nonce, opened.pool.add, settle, block_time=block_time, seed=seed)
+    return Traffic(
+        opened.ethereum.spec, next_nonce, opened.pool.add, settle, block_time=block_time, seed=seed
+    )

@@ -9,9 +9,8 @@ import trio
 
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import Account, traders
-from wsnode.demo.genesis import CHAIN_ID
 from wsnode.demo.script import ETHER, GWEI, SWAP_GAS, TRANSFER_GAS
-from wsnode.ethereum.state import sign_transaction
+from wsnode.ethereum.state import ChainSpec, sign_transaction
 from wsnode.jsonrpc.errors import RpcError
 
 MOST_FEE: Final = 200 * GWEI
@@ -31,8 +30,16 @@ class Traffic:
     """Sends some transactions for each block, the same ones for the same seed and nonces."""
 
     def __init__(
-        self, next_nonce: NextNonce, send: Send, settle: Settle, *, block_time: float, seed: int
+        self,
+        spec: ChainSpec,
+        next_nonce: NextNonce,
+        send: Send,
+        settle: Settle,
+        *,
+        block_time: float,
+        seed: int,
     ) -> None:
+        self._spec = spec
         self._next_nonce = next_nonce
         self._send = send
         self._settle = settle
@@ -72,7 +79,7 @@ class Traffic:
     def _offer(self, sender: Account, to: bytes, value: int, call: bytes, gas: int) -> None:
         signed = sign_transaction(
             sender.secret,
-            chain_id=CHAIN_ID,
+            chain_id=self._spec.chain_id,
             nonce=self._next_nonce(sender.address),
             to=to,
             value=value,

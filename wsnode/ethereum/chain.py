@@ -11,7 +11,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Caller, Snapshot
 from wsnode.ethereum.state import ChainSpec, State
-from wsnode.ethereum.storage import canonical, meta, side
+from wsnode.ethereum.storage import canonical, chain_ids, meta, side
 from wsnode.ethereum.storage.errors import (
     NoChainError,
     OtherGenesisError,
@@ -95,6 +95,7 @@ class Chain:
                 store.write(lambda transaction: _begin(transaction, spec))
             with store.read() as reader:
                 _require_known(reader, place.path, spec)
+                spec.set_chain_ids(chain_ids.chain_ids(reader))
             state = State(str(place.state), spec, writer=writer)
             chain = cls(place, spec, store, state, lock, durable=durable)
             if writer:
@@ -116,6 +117,9 @@ class Chain:
             found = meta.marked_head(reader, meta.HEAD)
             assert found is not None, "a chain is opened with its genesis block in it"
             head = found
+            if self._lock is None and version > known:
+                # The process that writes may have given the chain another id.
+                self.spec.set_chain_ids(chain_ids.chain_ids(reader))
             self._known = version, head
         return head
 
@@ -146,9 +150,31 @@ class Chain:
         Raises:
             StateError: The block's state never had that root; the blocks above it are gone all the same.
         """
-        removed = self.store.write(lambda writer: canonical.unwind(writer, number))
+        removed = self._take_off(number)
         self.state.unwind(number, state_root=state_root)
         return removed
+
+    def _take_off(self, number: int) -> list[Head]:
+        def change(writer: Writer) -> tuple[list[Head], chain_ids.ChainIds]:
+            return canonical.unwind(writer, number), chain_ids.unwind(writer, number)
+
+        removed, changes = self.store.write(change)
+        self.spec.set_chain_ids(changes)
+        return removed
+
+    def set_chain_id(self, chain_id: int) -> None:
+        """Have the blocks after the head be of another id; those up to it keep theirs.
+
+        Raises:
+            ChainIdsError: It was changed as often as can be kept.
+        """
+
+        def change(writer: Writer) -> chain_ids.ChainIds:
+            head = meta.marked_head(writer, meta.HEAD)
+            assert head is not None, "a chain is opened with its genesis block in it"
+            return chain_ids.change(writer, head.number + 1, chain_id)
+
+        self.spec.set_chain_ids(self.store.write(change))
 
     def keep_beside(self, block: UnverifiedBlock, total_difficulty: int) -> None:
         """Store a block that is not canonical."""

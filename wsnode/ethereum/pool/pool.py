@@ -111,6 +111,11 @@ class TransactionPool(PoolContents):
         """Take everything out."""
         self._drop(list(self._contents.entries.values()))
 
+    def drop_of_other_chains(self) -> None:
+        """Take out what is signed for another chain id than that of the blocks to come."""
+        entries = list(self._contents.entries.values())
+        self._drop([entry for entry in entries if not self._is_of_chain(entry.transaction)])
+
     def put_back(self, transactions: Iterable[PooledTransaction]) -> list[Entry]:
         """Let transactions in that were here before, as far as they can be; return what can be executed."""
         promoted = []
@@ -163,8 +168,13 @@ class TransactionPool(PoolContents):
             raise refusals.pool_full()
         return promoted
 
+    def _is_of_chain(self, transaction: PooledTransaction) -> bool:
+        return transaction.chain_id in {None, self._chain.spec.chain_id}
+
     def _put(self, transaction: PooledTransaction) -> list[Entry]:
         contents, limits, now = self._contents, self.limits, self._clock()
+        if not self._is_of_chain(transaction):
+            raise refusals.other_chain(transaction.chain_id, self._chain.spec.chain_id)
         if transaction.hash in contents.entries:
             raise refusals.already_known()
         self._arrivals += 1

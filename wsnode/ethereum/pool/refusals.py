@@ -8,6 +8,11 @@ def already_known() -> RpcError:
     return server_error("already known")
 
 
+def other_chain(have: int | None, want: int) -> RpcError:
+    """Return the error for a transaction of another chain."""
+    return server_error(f"invalid sender: invalid chain id for signer: have {have} want {want}")
+
+
 def nonce_too_low(expected: int, nonce: int) -> RpcError:
     """Return the error for a nonce that a block has used."""
     return server_error(f"nonce too low: next nonce {expected}, tx nonce {nonce}")

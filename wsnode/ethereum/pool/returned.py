@@ -11,6 +11,7 @@ from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
 
 DEEPEST: Final = 64
 """Reorganisations of more blocks return nothing, as in geth: it is no fork then but another chain."""
+_OTHER_CHAIN: Final = "chain_id"
 
 
 def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[PooledTransaction]:
@@ -20,12 +21,18 @@ def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[Po
     for block in reversed(blocks):
         rows = view.block_rows(block.hash)
         for encoded in () if rows is None else block_transactions(*rows):
-            yield _decoded(view.spec, encoded)
+            transaction = _decoded(view.spec, encoded)
+            if transaction is not None:
+                yield transaction
 
 
-def _decoded(spec: ChainSpec, encoded: bytes) -> PooledTransaction:
-    try:
-        return PooledTransaction(spec, encoded)
-    except InvalidTransactionError:
-        # Nobody signed it: only on a development chain, told not to mind, can a block hold it.
-        return PooledTransaction.impersonated(spec, encoded)
+def _decoded(spec: ChainSpec, encoded: bytes) -> PooledTransaction | None:
+    """Return the transaction, None of one for a chain id that a development chain has no longer."""
+    # Nobody signed the latter: only on a development chain, told not to mind, can a block hold it.
+    for decode in (PooledTransaction, PooledTransaction.impersonated):
+        try:
+            return decode(spec, encoded)
+        except InvalidTransactionError as error:
+            if error.kind == _OTHER_CHAIN:
+                return None
+    raise AssertionError("a block holds what can be decoded")

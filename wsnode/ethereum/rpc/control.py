@@ -90,8 +90,10 @@ class DevelopmentControl(Protocol):
     def interval(self) -> float | None:
         """Return the seconds between two blocks, None if they do not come at regular times."""
 
-    async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> None:
-        """Make blocks; each is `interval` seconds later than it would be, the first exactly at `timestamp`.
+    async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
+        """Make blocks, and return the last one's number.
+
+        Each is `interval` seconds later than it would be, the first exactly at `timestamp`.
 
         Raises:
             ControlError: The time is not later than the head's, or no block can be as late.
@@ -165,6 +167,13 @@ class DevelopmentControl(Protocol):
 
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
+
+    async def set_chain_id(self, chain_id: int) -> None:
+        """Have the blocks to come and all calls be of another chain; drop what waits for the one before.
+
+        Raises:
+            ControlError: It was changed as often as can be kept.
+        """
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
         """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""

@@ -52,6 +52,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     state_root: bytes
     """The head's: a development chain may change its state in place."""
+    chain_id: int
+    """Of the block: a development chain may be given another one."""
     parent: Rows
     head: Header
     next_block: NextBlock

@@ -86,12 +86,14 @@ class PendingBlock:
             RpcError: There is none, as `continues` says, or the head is gone.
         """
         root = view.state.state_root
-        return self._current(view.head_hash, root) or self._build(self._plan(view, root, "block"), view.state)
+        return self._current(view.head_hash, root, view.spec.chain_id) or self._build(
+            self._plan(view, root, "block"), view.state
+        )
 
     def state_after(self, view: Snapshot) -> Steps[BuiltBlock]:
         """Return the same for who reads the state after it; if that takes long it is built in a thread."""
         root = view.state.state_root
-        current = self._current(view.head_hash, root)
+        current = self._current(view.head_hash, root, view.spec.chain_id)
         if current is not None:
             return current
         plan = self._plan(view, root, "state")
@@ -102,7 +104,7 @@ class PendingBlock:
 
     def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
         """Return what `answer` makes of the state after the block to come, or how to get there."""
-        current = self._current(view.head_hash, view.state.state_root)
+        current = self._current(view.head_hash, view.state.state_root, view.spec.chain_id)
         return self._read_later(view, answer) if current is None else answer(current)
 
     def _read_later(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Steps[Answer]:
@@ -131,11 +133,13 @@ class PendingBlock:
             raise header_not_found()
         return header
 
-    def _current(self, head: bytes, state_root: bytes) -> BuiltBlock | None:
+    def _current(self, head: bytes, state_root: bytes, chain_id: int) -> BuiltBlock | None:
         kept = self._kept
-        if kept is None or (kept.plan.head.hash, kept.plan.state_root) != (head, state_root):
+        if kept is None:
             return None
         plan = kept.plan
+        if (plan.head.hash, plan.state_root, plan.chain_id) != (head, state_root, chain_id):
+            return None
         is_old = plan.pool_version != self._version or plan.next_block != self._next_block(plan.head)
         return None if is_old and self._timer() >= self._allowed_at else kept.block
 
@@ -157,6 +161,7 @@ class PendingBlock:
             executable = within(self._pool.executable(base_fee=base_fee, gas_limit=gas_limit), gas_limit)
         return Plan(
             state_root=state_root,
+            chain_id=view.spec.chain_id,
             parent=parent,
             head=header,
             next_block=following,
@@ -175,7 +180,7 @@ class PendingBlock:
     def _build_in_turn(self, plan: Plan, state: State) -> BuiltBlock:
         with self._turn:
             # Many may have asked at the same time.
-            return self._current(plan.head.hash, plan.state_root) or self._build(plan, state)
+            return self._current(plan.head.hash, plan.state_root, plan.chain_id) or self._build(plan, state)
 
 
 def render_in_plain_form(block: VerifiedBlock, *, full: bool) -> bytes:

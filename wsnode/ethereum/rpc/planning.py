@@ -5,8 +5,8 @@ import msgspec
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.answers import NULL
 from wsnode.ethereum.rpc.control import DevelopmentControl
-from wsnode.ethereum.rpc.development import TRUE, SecondsParameters, boolean, refusals
-from wsnode.ethereum.rpc.development_parameters import LenientNumber
+from wsnode.ethereum.rpc.development import TRUE, SecondsParameters, Steps, boolean, done, refusals
+from wsnode.ethereum.rpc.development_parameters import LenientCount, LenientNumber
 from wsnode.jsonrpc.registry import Registry
 
 
@@ -60,6 +60,12 @@ class Clock:
         return boolean(self._control.set_timestamp_interval(None))
 
 
+class ChainIdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[chain id]`."""
+
+    chain_id: LenientCount
+
+
 class Wanted:
     """What else the next blocks are to have."""
 
@@ -83,6 +89,11 @@ class Wanted:
             self._control.set_gas_limit(params.gas)
         return TRUE
 
+    def chain_id(self, params: ChainIdParameters) -> Steps:
+        """Return null when the blocks to come and all calls are of that chain."""
+        yield from done(lambda: self._control.set_chain_id(params.chain_id))
+        return NULL
+
     def random_value(self, params: RandomValueParameters) -> bytes:
         """Return true; the next block has this random value."""
         self._control.set_next_randao(params.value)
@@ -101,6 +112,7 @@ def add_methods(registry: Registry, control: DevelopmentControl) -> None:
         (wanted.base_fee, ("anvil_setNextBlockBaseFeePerGas",)),
         (wanted.hardhat_base_fee, ("hardhat_setNextBlockBaseFeePerGas",)),
         (wanted.gas_limit, ("evm_setBlockGasLimit", "anvil_setBlockGasLimit")),
+        (wanted.chain_id, ("anvil_setChainId",)),
         (wanted.random_value, ("hardhat_setPrevRandao",)),
     ):
         for name in names:

@@ -90,7 +90,7 @@ class Traces:
         number, index = place
         found = rows(view, number)
         assert found is not None, "a transaction's block is stored"
-        return (yield from self._trace_stored(view, found, params.options, index))
+        return (yield from self.trace_stored(view, found, params.options, index))
 
     def trace_block_by_number(self, view: Snapshot, params: NumberTraceParameters) -> Tracing:
         """Return the traces of all transactions of a canonical block, or of the one to come."""
@@ -144,9 +144,10 @@ class Traces:
             raise server_error("hash is not currently canonical")
         if is_script(options.tracer):
             return _refused_one_by_one(found, options)
-        return (yield from self._trace_stored(view, found, options, None))
+        return (yield from self.trace_stored(view, found, options, None))
 
-    def _trace_stored(self, view: Snapshot, found: Rows, options: TraceOptions, index: int | None) -> Tracing:
+    def trace_stored(self, view: Snapshot, found: Rows, options: TraceOptions, index: int | None) -> Tracing:
+        """Return the traces of a stored block's transactions, or of one of them."""
         encoded, seconds = options.encoded(), self._seconds(view, options)
 
         def run(flag: CancelFlag, most_bytes: int) -> bytes | str:

@@ -8,6 +8,7 @@ from wsnode.store.errors import StoreError
 __all__ = [
     "ChainBusyError",
     "ChainError",
+    "ChainIdsError",
     "NoChainError",
     "OtherConfigurationError",
     "OtherGenesisError",
@@ -19,6 +20,14 @@ __all__ = [
 
 class ChainError(Exception):
     """The chain's folder cannot be used as asked."""
+
+
+class ChainIdsError(ChainError):
+    """The chain's id was changed as often as can be kept."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the chain id was changed {most} times, which is all that can be kept")
+        self.most = most
 
 
 class NoChainError(ChainError):

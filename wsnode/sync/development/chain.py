@@ -19,6 +19,7 @@ from wsnode.ethereum.rpc.control import (
     Reorganisation,
 )
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
+from wsnode.ethereum.storage.errors import ChainIdsError
 from wsnode.sync.development.clock import Setting
 from wsnode.sync.development.maker import FEE_RECIPIENT, Audience, BlockMaker, written
 from wsnode.sync.development.plans import NO_WISHES
@@ -114,6 +115,19 @@ class DevelopmentChain(BlockMaker):
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
         async with self._lock:
             await self._patch({address: changes})
+
+    async def set_chain_id(self, chain_id: int) -> None:
+        """Have the blocks to come and all calls be of another chain; drop what waits for the one before.
+
+        Raises:
+            ControlError: It was changed as often as can be kept.
+        """
+        async with self._lock:
+            try:
+                await in_thread(lambda: self._chain.set_chain_id(chain_id))
+            except ChainIdsError as error:
+                raise ControlError(str(error)) from None
+            self._pool.drop_of_other_chains()
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
         """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""

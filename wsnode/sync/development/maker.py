@@ -84,8 +84,10 @@ class BlockMaker(Plans):
                 # What is wrong with one block must not end the node; the next one has its own chance.
                 logger.exception("no block was made")
 
-    async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> None:
-        """Make blocks; each is `interval` seconds later than it would be, the first exactly at `timestamp`.
+    async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
+        """Make blocks, and return the last one's number.
+
+        Each is `interval` seconds later than it would be, the first exactly at `timestamp`.
 
         Raises:
             ControlError: The time is not later than the head's, or no block can be as late.
@@ -96,6 +98,7 @@ class BlockMaker(Plans):
             for _ in range(blocks):
                 self.increase_time(interval)
                 await self._mine_one()
+            return self._builder.tip.number
 
     async def wait_quiet(self) -> None:
         """Return when no change of the chain is under way; none begins before the caller waits again."""

@@ -32,7 +32,7 @@ pub fn create_access_list(
     gas_cap: u64,
     watch: &Watch,
 ) -> Result<Listed, Error> {
-    let (chain_id, has_base_fee) = (place.spec.chain_id, place.header.base_fee_per_gas.is_some());
+    let (chain_id, has_base_fee) = (place.spec.chain_id(), place.header.base_fee_per_gas.is_some());
     let gas = message.gas.map_or(gas_cap, |gas| gas.min(gas_cap));
     let mut scene = Scene::set(place, watch)?.for_many_runs();
     let nonce = nonce.map_or_else(|| scene.nonce(message.sender), Ok)?;

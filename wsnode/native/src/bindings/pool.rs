@@ -130,6 +130,12 @@ impl PooledTransaction {
         authorities.map(|authority| PyBytes::new(py, authority.as_slice())).collect()
     }
 
+    /// The chain that the transaction is for, or nothing if it is for any.
+    #[getter]
+    fn chain_id(&self) -> Option<u64> {
+        self.envelope().chain_id()
+    }
+
     /// Whether the signature names the chain.
     #[getter]
     fn is_replay_protected(&self) -> bool {

@@ -21,9 +21,15 @@ impl ChainSpec {
         guard(|| chain_spec::ChainSpec::from_json(genesis)).map(|spec| Self(Arc::new(spec)))
     }
 
+    /// The id of the blocks to come.
     #[getter]
     fn chain_id(&self) -> u64 {
-        self.0.chain_id
+        self.0.chain_id()
+    }
+
+    /// Set which ids follow the genesis's: pairs of the first block and the id, ascending.
+    fn set_chain_ids(&self, changes: Vec<(u64, u64)>) {
+        self.0.set_chain_ids(changes);
     }
 
     #[getter]

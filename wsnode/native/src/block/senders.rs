@@ -87,8 +87,9 @@ fn check_chain(spec: &ChainSpec, number: u64, chain_id: u64) -> Result<(), Broke
     if !spec.is_active(Fork::ReplayProtection, number) {
         return Err(bad_signature("no chain id before replay protection", chain_id));
     }
-    if chain_id != spec.chain_id {
-        return Err(bad_signature(format!("chain id {}", spec.chain_id), chain_id));
+    let expected = spec.chain_id_at(number);
+    if chain_id != expected {
+        return Err(bad_signature(format!("chain id {expected}"), chain_id));
     }
     Ok(())
 }

@@ -53,6 +53,7 @@ impl<'a> Scene<'a> {
         let Place { spec, mut layer, header, overrides } = place;
         let mut environment = evm_environment(spec, header);
         loosen(&mut environment);
+        environment.cfg_env.chain_id = spec.chain_id();
         let mut moves = Moves::new();
         if !overrides.is_empty() {
             layer = layer.cached();

@@ -1,6 +1,7 @@
 //! The rules of one chain: which forks it activates and when, its blob parameters, its genesis block.
 
 mod blobs;
+mod chain_ids;
 mod config;
 mod forks;
 mod genesis;
@@ -17,11 +18,12 @@ pub use rules::Rules;
 
 use crate::error::Error;
 use blobs::BlobSchedule;
+use chain_ids::ChainIds;
 
 /// What genesis.json says about a chain.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ChainSpec {
-    pub chain_id: u64,
+    chain_ids: ChainIds,
     forks: Schedule,
     blobs: BlobSchedule,
     terminal_total_difficulty: Option<U256>,
@@ -37,7 +39,7 @@ impl ChainSpec {
         let config = config::Config::parse(document.config)?;
         let genesis = document.genesis(&config)?;
         Ok(Self {
-            chain_id: config.chain_id,
+            chain_ids: ChainIds::new(config.chain_id),
             forks: config.forks,
             blobs: config.blobs,
             terminal_total_difficulty: config.terminal_total_difficulty,
@@ -45,6 +47,21 @@ impl ChainSpec {
             dao_support: config.dao_support,
             genesis,
         })
+    }
+
+    /// The id of the blocks to come.
+    pub fn chain_id(&self) -> u64 {
+        self.chain_ids.current()
+    }
+
+    /// The id of a block.
+    pub fn chain_id_at(&self, number: u64) -> u64 {
+        self.chain_ids.at(number)
+    }
+
+    /// Which ids follow the genesis's, each with its first block, ascending.
+    pub fn set_chain_ids(&self, changes: Vec<(u64, u64)>) {
+        self.chain_ids.set_changes(changes);
     }
 
     pub fn genesis(&self) -> &Genesis {

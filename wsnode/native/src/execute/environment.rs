@@ -15,7 +15,7 @@ pub fn rules_of<'a>(spec: &'a ChainSpec, header: &Header) -> Rules<'a> {
 pub fn evm_environment(spec: &ChainSpec, header: &Header) -> EvmEnv {
     let rules = rules_of(spec, header);
     let blobs = spec.blob_parameters(header.timestamp).filter(|_| header.excess_blob_gas.is_some());
-    let mut environment = EvmEnv::for_eth_block(header, rules, spec.chain_id, blobs);
+    let mut environment = EvmEnv::for_eth_block(header, rules, spec.chain_id_at(header.number), blobs);
     let evm_rules = rules.evm(header.number, header.timestamp);
     if environment.cfg_env.spec != evm_rules {
         environment.cfg_env.set_spec_and_mainnet_gas_params(evm_rules);

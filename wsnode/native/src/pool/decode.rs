@@ -86,9 +86,9 @@ fn is_in_range(signature: &Signature) -> bool {
 
 fn check_chain(spec: &ChainSpec, envelope: &TxEnvelope) -> Result<(), Error> {
     match envelope.chain_id() {
-        Some(id) if id != spec.chain_id => {
+        Some(id) if id != spec.chain_id() => {
             let words = "invalid sender: invalid chain id for signer";
-            Err(refuse("chain_id", format!("{words}: have {id} want {}", spec.chain_id)))
+            Err(refuse("chain_id", format!("{words}: have {id} want {}", spec.chain_id())))
         }
         _ => Ok(()),
     }

@@ -83,6 +83,7 @@ impl Site {
         let mut environment = evm_environment(spec, header);
         loosen(&mut environment);
         environment.cfg_env.disable_base_fee = true;
+        environment.cfg_env.chain_id = spec.chain_id();
         if let (Some(wanted), Some(blobs)) =
             (planned.block.overrides.blob_base_fee, &mut environment.block_env.blob_excess_gas_and_price)
         {
@@ -92,7 +93,7 @@ impl Site {
         Ok(Self {
             precompiles: BlockPrecompiles::of(environment.cfg_env.spec),
             environment,
-            chain_id: spec.chain_id,
+            chain_id: spec.chain_id(),
             base_fee: header.base_fee_per_gas,
             is_strict: options.is_strict,
             is_prague: system::has_requests(spec, header),

@@ -1,6 +1,6 @@
 //! Transactions of a stored block, run again from the state before it.
 
-use alloy_consensus::{Header, TxEnvelope};
+use alloy_consensus::{Header, Transaction, TxEnvelope};
 use alloy_eips::BlockNumHash;
 use alloy_evm::{EvmEnv, FromRecoveredTx};
 use alloy_primitives::{Address, B256};
@@ -57,12 +57,17 @@ impl<'a> Replay<'a> {
         let mut environment = evm_environment(spec, &header);
         // Contracts send nothing, but for those whose name somebody took; no stored block holds any other.
         environment.cfg_env.disable_eip3607 = true;
+        let transactions = body.transactions()?;
+        // A block that has left a development chain may be older than the id that its number has by now.
+        if let Some(named) = transactions.iter().find_map(Transaction::chain_id) {
+            environment.cfg_env.chain_id = named;
+        }
         Ok(Self {
             state: CallState { layer: Layer::Cached(Box::new(cache)), watch },
             environment,
             block_hash: *row.hash(),
             block_number: header.number,
-            transactions: body.transactions()?,
+            transactions,
             senders: body.senders()?,
             hashes: body.transaction_hashes()?,
             logs: 0,

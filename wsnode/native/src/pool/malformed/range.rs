@@ -55,9 +55,9 @@ fn sender(spec: &ChainSpec, envelope: &Envelope<'_>) -> Option<Error> {
         Some(id) => id.iter().try_fold(U256::ZERO, |value, byte| shifted(value, *byte)),
         None => legacy_chain_id(envelope.v),
     };
-    if let Some(id) = chain_id.filter(|id| *id != U256::from(spec.chain_id)) {
+    if let Some(id) = chain_id.filter(|id| *id != U256::from(spec.chain_id())) {
         let words = "invalid sender: invalid chain id for signer";
-        return Some(refuse("chain_id", format!("{words}: have {id} want {}", spec.chain_id)));
+        return Some(refuse("chain_id", format!("{words}: have {id} want {}", spec.chain_id())));
     }
     let is_parity = envelope.kind == 0 || matches!(envelope.v, [] | [1]);
     let is_signature = is_parity && envelope.r.len() <= 32 && envelope.s.len() <= 32;
