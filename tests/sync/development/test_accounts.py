@@ -131,3 +131,69 @@ def test_transactions_of_one_moment_have_one_nonce_after_the_other(chain: Playgr
     sent = [chain.send() for _ in range(20)]
     nonces = [int(chain("eth_getTransactionByHash", each)["nonce"], 16) for each in sent]
     assert nonces == list(range(20))
+
+
+def test_accounts_are_requested_as_wallets_do(chain: Playground) -> None:
+    chain("anvil_impersonateAccount", STRANGER)
+    assert chain("eth_requestAccounts") == chain("eth_accounts")
+
+
+def test_a_transaction_is_sent_and_waited_for(chain: Playground) -> None:
+    receipt = chain("eth_sendTransactionSync", TRANSFER)
+    assert receipt == chain.receipt(receipt["transactionHash"])
+    assert (receipt["blockNumber"], receipt["from"]) == ("0x1", CREATOR)
+    for refused in ({**TRANSFER, "from": STRANGER}, {**TRANSFER, "value": hex(10**30)}):
+        with pytest.raises(RefusedError):
+            chain("eth_sendTransactionSync", refused)
+    assert chain.head == 1
+
+
+def test_a_transaction_that_gets_no_block_is_not_waited_for_without_end(chain: Playground) -> None:
+    chain("evm_setAutomine", False)
+    with pytest.raises(RefusedError, match="wasn't processed in 1ms") as refused:
+        chain("eth_sendTransactionSync", TRANSFER, 1)
+    assert refused.value.code == 4
+    assert chain.pool == (1, 0)
+
+
+def test_an_account_is_told_at_once(chain: Playground) -> None:
+    chain("anvil_setCode", STRANGER, "0x00")
+    chain.send(to=STRANGER, value="0x5")
+    assert chain("eth_getAccountInfo", STRANGER, "latest") == {
+        "balance": "0x5",
+        "nonce": "0x0",
+        "code": "0x00",
+    }
+    creator = chain("eth_getAccountInfo", CREATOR)
+    assert (int(creator["balance"], 16), creator["nonce"]) == (chain.balance(CREATOR), "0x1")
+    assert chain("eth_getAccountInfo", CREATOR, "0x0") == {
+        "balance": hex(10**22),
+        "nonce": "0x0",
+        "code": "0x",
+    }
+    nobody = {"balance": "0x0", "nonce": "0x0", "code": "0x"}
+    assert chain("eth_getAccountInfo", "0x" + "ee" * 20, "pending") == nobody
+    with pytest.raises(RefusedError, match="header not found"):
+        chain("eth_getAccountInfo", CREATOR, "0x99")
+
+
+def test_typed_data_is_signed_by_every_version_of_the_method(chain: Playground) -> None:
+    signature = chain("eth_signTypedData_v4", CREATOR, MAIL)
+    assert chain("eth_signTypedData_v3", CREATOR, MAIL) == signature
+    assert chain("eth_signTypedData_v3", CREATOR, json.dumps(MAIL)) == signature
+
+
+def test_version_3_has_no_arrays(chain: Playground) -> None:
+    told = {
+        "types": {
+            "EIP712Domain": [{"name": "name", "type": "string"}],
+            "Mail": [{"name": "ids", "type": "uint8[]"}],
+        },
+        "primaryType": "Mail",
+        "domain": {"name": "post"},
+        "message": {"ids": [1]},
+    }
+    assert chain("eth_signTypedData_v4", CREATOR, told)
+    with pytest.raises(RefusedError, match='arrays as "ids" are signed by eth_signTypedData_v4') as refused:
+        chain("eth_signTypedData_v3", CREATOR, told)
+    assert refused.value.code == -32602

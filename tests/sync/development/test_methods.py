@@ -32,7 +32,8 @@ def test_other_networks_have_none_of_them(chain: Playground, tmp_path: Path) -> 
     assert [name for name in plain.methods if name.startswith(PREFIXES)] == []
     own = only_here(chain.registry, plain)
     more = {"eth_sendTransaction", "eth_signTransaction", "eth_sign", "eth_coinbase"}
-    more |= {"eth_signTypedData", "eth_signTypedData_v4", "eth_sendUnsignedTransaction"}
+    more |= {f"eth_signTypedData{version}" for version in ("", "_v3", "_v4")}
+    more |= {"eth_sendUnsignedTransaction", "eth_sendTransactionSync", "eth_requestAccounts"}
     assert set(own) == more | {name for name in chain.registry.methods if name.startswith(PREFIXES)}
 
 

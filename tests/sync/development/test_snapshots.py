@@ -122,7 +122,7 @@ def test_the_snapshots_are_told_with_what_chain_this_is(chain: Playground) -> No
         head,
     )
     assert len(metadata["instanceId"]) == 66
-    assert chain("hardhat_metadata")["clientVersion"].startswith("wsnode/")
+    assert chain("hardhat_metadata")["clientVersion"].startswith("anvil/v1.7.1/wsnode/v")
 
 
 def test_a_snapshot_is_used_up_with_the_later_ones(chain: Playground) -> None:

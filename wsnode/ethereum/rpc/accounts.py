@@ -18,7 +18,9 @@ from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.completion import Completion, TransactionParameters
 from wsnode.ethereum.rpc.control import DevelopmentControl
 from wsnode.ethereum.rpc.filling import Fees, Unsigned
+from wsnode.ethereum.rpc.inclusion import Inclusion, Milliseconds
 from wsnode.ethereum.rpc.signing import Wallet, unknown_account
+from wsnode.ethereum.snapshot import Caller
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.messages import AsyncCall, Step
 from wsnode.jsonrpc.registry import Registry
@@ -31,6 +33,13 @@ HIGHEST_PRICE: Final = (1 << 128) - 1
 Steps = Generator[Step, Any, bytes]
 
 
+class SyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[transaction, milliseconds]`."""
+
+    transaction: CallObject
+    timeout: Milliseconds | None = None
+
+
 class Accounts:
     """The methods over a wallet, a pool and the control of the chain."""
 
@@ -41,12 +50,14 @@ class Accounts:
         pool: TransactionPool,
         control: DevelopmentControl,
         completion: Completion,
+        inclusion: Inclusion,
     ) -> None:
         self._chain = chain
         self._wallet = wallet
         self._pool = pool
         self._control = control
         self.completion = completion
+        self._inclusion = inclusion
 
     def addresses(self) -> list[str]:
         """Return the accounts for which the node signs, then those that are impersonated."""
@@ -62,6 +73,12 @@ class Accounts:
         """Return a transaction's hash; if each one gets a block at once, when that is there."""
         return (yield from self._sent(self.sender_of(params.transaction), params.transaction))
 
+    def send_and_wait(self, caller: Caller, params: SyncParameters) -> Steps:
+        """Return the receipt of a transaction, as soon as it is in a block."""
+        sender = self.sender_of(params.transaction)
+        sending = self._hash_of_sent(sender, params.transaction)
+        return (yield from self._inclusion.included(caller, sending, params.timeout))
+
     def send_unsigned(self, params: TransactionParameters) -> Steps:
         """Return the hash of a transaction that anybody may be the sender of."""
         call = params.transaction
@@ -70,11 +87,14 @@ class Accounts:
         return (yield from self._sent(call.sender, call))
 
     def _sent(self, sender: Address, call: CallObject) -> Steps:
+        return data((yield from self._hash_of_sent(sender, call)))
+
+    def _hash_of_sent(self, sender: Address, call: CallObject) -> Generator[Step, Any, Hash32]:
         transaction = yield from self.completion.completed(sender, call)
         # Nothing waits between the choice of the nonce and this, so no two are given the same one.
         found = self._offer(sender, transaction)
         yield AsyncCall(self._control.settle)
-        return data(found)
+        return found
 
     def sign_transaction(self, params: TransactionParameters) -> Steps:
         """Return a transaction with what it lacked, signed and encoded."""
@@ -127,8 +147,10 @@ def _members(transaction: Unsigned) -> dict[str, Any]:
 
 def add_methods(registry: Registry, accounts: Accounts) -> None:
     """Register this module's methods, in the place of those of a node without accounts."""
-    registry.method("eth_accounts", view=False)(accounts.addresses)
+    for name in ("eth_accounts", "eth_requestAccounts"):
+        registry.method(name, view=False)(accounts.addresses)
     registry.method("eth_coinbase", view=False)(accounts.fee_recipient)
     registry.method("eth_sendTransaction", view=False)(accounts.send)
+    registry.method("eth_sendTransactionSync", caller=True)(accounts.send_and_wait)
     registry.method("eth_sendUnsignedTransaction", view=False)(accounts.send_unsigned)
     registry.method("eth_signTransaction", view=False)(accounts.sign_transaction)

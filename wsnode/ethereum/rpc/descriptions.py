@@ -117,6 +117,7 @@ RESULTS: Final[dict[str, Schema]] = {
     ),
     "debug_codeByHash": BYTES,
     "eth_getStorageAt": HASH,
+    "eth_getAccountInfo": record({**dict.fromkeys(("balance", "nonce"), QUANTITY), "code": BYTES}),
     "eth_getStorageValues": mapping_of(list_of(HASH)),
     "eth_getProof": record(
         {

@@ -13,7 +13,7 @@ from wsnode.ethereum.rpc.answers import NULL, quantity
 from wsnode.ethereum.rpc.control import ControlError, DevelopmentControl
 from wsnode.ethereum.rpc.development_parameters import LenientCount, MineOptions, ResetOptions
 from wsnode.ethereum.rpc.fees import FIRST_PRICE, head_header
-from wsnode.ethereum.rpc.node import client_version
+from wsnode.ethereum.rpc.node import development_version
 from wsnode.ethereum.rpc.parameters import Flag
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import invalid_params
@@ -192,7 +192,7 @@ def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
         """Return what chain this is, of which run, and where it stands."""
         snapshots = control.snapshots.items()
         return {
-            "clientVersion": client_version(),
+            "clientVersion": development_version(),
             "chainId": view.spec.chain_id,
             "instanceId": instance,
             "latestBlockNumber": view.head,

@@ -6,11 +6,28 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc import accounts, development, patching, planning, reorganising, signing, state_dump
+from wsnode.ethereum.rpc import (
+    accounts,
+    development,
+    mined_blocks,
+    patching,
+    planning,
+    reorganising,
+    signing,
+    state_dump,
+    tokens,
+)
+from wsnode.ethereum.rpc.access_lists import AccessLists
 from wsnode.ethereum.rpc.accounts import Accounts
+from wsnode.ethereum.rpc.calls import Calls
 from wsnode.ethereum.rpc.completion import Completion
 from wsnode.ethereum.rpc.control import DevelopmentControl
+from wsnode.ethereum.rpc.inclusion import Inclusion
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.mined_blocks import MinedBlocks
 from wsnode.ethereum.rpc.signing import Wallet
+from wsnode.ethereum.rpc.tokens import Tokens
+from wsnode.ethereum.rpc.traces import Traces
 from wsnode.ethereum.state import address_of
 from wsnode.jsonrpc.registry import Registry
 
@@ -27,16 +44,29 @@ class Development(msgspec.Struct, frozen=True):
         return [address_of(secret) for secret in self.secrets]
 
 
-def add_methods(
-    registry: Registry, chain: Chain, told: Development, pool: TransactionPool, completion: Completion
-) -> None:
+class Means(msgspec.Struct, frozen=True):
+    """What the methods use of the node's own."""
+
+    chain: Chain
+    pool: TransactionPool
+    completion: Completion
+    inclusion: Inclusion
+    calls: Calls
+    access_lists: AccessLists
+    traces: Traces
+    limits: CallLimits
+
+
+def add_methods(registry: Registry, told: Development, means: Means) -> None:
     """Register them."""
-    wallet = Wallet(told.secrets)
-    own = Accounts(chain, wallet, pool, told.control, completion)
+    chain, control, wallet = means.chain, told.control, Wallet(told.secrets)
+    own = Accounts(chain, wallet, means.pool, control, means.completion, means.inclusion)
     accounts.add_methods(registry, own)
     signing.add_methods(registry, wallet)
-    development.add_methods(registry, told.control, pool)
-    state_dump.add_methods(registry, told.control)
-    planning.add_methods(registry, told.control)
-    patching.add_methods(registry, told.control)
-    reorganising.add_methods(registry, chain, own, told.control)
+    development.add_methods(registry, control, means.pool)
+    state_dump.add_methods(registry, control)
+    planning.add_methods(registry, control)
+    patching.add_methods(registry, control)
+    reorganising.add_methods(registry, chain, own, control)
+    mined_blocks.add_methods(registry, MinedBlocks(chain, control, means.traces), means.limits)
+    tokens.add_methods(registry, Tokens(chain, control, means.calls, means.access_lists), means.limits)

@@ -26,7 +26,7 @@ _OF_CALLS: Final = (
 _OF_LOGS: Final = (described_error(SERVER_ERROR, "unknown block"),)
 _STATE_METHODS: Final = (
     *("eth_getBalance", "eth_getTransactionCount", "eth_getCode", "eth_getStorageAt"),
-    *("eth_getStorageValues", "eth_getProof", "eth_getAccount"),
+    *("eth_getStorageValues", "eth_getProof", "eth_getAccount", "eth_getAccountInfo"),
 )
 
 _OF_FILTERS: Final = (described_error(SERVER_ERROR, "filter not found"),)
@@ -87,6 +87,11 @@ _BLOCK_METHODS: Final = (
     *("eth_getUncleCountByBlockNumber", "debug_getRawHeader", "debug_getRawBlock", "debug_getRawReceipts"),
 )
 
+_OF_WAITING: Final = (
+    described_error(NOT_PROCESSED, "The transaction was added to the transaction pool but wasn't …"),
+    described_error(LIMIT_EXCEEDED, "too many transactions are waited for"),
+)
+
 ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     "eth_subscribe": (
         described_error(METHOD_NOT_FOUND, 'no "x" subscription in eth namespace'),
@@ -103,17 +108,22 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
         described_error(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
     ),
     "eth_sendRawTransaction": _OF_SENDING,
-    "eth_sendRawTransactionSync": (
-        *_OF_SENDING,
-        described_error(NOT_PROCESSED, "The transaction was added to the transaction pool but wasn't …"),
-        described_error(LIMIT_EXCEEDED, "too many transactions are waited for"),
-    ),
+    "eth_sendRawTransactionSync": (*_OF_SENDING, *_OF_WAITING),
+    "eth_sendTransactionSync": (*_OF_SIGNING, *_OF_SENDING, *_OF_CALLS, *_OF_WAITING),
     **dict.fromkeys(
         ("eth_sendTransaction", "eth_sendUnsignedTransaction"), (*_OF_SIGNING, *_OF_SENDING, *_OF_CALLS)
     ),
     "eth_fillTransaction": _OF_CALLS,
     "eth_signTransaction": (*_OF_SIGNING, *_OF_CALLS),
-    **dict.fromkeys(("eth_sign", "personal_sign", "eth_signTypedData", "eth_signTypedData_v4"), _OF_SIGNING),
+    **dict.fromkeys(("eth_sign", "personal_sign"), _OF_SIGNING),
+    **dict.fromkeys(("eth_signTypedData", "eth_signTypedData_v3", "eth_signTypedData_v4"), _OF_SIGNING),
+    **dict.fromkeys(
+        ("anvil_dealERC20", "hardhat_dealERC20"),
+        (described_error(SERVER_ERROR, "Unable to set ERC20 balance, no slot found"),),
+    ),
+    "anvil_setERC20Allowance": (
+        described_error(SERVER_ERROR, "Unable to set ERC20 allowance, no slot found"),
+    ),
     **dict.fromkeys(("anvil_reorg", "wsnode_reorg"), _OF_SIGNING),
     **dict.fromkeys(
         ("anvil_dumpState", "hardhat_dumpState"), (described_error(RESPONSE_TOO_LARGE, "response too large"),)

@@ -1,6 +1,7 @@
 """eth_sendRawTransactionSync: the receipt of a transaction that was sent, once there is one (EIP-7966)."""
 
 import time
+from collections.abc import Generator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from wsnode.ethereum.rpc.words import kind, mismatch
 from wsnode.ethereum.snapshot import Caller
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError
-from wsnode.jsonrpc.messages import AsyncCall, Steps
+from wsnode.jsonrpc.messages import AsyncCall, Step, Steps
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.share import Share
 
@@ -48,15 +49,25 @@ class Inclusion:
 
     def send(self, caller: Caller, params: SyncParameters) -> Steps:
         """Return the receipt of a transaction, as soon as it is in a block."""
-        seconds = min(params.timeout / 1000, MOST_SECONDS) if params.timeout else USUAL_SECONDS
+        return (yield from self.included(caller, self._sending.sent(params.encoded), params.timeout))
+
+    def included(
+        self, caller: Caller, sending: Generator[Step, Any, Hash32], timeout: Milliseconds | None
+    ) -> Generator[Step, Any, bytes]:
+        """Return the receipt of what `sending` sends, as soon as there is one.
+
+        Raises:
+            RpcError: It is refused, in no block in time, or too many are waited for.
+        """
+        seconds = min(timeout / 1000, MOST_SECONDS) if timeout else USUAL_SECONDS
         self._waiting.take_or_refuse(caller.party, "too many transactions are waited for")
         try:
-            sent = yield from self._sending.sent(params.encoded)
+            sent = yield from sending
             return (yield from self._receipt(sent, seconds))
         finally:
             self._waiting.give_back(caller.party)
 
-    def _receipt(self, sent: Hash32, seconds: float) -> Steps:
+    def _receipt(self, sent: Hash32, seconds: float) -> Generator[Step, Any, bytes]:
         end = time.monotonic() + seconds
         while True:
             # Whatever comes after the look at the store is another head than this one.
@@ -90,6 +101,6 @@ def _decode_milliseconds(value: Any) -> Milliseconds:
 register_type(Milliseconds, _decode_milliseconds)
 
 
-def add_methods(registry: Registry, sending: Sending, hub: Hub) -> None:
+def add_methods(registry: Registry, inclusion: Inclusion) -> None:
     """Register this module's method."""
-    registry.method("eth_sendRawTransactionSync", caller=True)(Inclusion(sending, hub).send)
+    registry.method("eth_sendRawTransactionSync", caller=True)(inclusion.send)

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from typing import Final
 
 import msgspec
 
@@ -11,7 +12,12 @@ from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.rpc.answers import data, quantity
 from wsnode.ethereum.rpc.parameters import Payload
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.registry import Registry
+
+DEVELOPMENT_CLIENT: Final = "anvil/v1.7.1"
+"""Hardhat's helpers want a version that begins with hardhat, zksync or anvil; others compare what is before
+the first slash with `anvil`, and a few read the second part as the version of anvil's methods."""
 
 
 class PayloadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -49,13 +55,16 @@ def client_version() -> str:
     return f"wsnode/v{release()}/{system.sysname.lower()}-{system.machine}/python{python}"
 
 
-def add_methods(registry: Registry, chain_id: int) -> None:
-    """Register this module's methods."""
+def development_version() -> str:
+    """Return the same for a development chain, by which tools recognise one whose methods are anvil's."""
+    return f"{DEVELOPMENT_CLIENT}/{client_version()}"
+
+
+def add_methods(registry: Registry, spec: ChainSpec, version: Callable[[], str]) -> None:
+    """Register this module's methods; `version` returns what the node calls itself."""
     registry.method("eth_blockNumber", steady=True)(block_number)
     registry.method("web3_sha3", view=False)(sha3)
     constants = {
-        "eth_chainId": quantity(chain_id),
-        "net_version": b'"%d"' % chain_id,
         "eth_syncing": b"false",
         "eth_accounts": b"[]",
         "net_listening": b"true",
@@ -64,10 +73,20 @@ def add_methods(registry: Registry, chain_id: int) -> None:
     for name, answer in constants.items():
         registry.method(name, view=False, steady=True)(_constant(answer))
 
+    @registry.method("eth_chainId", view=False, steady=True)
+    def chain_id() -> bytes:
+        """Return the chain's id, which signatures name."""
+        return quantity(spec.chain_id)
+
+    @registry.method("net_version", view=False, steady=True)
+    def network_id() -> bytes:
+        """Return the chain's id as a decimal string."""
+        return b'"%d"' % spec.chain_id
+
     @registry.method("web3_clientVersion", view=False, steady=True)
-    def version() -> bytes:
+    def name_and_version() -> bytes:
         """Return name, version, system and language of this program."""
-        return msgspec.json.encode(client_version())
+        return msgspec.json.encode(version())
 
     @registry.method("rpc_modules", view=False)
     def modules() -> dict[str, str]:

@@ -30,7 +30,7 @@ from wsnode.ethereum.rpc.parameters import (
 )
 from wsnode.ethereum.rpc.payload_attributes import EncodedTransactions, PayloadAttributes
 from wsnode.ethereum.rpc.proofs import StorageKeys
-from wsnode.ethereum.rpc.signing import TypedDataDigest
+from wsnode.ethereum.rpc.signing import PlainTypedDataDigest, TypedDataDigest
 from wsnode.ethereum.rpc.simulation import SimulationObject
 from wsnode.ethereum.rpc.storage_ranges import PlainInteger
 from wsnode.ethereum.rpc.storage_values import SlotsByAccount
@@ -208,7 +208,7 @@ TYPES: Final[dict[type, Schema]] = {
     ResetOptions: mapping_of(NULL),
     PlacedTransaction: _PLACED,
     ReorganisationObject: members({"depth": LENIENT_NUMBER, "transactions": list_of(_PLACED)}, "depth"),
-    TypedDataDigest: either(STRING, _TYPED_DATA),
+    **dict.fromkeys((TypedDataDigest, PlainTypedDataDigest), either(STRING, _TYPED_DATA)),
     EncodedTransactions: list_of(BYTES),
     PayloadAttributes: members(
         {

@@ -84,7 +84,8 @@ def build_registry(
         pool, next_block=next_block, makes_blocks=development is not None, share=share, timer=timer
     )
     block_methods = blocks.Blocks(pending)
-    node.add_methods(registry, chain.spec.chain_id)
+    version = node.client_version if development is None else node.development_version
+    node.add_methods(registry, chain.spec, version)
     blocks.add_methods(registry, block_methods)
     headers.add_methods(registry)
     transactions.add_methods(registry, block_methods, pool)
@@ -108,7 +109,7 @@ def build_registry(
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
     if pool is not None:
-        _add_sending(registry, chain, pool, calls.Calls(limits, pending), pending, hub, development)
+        _add_sending(registry, chain, pool, pending, hub, development, limits)
     if with_test_methods or development is not None:
         testing.add_methods(registry, pool, next_block)
     if hub is not None:
@@ -123,12 +124,13 @@ def _add_sending(
     registry: Registry,
     chain: Chain,
     pool: TransactionPool,
-    estimating: calls.Calls,
     pending: PendingBlock,
     hub: Hub | None,
     development: Development | None,
+    limits: CallLimits,
 ) -> None:
     control = None if development is None else development.control
+    estimating = calls.Calls(limits, pending)
     sender = sending.Sending(pool, None if control is None else control.settle)
     filler = completion.Completion(
         chain,
@@ -140,7 +142,19 @@ def _add_sending(
     )
     sending.add_methods(registry, sender)
     completion.add_methods(registry, filler)
-    if hub is not None:
-        inclusion.add_methods(registry, sender, hub)
+    if hub is None:
+        return
+    waiting = inclusion.Inclusion(sender, hub)
+    inclusion.add_methods(registry, waiting)
     if development is not None:
-        development_methods.add_methods(registry, chain, development, pool, filler)
+        means = development_methods.Means(
+            chain,
+            pool,
+            filler,
+            waiting,
+            estimating,
+            access_lists.AccessLists(limits, pending),
+            traces.Traces(limits, pending),
+            limits,
+        )
+        development_methods.add_methods(registry, development, means)

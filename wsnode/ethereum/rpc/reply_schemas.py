@@ -45,6 +45,25 @@ _PLACE: Final[dict[str, Schema]] = {
     "transactionIndex": or_null(QUANTITY),
 }
 _TIME: Final[dict[str, Schema]] = {"blockTimestamp": or_null(QUANTITY)}
+_TRANSACTION: Final[tuple[dict[str, Schema], dict[str, Schema]]] = (
+    {
+        **_PLACE,
+        **dict.fromkeys(("gas", "gasPrice", "nonce", "r", "s", "type", "v", "value"), QUANTITY),
+        "from": ADDRESS,
+        "to": or_null(ADDRESS),
+        "hash": HASH,
+        "input": BYTES,
+    },
+    {
+        **_TIME,
+        **dict.fromkeys(("chainId", "maxFeePerBlobGas", "maxFeePerGas"), QUANTITY),
+        **dict.fromkeys(("maxPriorityFeePerGas", "yParity"), QUANTITY),
+        "accessList": list_of(reference("Access")),
+        "authorizationList": list_of(reference("Authorization")),
+        "blobVersionedHashes": list_of(HASH),
+    },
+)
+_OUTCOME: Final[dict[str, Schema]] = {"output": BYTES, "revertReason": STRING}
 _PAYLOAD_NUMBERS: Final = ("blockNumber", "gasLimit", "gasUsed", "timestamp", "baseFeePerGas")
 
 _SHOWN_HEADER: Final = {name: schema for name, schema in _HEADER.items() if name not in {"size", "uncles"}}
@@ -67,6 +86,9 @@ COMPONENTS: Final[dict[str, Schema]] = {
             "blockAccessListHash": or_null(HASH),
             "slotNumber": or_null(QUANTITY),
         }
+    ),
+    "MinedBlock": record(
+        {**_HEADER, "transactions": list_of(record(_TRANSACTION[0], _TRANSACTION[1] | _OUTCOME))}, _LATER
     ),
     "Uncle": record(_HEADER, _LATER),
     "SimulatedBlock": record(
@@ -100,24 +122,7 @@ COMPONENTS: Final[dict[str, Schema]] = {
     "Authorization": record(
         {**dict.fromkeys(("chainId", "nonce", "yParity", "r", "s"), QUANTITY), "address": ADDRESS}
     ),
-    "Transaction": record(
-        {
-            **_PLACE,
-            **dict.fromkeys(("gas", "gasPrice", "nonce", "r", "s", "type", "v", "value"), QUANTITY),
-            "from": ADDRESS,
-            "to": or_null(ADDRESS),
-            "hash": HASH,
-            "input": BYTES,
-        },
-        {
-            **_TIME,
-            **dict.fromkeys(("chainId", "maxFeePerBlobGas", "maxFeePerGas"), QUANTITY),
-            **dict.fromkeys(("maxPriorityFeePerGas", "yParity"), QUANTITY),
-            "accessList": list_of(reference("Access")),
-            "authorizationList": list_of(reference("Authorization")),
-            "blobVersionedHashes": list_of(HASH),
-        },
-    ),
+    "Transaction": record(*_TRANSACTION),
     "UnsignedTransaction": record(
         {
             **dict.fromkeys(("type", "nonce", "gas", "value", "v", "r", "s"), QUANTITY),

@@ -1,4 +1,4 @@
-"""eth_sign, personal_sign, eth_signTypedData_v4: messages signed by a development chain's accounts."""
+"""eth_sign, personal_sign, eth_signTypedData …: messages signed by a development chain's accounts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +18,12 @@ from wsnode.jsonrpc.registry import Registry
 
 class TypedDataDigest(bytes):
     """Typed data (EIP-712): `types`, `primaryType`, `domain` and `message` in an object or in JSON text."""
+
+    __slots__ = ()
+
+
+class PlainTypedDataDigest(TypedDataDigest):
+    """Typed data without arrays, as before version 4 of the method."""
 
     __slots__ = ()
 
@@ -42,6 +48,13 @@ class TypedDataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
 
     address: Address
     typed_data: TypedDataDigest
+
+
+class PlainTypedDataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, typed data]`."""
+
+    address: Address
+    typed_data: PlainTypedDataDigest
 
 
 class Wallet:
@@ -81,6 +94,10 @@ class Wallet:
         """Return the signature of typed structured data (EIP-712)."""
         return data(sign_digest(self.secret(params.address), params.typed_data))
 
+    def sign_plain_typed_data(self, params: PlainTypedDataParameters) -> bytes:
+        """Return the signature of typed structured data in which there are no arrays."""
+        return data(sign_digest(self.secret(params.address), params.typed_data))
+
 
 def unknown_account() -> RpcError:
     """Return the error for a sender whose key is not here."""
@@ -88,15 +105,35 @@ def unknown_account() -> RpcError:
 
 
 def _decode_typed_data(value: Any) -> TypedDataDigest:
+    return TypedDataDigest(_digest(_read_typed_data(value)))
+
+
+def _decode_plain_typed_data(value: Any) -> PlainTypedDataDigest:
+    told = _read_typed_data(value)
+    for members in told.types.values():
+        for member in members:
+            if member.type.endswith("]"):
+                raise ValueError(f'arrays as "{member.name}" are signed by eth_signTypedData_v4')
+    return PlainTypedDataDigest(_digest(told))
+
+
+def _read_typed_data(value: Any) -> TypedData:
     try:
         # Clients send it as a string, which a number of any size survives.
-        told = msgspec.json.decode(value) if isinstance(value, str) else value
-        return TypedDataDigest(digest_of(msgspec.convert(told, TypedData)))
+        return msgspec.convert(msgspec.json.decode(value) if isinstance(value, str) else value, TypedData)
+    except UNREADABLE as error:
+        raise ValueError(f"invalid typed data: {error}") from None
+
+
+def _digest(told: TypedData) -> bytes:
+    try:
+        return digest_of(told)
     except UNREADABLE as error:
         raise ValueError(f"invalid typed data: {error}") from None
 
 
 register_type(TypedDataDigest, _decode_typed_data)
+register_type(PlainTypedDataDigest, _decode_plain_typed_data)
 
 
 def add_methods(registry: Registry, wallet: Wallet) -> None:
@@ -105,3 +142,4 @@ def add_methods(registry: Registry, wallet: Wallet) -> None:
     registry.method("personal_sign", view=False)(wallet.personal_sign)
     for name in ("eth_signTypedData", "eth_signTypedData_v4"):
         registry.method(name, view=False)(wallet.sign_typed_data)
+    registry.method("eth_signTypedData_v3", view=False)(wallet.sign_plain_typed_data)

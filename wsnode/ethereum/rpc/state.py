@@ -6,7 +6,7 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.rpc.answers import (
     data,
     header_not_found,
@@ -76,6 +76,12 @@ class StateMethods:
             return self._pending.read(view, lambda block: _code(view, params.address, block))
         return _code(view, params.address, state_block(view, params.block))
 
+    def get_account_info(self, view: Snapshot, params: AccountParameters) -> dict[str, str] | Steps:
+        """Return balance, nonce and code of an account."""
+        if params.block.number == PENDING:
+            return self._pending.read(view, lambda block: _account(view, params.address, block))
+        return _account(view, params.address, state_block(view, params.block))
+
     def get_storage_at(self, view: Snapshot, params: StorageParameters) -> bytes | Steps:
         """Return the 32 bytes in a slot."""
         if params.block.number == PENDING:
@@ -97,6 +103,15 @@ def _nonce(view: Snapshot, address: bytes, block: Block) -> bytes:
     except ReorganisedError:
         raise header_not_found() from None
     return quantity(account[0]) if account else b'"0x0"'
+
+
+def _account(view: Snapshot, address: bytes, block: Block) -> dict[str, str]:
+    try:
+        nonce, balance = (view.state.account(address, block) or (0, 0))[:2]
+        code = view.state.code(address, block)
+    except ReorganisedError:
+        raise header_not_found() from None
+    return {"balance": hex(balance), "nonce": hex(nonce), "code": hexadecimal(code)}
 
 
 def _code(view: Snapshot, address: bytes, block: Block) -> bytes:
@@ -127,3 +142,4 @@ def add_methods(registry: Registry, pending: PendingBlock, pool: TransactionPool
     for name, read, handler, struct in readers:
         parameters = TextParameters(struct)
         registry.method(name, decoder=parameters, at_engine=True)(reading_plainly(read, handler, parameters))
+    registry.method("eth_getAccountInfo")(methods.get_account_info)

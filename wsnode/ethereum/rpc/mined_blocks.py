@@ -1,0 +1,78 @@
+"""evm_mine_detailed: blocks made on demand, with what their transactions returned."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.rpc.control import DevelopmentControl
+from wsnode.ethereum.rpc.development import MineParameters, Steps, done
+from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.lookup import rows
+from wsnode.ethereum.rpc.trace_options import TraceOptions
+from wsnode.ethereum.rpc.traces import Traces
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import invalid_params
+from wsnode.jsonrpc.messages import Step
+from wsnode.jsonrpc.registry import Registry
+
+MOST_BLOCKS: Final = 256
+"""Blocks of one call, whose reply holds them all."""
+
+
+class MinedBlocks:
+    """The method over the control of a chain."""
+
+    def __init__(self, chain: Chain, control: DevelopmentControl, traces: Traces) -> None:
+        self._chain = chain
+        self._control = control
+        self._traces = traces
+        self.timed_out = traces.timed_out
+
+    def mine(self, params: MineParameters) -> Steps:
+        """Return the blocks that were made, their transactions with `output` and `revertReason`."""
+        count, timestamp = params.options.blocks, params.options.timestamp
+        if count > MOST_BLOCKS:
+            raise invalid_params(f"invalid argument 0: more than {MOST_BLOCKS} blocks at once")
+        last = yield from done(lambda: self._control.mine(count, timestamp=timestamp))
+        blocks = []
+        with self._chain.snapshot() as view:
+            for number in range(last - count + 1, last + 1):
+                blocks.append((yield from self._block(view, number)))
+        return b"[%b]" % b",".join(blocks)
+
+    def _block(self, view: Snapshot, number: int) -> Generator[Step, Any, bytes]:
+        found = rows(view, number)
+        # It may be gone again by now, through another call.
+        text = b"null" if found is None else render_block(*found, full=True)
+        block = msgspec.json.decode(text)
+        if found is None or not block["transactions"]:
+            return text
+        traced = yield from self._traces.trace_stored(view, found, _outermost_calls(), None)
+        for transaction, trace in zip(block["transactions"], msgspec.json.decode(traced), strict=True):
+            transaction |= _outcome(trace["result"])
+        return msgspec.json.encode(block)
+
+
+def _outermost_calls() -> TraceOptions:
+    options = TraceOptions()
+    options.tracer, options.tracer_config = "callTracer", {"onlyTopCall": True}
+    return options
+
+
+def _outcome(call: dict[str, Any]) -> dict[str, str]:
+    """Return what a transaction returned; nothing if it was halted before."""
+    if "error" in call and call["error"] != "execution reverted":
+        return {}
+    output = {"output": call.get("output", "0x")}
+    return output | ({"revertReason": call["revertReason"]} if "revertReason" in call else {})
+
+
+def add_methods(registry: Registry, mined: MinedBlocks, limits: CallLimits) -> None:
+    """Register this module's method."""
+    for name in ("evm_mine_detailed", "anvil_mine_detailed"):
+        registry.method(
+            name, view=False, deadline=limits.trace_longest_seconds, timeout_error=mined.timed_out
+        )(mined.mine)
