@@ -128,3 +128,17 @@ def test_calls_in_the_block_to_come_see_its_time(chain: Playground) -> None:
     assert int(chain("eth_estimateGas", call, "pending"), 16) > 21_000
     chain("evm_setTime", 5)
     assert int(chain("eth_call", call, "pending"), 16) == chain.time() + 1
+
+
+@pytest.mark.parametrize("method", ["evm_increaseTime", "anvil_increaseTime"])
+def test_time_goes_forward_from_a_head_that_is_ahead_of_the_world(chain: Playground, method: str) -> None:
+    # Many blocks in one second.
+    chain("anvil_mine", 100)
+    ahead = chain.time()
+    seconds = chain(method, 60)
+    chain("evm_mine")
+    assert ahead + 60 <= chain.time() <= ahead + 62
+    assert seconds >= 60
+    chain(method, 0)
+    chain("hardhat_mine", 3, 60)
+    assert ahead + 4 * 60 <= chain.time() <= ahead + 4 * 60 + 6

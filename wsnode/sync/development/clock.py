@@ -43,13 +43,18 @@ class BlockClock:
         self._now = now
         self.setting = Setting()
 
-    def increase(self, seconds: int) -> int:
+    def increase(self, seconds: int, *, parent: int = 0) -> int:
         """Set the clock forward and return how far it is ahead by now.
+
+        Many blocks a second have times that it has not reached: then it goes on from that of `parent`, the
+        last of them.
 
         Raises:
             TimeError: It is later than any block's time can be.
         """
         offset = self.setting.offset + seconds
+        if seconds:
+            offset += max(parent - int(self._now()) - self.setting.offset, 0)
         _checked(int(self._now()) + offset)
         self.setting = msgspec.structs.replace(self.setting, offset=offset)
         return offset

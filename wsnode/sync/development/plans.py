@@ -83,7 +83,7 @@ class Plans:
             ControlError: No block can be as late.
         """
         with _refusing_times():
-            return self._clock.increase(seconds)
+            return self._clock.increase(seconds, parent=self._builder.tip.timestamp)
 
     def set_time(self, timestamp: int) -> int:
         """Have it be that time now, and return how many seconds later than the world's that is.

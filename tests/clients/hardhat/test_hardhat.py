@@ -1,0 +1,77 @@
+"""Hardhat 3's network helpers and chai matchers, all of them, against `wsnode dev`."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.clients.nodes import ADDRESSES
+from tests.node_process import Node, started
+
+FOLDER: Final = Path(__file__).parent
+VARIABLE: Final = "WSNODE_HARDHAT"
+LEAST_NODE: Final = (22, 10)
+"""Older ones are refused by Hardhat 3."""
+
+
+def places() -> Iterator[Path]:
+    """Yield where the modules may be installed, and a `bin/node` beside them."""
+    if named := os.environ.get(VARIABLE):
+        yield Path(named)
+    yield FOLDER
+
+
+def node_in(place: Path) -> str | None:
+    """Return the path of a `node` that is new enough, the one beside the modules first."""
+    for path in (shutil.which("node", path=place / "bin"), shutil.which("node")):
+        if path is not None:
+            told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+            if tuple(map(int, told.strip().removeprefix("v").split(".")[:2])) >= LEAST_NODE:
+                return path
+    return None
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Return `node` and a folder with the scripts; the tests are skipped where something is missing."""
+    wanted = json.loads((FOLDER / "package.json").read_bytes())["dependencies"]
+    for place in places():
+        modules = place / "node_modules"
+        if all((modules / name).is_dir() for name in wanted):
+            break
+    else:
+        pytest.skip(f"no Hardhat 3: `npm ci` in {FOLDER.name}, or in a folder that {VARIABLE} names")
+    if (node := node_in(place)) is None:
+        pytest.skip(f"no `node` of {'.'.join(map(str, LEAST_NODE))} or later, which Hardhat 3 needs")
+    # Modules are looked for above the file that imports them, and nowhere else.
+    folder = tmp_path_factory.mktemp("hardhat")
+    (folder / "node_modules").symlink_to(modules.resolve(), target_is_directory=True)
+    for path in [*FOLDER.glob("*.mjs"), FOLDER / "Probe.json", FOLDER / "package.json"]:
+        shutil.copy(path, folder)
+    return node, folder
+
+
+@pytest.fixture(scope="module")
+def development() -> Iterator[Node]:
+    with started("dev", "--listen", "127.0.0.1:0") as node:
+        yield node
+
+
+@pytest.mark.parametrize("addresses", [["http"], ["bare http", "bare websocket"]])
+@pytest.mark.parametrize("script", ["helpers.mjs", "matchers.mjs"])
+def test_all_of_them_work(
+    script: str, addresses: list[str], workplace: tuple[str, Path], development: Node
+) -> None:
+    node, folder = workplace
+    urls = [ADDRESSES[address](development) for address in addresses]
+    command = [node, "--test-reporter=spec", script, *urls]
+    environment = os.environ | {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "HOME": str(folder)}
+    ended = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
