@@ -33,7 +33,7 @@ HIGHEST_PRICE: Final = (1 << 128) - 1
 Steps = Generator[Step, Any, bytes]
 
 
-class SyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class TransactionSyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[transaction, milliseconds]`."""
 
     transaction: CallObject
@@ -73,7 +73,7 @@ class Accounts:
         """Return a transaction's hash; if each one gets a block at once, when that is there."""
         return (yield from self._sent(self.sender_of(params.transaction), params.transaction))
 
-    def send_and_wait(self, caller: Caller, params: SyncParameters) -> Steps:
+    def send_and_wait(self, caller: Caller, params: TransactionSyncParameters) -> Steps:
         """Return the receipt of a transaction, as soon as it is in a block."""
         sender = self.sender_of(params.transaction)
         sending = self._hash_of_sent(sender, params.transaction)

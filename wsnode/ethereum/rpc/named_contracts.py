@@ -7,6 +7,7 @@ import msgspec
 
 from wsnode.ethereum.codec.rlp import recipient_of
 from wsnode.ethereum.rpc.access_lists import AccessListParameters
+from wsnode.ethereum.rpc.accounts import TransactionSyncParameters
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.completion import TransactionParameters
 from wsnode.ethereum.rpc.development_parameters import ReorganisationObject
@@ -76,7 +77,7 @@ def _of_traced_call(params: CallTraceParameters) -> Sequence[int] | None:
     return _of_calls([params.call], params.options.state_overrides)
 
 
-def _of_transaction(params: TransactionParameters) -> Sequence[int] | None:
+def _of_transaction(params: TransactionParameters | TransactionSyncParameters) -> Sequence[int] | None:
     # Its gas is estimated, and what it reverts with is told.
     return _of_calls([params.transaction], NO_STATE_OVERRIDES)
 
@@ -148,6 +149,7 @@ _FINDERS: dict[type[msgspec.Struct] | None, Callable[[Any], Iterable[int] | None
     AccessListParameters: _of_call,
     CallTraceParameters: _of_traced_call,
     TransactionParameters: _of_transaction,
+    TransactionSyncParameters: _of_transaction,
     AnvilParameters: _of_placed,
     ObjectParameters: _of_reorganisation,
     parity_calls.CallParameters: _of_call,
