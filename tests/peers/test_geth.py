@@ -55,7 +55,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         Chain.open(folder / "ours", genesis.read_bytes(), writer=True, durable=False) as chain,
     ):
         import_blocks(chain, blocks)
-        ask = asking(Dispatcher(build_registry(chain), chain.snapshot))
+        ask = asking(Dispatcher(build_registry(chain, with_test_methods=True), chain.snapshot))
         yield Pair(ask, geth, int(ask("eth_blockNumber")["result"], 16))
 
 
@@ -204,3 +204,18 @@ def joined(items: list[bytes]) -> bytes:
 
 def unhex(text: str) -> bytes:
     return bytes.fromhex(text[2:])
+
+
+def test_built_blocks_are_geths_with_its_gas_limit(pair: Pair) -> None:
+    head = pair.both("eth_getBlockByNumber", "latest", False)
+    attributes = {
+        "timestamp": hex(int(head["timestamp"], 16) + 12),
+        "prevRandao": "0x" + "22" * 32,
+        "suggestedFeeRecipient": "0x" + "33" * 20,
+        "withdrawals": [],
+        "parentBeaconBlockRoot": "0x" + "44" * 32,
+    }
+    built = pair.both("testing_buildBlockV1", head["hash"], attributes, [], "0x55")
+    limit, parent = (int(block["gasLimit"], 16) for block in (built["executionPayload"], head))
+    # One chain's head is where both nodes want it, the other one's is on its way there.
+    assert limit == parent == 60_000_000 or 0 < abs(limit - 60_000_000) < abs(parent - 60_000_000)

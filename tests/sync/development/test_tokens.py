@@ -52,7 +52,7 @@ def deploy(chain: Playground, name: str) -> str:
 KINDS = ("demo", "proxy", "Guarded", "Namespaced", "Reversed", "Packed", "Elsewhere")
 
 
-@pytest.mark.parametrize("method", ["anvil_dealERC20", "hardhat_dealERC20"])
+@pytest.mark.parametrize("method", ["anvil_dealERC20", "anvil_setERC20Balance", "hardhat_dealERC20"])
 @pytest.mark.parametrize("name", KINDS)
 def test_an_account_gets_a_balance(chain: Playground, name: str, method: str) -> None:
     contract = deploy(chain, name)

@@ -73,7 +73,7 @@ RESULTS: Final[dict[str, Schema]] = {
     "evm_mine": QUANTITY,
     **dict.fromkeys(("evm_mine_detailed", "anvil_mine_detailed"), list_of(or_null(reference("MinedBlock")))),
     **dict.fromkeys(("anvil_setChainId", "anvil_setERC20Allowance"), NULL),
-    **dict.fromkeys(("anvil_dealERC20", "hardhat_dealERC20"), NULL),
+    **dict.fromkeys(("anvil_dealERC20", "hardhat_dealERC20", "anvil_setERC20Balance"), NULL),
     "evm_setAccountNonce": NULL,
     **dict.fromkeys(("anvil_getAutomine", "hardhat_getAutomine"), BOOLEAN),
     "anvil_getIntervalMining": or_null({"type": "number"}),

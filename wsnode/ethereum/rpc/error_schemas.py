@@ -118,7 +118,7 @@ ERRORS: Final[dict[str, tuple[Schema, ...]]] = {
     **dict.fromkeys(("eth_sign", "personal_sign"), _OF_SIGNING),
     **dict.fromkeys(("eth_signTypedData", "eth_signTypedData_v3", "eth_signTypedData_v4"), _OF_SIGNING),
     **dict.fromkeys(
-        ("anvil_dealERC20", "hardhat_dealERC20"),
+        ("anvil_dealERC20", "hardhat_dealERC20", "anvil_setERC20Balance"),
         (described_error(SERVER_ERROR, "Unable to set ERC20 balance, no slot found"),),
     ),
     "anvil_setERC20Allowance": (

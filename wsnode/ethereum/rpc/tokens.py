@@ -125,6 +125,7 @@ def add_methods(registry: Registry, tokens: Tokens, limits: CallLimits) -> None:
     for name, handler in (
         ("anvil_dealERC20", tokens.deal),
         ("hardhat_dealERC20", tokens.deal),
+        ("anvil_setERC20Balance", tokens.deal),
         ("anvil_setERC20Allowance", tokens.set_allowance),
     ):
         registry.method(name, view=False, deadline=limits.call_seconds, timeout_error=tokens.timed_out)(
