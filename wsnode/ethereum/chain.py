@@ -222,7 +222,7 @@ class Chain:
         chain, state_number = self.head, self.state.committed_head[0]
         number = min(chain.number, state_number)
         if number < chain.number:
-            self.store.write(lambda writer: canonical.unwind(writer, number))
+            self._take_off(number)
         state_hash = self.state.unwind(number)
         if state_hash != self.head.hash:
             raise StoresDisagreeError(self.folder.path, number, self.head.hash, state_hash)

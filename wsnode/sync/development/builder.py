@@ -119,6 +119,16 @@ class BlockBuilder:
             self._appender.reset()
         return removed
 
+    def set_chain_id(self, chain_id: int) -> None:
+        """Have the blocks after the head be of another id.
+
+        Raises:
+            ChainIdsError: It was changed as often as can be kept.
+            StoreError: It cannot be stored; the id is as it was before.
+        """
+        with self._whole():
+            self._chain.set_chain_id(chain_id)
+
     def patch(self, accounts: bytes) -> None:
         """Change accounts of the head's state in place; `accounts` is JSON as state overrides are.
 

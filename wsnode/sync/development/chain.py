@@ -124,7 +124,7 @@ class DevelopmentChain(BlockMaker):
         """
         async with self._lock:
             try:
-                await in_thread(lambda: self._chain.set_chain_id(chain_id))
+                await written(lambda: self._builder.set_chain_id(chain_id))
             except ChainIdsError as error:
                 raise ControlError(str(error)) from None
             self._pool.drop_of_other_chains()
