@@ -521,3 +521,16 @@ def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:
             for node in (demo, other)
         }
     assert len(hashes) == 1
+
+
+def test_a_kept_development_chain_says_the_id_that_it_was_given(tmp_path: Path) -> None:
+    arguments = ("dev", "--listen", "127.0.0.1:0", "--data", str(tmp_path / "data"))
+    with started(*arguments) as node:
+        change = {"jsonrpc": "2.0", "id": 1, "method": "anvil_setChainId", "params": [77]}
+        post(node.bare(node.http_url), json.dumps(change))
+    with started(*arguments) as node:
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
+        assert json.loads(post(node.bare(node.http_url), json.dumps(asked)))["result"] == "0x4d"
+        node.process.terminate()
+        assert node.process.stdout is not None
+        assert "A development chain (id 77)" in node.process.stdout.read()

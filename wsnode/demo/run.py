@@ -118,7 +118,7 @@ def serve_development(served: Served, beginning: Beginning) -> None:
             accounts=beginning.accounts,
             block_time=served.block_time,
             mnemonic=beginning.mnemonic,
-            chain_id=spec.chain_id,
+            chain_id=spec.chain_id if is_new else _present_id(place),
         )
         _serve("dev", served, folder, settings, introduce)
         if beginning.state.target is not None:
@@ -153,6 +153,12 @@ def require_development(place: ChainFolder) -> ChainSpec:
             f"blocks are only made on a development chain"
         )
     return spec
+
+
+def _present_id(place: ChainFolder) -> int:
+    """Return the id of a kept chain, which may have been given another one than it began with."""
+    with Chain.open(place.path, writer=False) as chain:
+        return chain.spec.chain_id
 
 
 def _require_chosen(place: ChainFolder, spec: ChainSpec, beginning: Beginning) -> None:
