@@ -28,7 +28,7 @@ from bench.started import StartError, free_port
 
 WSNODE = (sys.executable, "-m", "wsnode")
 MOST_SECONDS = 60.0
-PAUSE = 0.001
+PAUSE = 0.003
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
 REQUEST = (
     b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n"
