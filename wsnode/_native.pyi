@@ -373,7 +373,13 @@ class State:
     def addresses(self, number: int, block_hash: bytes) -> list[bytes]: ...
     def slots(self, address: bytes, number: int, block_hash: bytes) -> list[tuple[bytes, bytes]]: ...
     def proof(
-        self, address: bytes, slots: Sequence[bytes], block: tuple[int, bytes] | BuiltBlock
+        self,
+        address: bytes,
+        slots: Sequence[bytes],
+        block: tuple[int, bytes] | BuiltBlock,
+        *,
+        changes: int = ...,
+        cancel: CancelFlag | None = None,
     ) -> tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]: ...
     def call(
         self,
@@ -398,7 +404,12 @@ class State:
         block_overrides: bytes | None = None,
     ) -> int | Revert | Halt | Interrupted: ...
     def simulate(
-        self, header: bytes | BuiltBlock, simulation: Simulation, *, cancel: CancelFlag | None = None
+        self,
+        header: bytes | BuiltBlock,
+        simulation: Simulation,
+        *,
+        changes: int = ...,
+        cancel: CancelFlag | None = None,
     ) -> bytes: ...
     def build_block(
         self,

@@ -1,7 +1,7 @@
 //! Genesis files and blocks that are made to cause trouble.
 
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
-use alloy_primitives::{hex, TxKind, B256, U256};
+use alloy_primitives::{address, hex, TxKind, B256, U256};
 
 use crate::block::{decode_blocks, UnverifiedBlock};
 use crate::build::Base;
@@ -152,15 +152,19 @@ const HASHING: [u8; 8] = hex!("6220000060002050");
 
 /// Run code on an empty state with all the gas there is.
 fn run(code: Vec<u8>, watch: &Watch) -> Outcome {
+    let message = Message { to: TxKind::Create, input: code.into(), ..Message::default() };
+    run_message(&message, Overrides::default(), watch)
+}
+
+fn run_message(message: &Message, overrides: Overrides, watch: &Watch) -> Outcome {
     static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("wsnode-run-{}-{run}", std::process::id()));
-    let chain = std::sync::Arc::new(spec("", "").unwrap());
+    let chain = std::sync::Arc::new(spec(&format!(", {MERGED}"), "").unwrap());
     let engine = Engine::open(&folder, chain.clone(), true).unwrap();
-    let message = Message { to: TxKind::Create, input: code.into(), ..Message::default() };
     let header = crate::block::genesis(&chain).header_row;
-    let work = |place: crate::call::Place<'_>| call(place, &message, u64::MAX >> 1, watch);
-    let outcome = engine.at_block(Base::Row(&header), Overrides::default(), work).unwrap();
+    let work = |place: crate::call::Place<'_>| call(place, message, u64::MAX >> 1, watch);
+    let outcome = engine.at_block(Base::Row(&header), overrides, work).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     outcome
 }
@@ -171,6 +175,59 @@ fn hashing_without_a_jump_is_interrupted() {
     assert_eq!(run(HASHING.repeat(2000), &budget), Outcome::Interrupted { cancelled: false });
     let cancelled = Watch::new(None, Some(std::sync::Arc::new(true.into())));
     assert_eq!(run(HASHING.repeat(2000), &cancelled), Outcome::Interrupted { cancelled: true });
+}
+
+/// Code that runs `body` again and again, with one jump for all of it that code has room for.
+fn looped(body: &[u8]) -> Vec<u8> {
+    let mut code = hex!("5b").to_vec();
+    code.extend(body.repeat(24_000 / body.len()));
+    code.extend(hex!("600056"));
+    code
+}
+
+/// The longest that a run within a budget may take is the code between two looks at the watch, however slow its
+/// instructions are: so each of them is counted, or the gas that they use.
+#[test]
+fn work_between_jumps_is_counted() {
+    let bodies: [(&str, &[u8]); 8] = [
+        ("SELFBALANCE", &hex!("4750")),
+        ("MULMOD", &hex!("60036000196000190950")),
+        ("ADDMOD", &hex!("60036000196000190850")),
+        ("SMOD", &hex!("60036000190750")),
+        ("EXP", &hex!("6000196000190a50")),
+        ("DUP1", &hex!("3650")),
+        ("BALANCE of ever other accounts", &hex!("5a3150")),
+        // A new contract has no slots to be read.
+        ("SLOAD of ever other slots", &hex!("5a5450")),
+    ];
+    for (name, body) in bodies {
+        let watch = Watch::new(Some(5000), None);
+        assert_eq!(run(looped(body), &watch), Outcome::Interrupted { cancelled: false }, "{name}");
+        let most = if name.starts_with("SLOAD") { 20_000_000 } else { 1_000_000 };
+        assert!(watch.gas_charged() < most, "{name}: {}", watch.gas_charged());
+    }
+}
+
+#[test]
+fn a_short_call_stays_within_the_budget() {
+    let outcome = run(hex!("600160020160005500").to_vec(), &Watch::new(Some(5000), None));
+    assert!(matches!(outcome, Outcome::Success { .. }), "{outcome:?}");
+}
+
+/// Calls of the Blake2 function, whose rounds cost a gas each, wherever it has been moved to.
+#[test]
+fn a_moved_precompiled_contract_has_its_price() {
+    let moved = r#"{"0x0000000000000000000000000000000000000009":
+        {"movePrecompileToAddress":"0x000000000000000000000000000000000000aaaa"}}"#;
+    for (rounds, is_interrupted) in [("00000001", false), ("ffffffff", true)] {
+        let input = hex::decode(rounds).unwrap().into_iter().chain([0; 209]).collect::<Vec<_>>();
+        let to = TxKind::Call(address!("0x000000000000000000000000000000000000aaaa"));
+        let message = Message { to, input: input.into(), ..Message::default() };
+        let overrides = Overrides::parse(Some(moved.as_bytes()), None).unwrap();
+        let watch = Watch::new(Some(5000), None);
+        let outcome = run_message(&message, overrides, &watch);
+        assert_eq!(matches!(outcome, Outcome::Interrupted { .. }), is_interrupted, "{rounds}: {outcome:?}");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::call::{self, parse_patches, Estimate, Overrides, Place, Watch};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::simulate::simulate;
-use crate::state::{Head, SlotProof};
+use crate::state::{Bounds, Head, SlotProof};
 
 /// The EVM state of one chain in a folder of its own; to be opened after a fork.
 #[pyclass(frozen, module = "wsnode._native")]
@@ -218,16 +218,24 @@ impl State {
     }
 
     /// Nodes that prove an account after a block, value and nodes of each slot, and the account's storage root.
+    ///
+    /// `changes` bounds how far back the block may lie, in bytes of the lists of what changed since.
+    #[pyo3(signature = (address, slots, block, *, changes=usize::MAX, cancel=None))]
     fn proof<'py>(
         &self,
         py: Python<'py>,
         address: &[u8],
         slots: Vec<Vec<u8>>,
         block: Block,
+        changes: usize,
+        cancel: Option<PyRef<'_, CancelFlag>>,
     ) -> PyResult<ProofTuple<'py>> {
         let address = self::address("address", address)?;
         let slots: Vec<_> = slots.iter().map(|slot| hash("slot", slot)).collect::<PyResult<_>>()?;
-        let proof = py.detach(|| guard(|| Ok(self.0.reader.proof(address, &slots, block.state())?)))?;
+        let cancel = cancel.map(|flag| flag.0.clone());
+        let bounds = Bounds::back(cancel.as_deref(), changes);
+        let proof =
+            py.detach(|| guard(|| Ok(self.0.reader.proof(address, &slots, block.state(), bounds)?)))?;
         let proved =
             |slot: &SlotProof| (PyBytes::new(py, &slot.value.to_be_bytes::<32>()), nodes(py, &slot.nodes));
         let slots = proof.slots.iter().map(proved).collect();
@@ -288,18 +296,21 @@ impl State {
     }
 
     /// The blocks of a simulation on top of a block, as a JSON array.
-    #[pyo3(signature = (header, simulation, *, cancel=None))]
+    ///
+    /// `changes` bounds how far back that block may lie, in bytes of the lists of what changed since.
+    #[pyo3(signature = (header, simulation, *, changes=usize::MAX, cancel=None))]
     fn simulate<'py>(
         &self,
         py: Python<'py>,
         header: Header,
         simulation: PyRef<'_, Simulation>,
+        changes: usize,
         cancel: Option<PyRef<'_, CancelFlag>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (request, cancel) = (simulation.0.clone(), cancel.map(|flag| flag.0.clone()));
         let text = inline_or_detached(py, false, || {
             let watch = Watch::new(None, cancel);
-            simulate(&self.0.spec, &self.0.reader, header.base(), request, &watch)
+            simulate(&self.0.spec, &self.0.reader, header.base(), request, &watch, changes)
         })?;
         Ok(PyBytes::new(py, &text))
     }

@@ -23,7 +23,7 @@ use crate::consensus::{blob_base_fee, Ancestor, Chosen};
 use crate::error::Error;
 use crate::execute::{seal_receipts, set_root};
 use crate::rows::{encode_body, encode_header, encode_receipts};
-use crate::state::{StateAfter, StateReader};
+use crate::state::{Bounds, StateAfter, StateReader};
 
 /// What whoever proposes a block decides about it.
 #[derive(Debug, Clone)]
@@ -77,12 +77,12 @@ pub fn build_block(
 ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
     let mut header = open_header(spec, parent, attributes)?;
     let parent_block = BlockNumHash::new(parent.header.number, parent.hash);
-    let tries = reader.trial(parent_block)?;
+    let tries = reader.trial(parent_block, Bounds::none())?;
     let view = tries.view();
     let mut state = State::builder().with_database_ref(&view).with_bundle_update().build();
     let mut built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
     for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
-        set_root(receipt, reader.trial(parent_block)?.next_root(step)?);
+        set_root(receipt, reader.trial(parent_block, Bounds::none())?.next_root(step)?);
     }
     let receipts = seal_receipts(&built.receipts);
     header.state_root = tries.next_root(&built.changes)?;

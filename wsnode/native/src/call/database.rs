@@ -6,7 +6,7 @@ use revm::database::{AccountState, CacheDB};
 use revm::state::{AccountInfo, EvmState};
 use revm::{Database, DatabaseCommit, DatabaseRef};
 
-use super::Watch;
+use super::{effort, Watch};
 use crate::state::{HistoryView, StateError};
 
 /// A call's database, and the watch on its run, which the EVM's instructions reach through it.
@@ -50,10 +50,21 @@ pub fn commit(values: &mut CacheDB<HistoryView<'_>>, changes: EvmState) {
     }
 }
 
+impl CallState<'_> {
+    /// Count a read of the state, and end the run with it that has read enough for now.
+    fn count_read(&self) -> Result<(), StateError> {
+        if self.watch.has_budget() && !self.watch.tick(effort::READ) {
+            return Err(StateError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
 impl Database for CallState<'_> {
     type Error = StateError;
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        self.count_read()?;
         match &mut self.layer {
             Layer::Plain(view) => view.basic_ref(address),
             Layer::Cached(cache) => cache.basic(address),
@@ -61,6 +72,7 @@ impl Database for CallState<'_> {
     }
 
     fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, StateError> {
+        self.count_read()?;
         match &mut self.layer {
             Layer::Plain(view) => view.code_by_hash_ref(hash),
             Layer::Cached(cache) => cache.code_by_hash(hash),
@@ -68,6 +80,7 @@ impl Database for CallState<'_> {
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256, StateError> {
+        self.count_read()?;
         match &mut self.layer {
             Layer::Plain(view) => view.storage_ref(address, slot),
             Layer::Cached(cache) => cache.storage(address, slot),
@@ -75,6 +88,7 @@ impl Database for CallState<'_> {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, StateError> {
+        self.count_read()?;
         match &mut self.layer {
             Layer::Plain(view) => view.block_hash_ref(number),
             Layer::Cached(cache) => cache.block_hash(number),

@@ -1,4 +1,4 @@
-//! The EVM of a call: the usual one, but it can be stopped at every jump and call.
+//! The EVM of a call: the usual one, but it can be stopped at every jump and call, and counts its work.
 
 use alloy_evm::precompiles::PrecompilesMap;
 use alloy_evm::{EvmEnv, MovePrecompileError};
@@ -11,7 +11,7 @@ use revm::context::{
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, PrecompileProvider};
 use revm::inspector::Inspector;
-use revm::interpreter::instructions::{contract, host, memory, system};
+use revm::interpreter::instructions::{arithmetic, contract, host, memory, system};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{
     CallInputs, Instruction, InstructionContext, InstructionExecResult, InstructionResult, InterpreterResult,
@@ -47,7 +47,12 @@ where
     let precompiles = precompiles(rules, moves).map_err(|MovePrecompileError::NotAPrecompile(address)| {
         refuse("overrides", format!("account {address} is not a precompile"))
     })?;
-    Ok(build_with(state, environment, WatchedPrecompiles { precompiles, rules }, inspector))
+    Ok(build_with(
+        state,
+        environment,
+        WatchedPrecompiles { precompiles, rules, moves: moves.clone() },
+        inspector,
+    ))
 }
 
 /// The EVM for one run on `state`, with precompiled contracts of one's own.
@@ -89,6 +94,14 @@ fn precompiles(rules: SpecId, moves: &Moves) -> Result<PrecompilesMap, MovePreco
 fn watch(instructions: &mut Instructions<'_, '_>) {
     let table = instructions.instruction_table_mut();
     table[opcode::JUMPDEST as usize] = Instruction::new(jumpdest);
+    table[opcode::DIV as usize] = Instruction::new(div);
+    table[opcode::SDIV as usize] = Instruction::new(sdiv);
+    table[opcode::MOD as usize] = Instruction::new(rem);
+    table[opcode::SMOD as usize] = Instruction::new(smod);
+    table[opcode::ADDMOD as usize] = Instruction::new(addmod);
+    table[opcode::MULMOD as usize] = Instruction::new(mulmod);
+    table[opcode::EXP as usize] = Instruction::new(exp);
+    table[opcode::SELFBALANCE as usize] = Instruction::new(selfbalance);
     table[opcode::KECCAK256 as usize] = Instruction::new(keccak256);
     table[opcode::CALLDATACOPY as usize] = Instruction::new(calldatacopy);
     table[opcode::CODECOPY as usize] = Instruction::new(codecopy);
@@ -103,37 +116,84 @@ fn watch(instructions: &mut Instructions<'_, '_>) {
     table[opcode::CREATE2 as usize] = Instruction::new(create::<true>);
 }
 
-fn jumpdest(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, 1)
+fn jumpdest(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, 1)
 }
 
-fn keccak256(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, effort::of_hashing(operand(&context, 1)))?;
+fn div(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::DIVISION)?;
+    arithmetic::div(context)
+}
+
+fn sdiv(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::DIVISION)?;
+    arithmetic::sdiv(context)
+}
+
+fn rem(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::DIVISION)?;
+    arithmetic::rem(context)
+}
+
+fn smod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::DIVISION)?;
+    arithmetic::smod(context)
+}
+
+fn addmod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::LONG_DIVISION)?;
+    arithmetic::addmod(context)
+}
+
+fn mulmod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::LONG_DIVISION)?;
+    arithmetic::mulmod(context)
+}
+
+fn exp(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let bits = operand(&context, 1).bit_len();
+    spend(&mut context, effort::of_power(bits))?;
+    arithmetic::exp(context)
+}
+
+fn selfbalance(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::OWN_BALANCE)?;
+    host::selfbalance(context)
+}
+
+fn keccak256(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_hashing(operand(&context, 1));
+    spend(&mut context, effort)?;
     system::keccak256(context)
 }
 
-fn calldatacopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, effort::of_copying(operand(&context, 2)))?;
+fn calldatacopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 2));
+    spend(&mut context, effort)?;
     system::calldatacopy(context)
 }
 
-fn codecopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, effort::of_copying(operand(&context, 2)))?;
+fn codecopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 2));
+    spend(&mut context, effort)?;
     system::codecopy(context)
 }
 
-fn extcodecopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, effort::of_copying(operand(&context, 3)))?;
+fn extcodecopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 3));
+    spend(&mut context, effort)?;
     host::extcodecopy(context)
 }
 
-fn returndatacopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, effort::of_copying(operand(&context, 2)))?;
+fn returndatacopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 2));
+    spend(&mut context, effort)?;
     system::returndatacopy(context)
 }
 
-fn mcopy(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, effort::of_copying(operand(&context, 2)))?;
+fn mcopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 2));
+    spend(&mut context, effort)?;
     memory::mcopy(context)
 }
 
@@ -142,23 +202,25 @@ fn operand(context: &Ictx<'_, '_, '_>, depth: usize) -> U256 {
     context.interpreter.stack.data().iter().rev().nth(depth).copied().unwrap_or_default()
 }
 
-fn call<const KIND: u8>(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, effort::CALL)?;
+fn call<const KIND: u8>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::CALL)?;
     contract::call::<KIND, _, _>(context)
 }
 
-fn create<const IS_CREATE2: bool>(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(context.host, effort::CALL.saturating_add(effort::of_hashing(operand(&context, 2))))?;
+fn create<const IS_CREATE2: bool>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::CALL.saturating_add(effort::of_hashing(operand(&context, 2)));
+    spend(&mut context, effort)?;
     contract::create::<IS_CREATE2, _, _>(context)
 }
 
 #[inline]
-fn spend(host: &mut CallContext<'_, '_>, cost: u64) -> InstructionExecResult {
-    if host.journaled_state.database.watch.tick(cost) {
+fn spend(context: &mut Ictx<'_, '_, '_>, cost: u64) -> InstructionExecResult {
+    let (gas, journal) = (&context.interpreter.gas, &context.host.journaled_state);
+    if journal.database.watch.tick_gas(journal.depth(), gas.limit(), gas.remaining(), cost) {
         return Ok(());
     }
     // revm panics if the result is fatal and no error is set.
-    host.error = Err(ContextError::Custom("stopped".into()));
+    context.host.error = Err(ContextError::Custom("stopped".into()));
     Err(InstructionResult::FatalExternalError)
 }
 
@@ -167,6 +229,7 @@ fn spend(host: &mut CallContext<'_, '_>, cost: u64) -> InstructionExecResult {
 pub struct WatchedPrecompiles {
     pub precompiles: PrecompilesMap,
     pub rules: SpecId,
+    pub moves: Moves,
 }
 
 impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
@@ -182,8 +245,8 @@ impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
         let watch = context.journaled_state.database.watch;
-        let effort = effort::of_precompile(&inputs.bytecode_address, inputs.input.len());
-        if watch.has_budget() && !effort.is_some_and(|effort| watch.tick(effort)) {
+        let effort = || effort::of_precompile(self.origin(&inputs.bytecode_address), inputs, context);
+        if watch.has_budget() && !effort().is_some_and(|effort| watch.tick(effort)) {
             watch.stop();
             return Err("stopped".into());
         }
@@ -203,6 +266,11 @@ impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
 }
 
 impl WatchedPrecompiles {
+    /// Where the precompiled contract that is at `address` now was before it was moved.
+    fn origin<'p>(&'p self, address: &'p Address) -> &'p Address {
+        self.moves.iter().find(|(_, target)| target == address).map_or(address, |(source, _)| source)
+    }
+
     /// Why a precompiled contract fails, which the map of them does not pass on.
     fn failure(&self, context: &mut CallContext<'_, '_>, inputs: &CallInputs) -> Option<&'static str> {
         let all = Precompiles::new(PrecompileSpecId::from_spec_id(self.rules));

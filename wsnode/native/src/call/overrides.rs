@@ -2,6 +2,7 @@
 
 use alloy_evm::overrides::{apply_block_overrides, apply_state_overrides};
 use alloy_evm::EvmEnv;
+use alloy_primitives::map::B256Map;
 use alloy_primitives::Address;
 use alloy_rpc_types_eth::state::{AccountOverride, StateOverride};
 use alloy_rpc_types_eth::BlockOverrides;
@@ -32,6 +33,13 @@ impl Overrides {
 
     pub fn is_empty(&self) -> bool {
         self.state.is_none() && self.block.is_none()
+    }
+
+    /// How many accounts and slots they name.
+    pub fn values(&self) -> usize {
+        let accounts = self.state.iter().flat_map(|accounts| accounts.values());
+        let slots = |slots: &Option<B256Map<_>>| slots.as_ref().map_or(0, B256Map::len);
+        accounts.map(|account| 1 + slots(&account.state) + slots(&account.state_diff)).sum()
     }
 
     /// Bytes of code among them.

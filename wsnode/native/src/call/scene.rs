@@ -57,7 +57,8 @@ impl<'a> Scene<'a> {
         let mut moves = Moves::new();
         if !overrides.is_empty() {
             layer = layer.cached();
-            watch.tick(effort::of_copying(U256::from(overrides.code_length())));
+            let size = U256::from(overrides.code_length());
+            watch.tick(effort::of_copying(size).saturating_add(effort::of_values(overrides.values())));
             moves = overrides.apply(&mut layer, &mut environment)?;
         }
         let state = CallState { layer, watch };
@@ -93,10 +94,14 @@ impl<'a> Scene<'a> {
         if !watch.tick(effort::of_copying(U256::from(message.input.len()))) || watch.is_stopped() {
             return Ok(self.interrupted());
         }
+        watch.begin();
         let fees = self.fees(message);
         let environment = self.environment_for(message, &fees);
         refusal::check(message, &fees, &environment)?;
-        self.check_balance(message, &fees, gas)?;
+        match self.check_balance(message, &fees, gas) {
+            Err(_) if watch.is_stopped() => return Ok(self.interrupted()),
+            checked => checked?,
+        }
         let transaction = transaction(message, &fees, gas, environment.cfg_env.spec);
         let result = {
             let mut evm = evm::build(&mut self.state, environment, &self.moves, NoOpInspector)?;

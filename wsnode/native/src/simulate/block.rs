@@ -53,6 +53,7 @@ pub fn run(
     options: &Options,
     budget: &mut u64,
 ) -> Result<Simulated, Error> {
+    super::check_watch(ledger.state.watch)?;
     let mut header = header::begin(spec, parent, &planned, options.is_strict)?;
     let mut site = Site::new(spec, &header, &planned, options)?;
     let contracts = &mut site.precompiles.contracts.precompiles;

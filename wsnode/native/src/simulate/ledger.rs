@@ -9,7 +9,7 @@ use revm::Database;
 use crate::call::database::{commit, CallState};
 use crate::call::{Layer, Watch};
 use crate::error::Error;
-use crate::state::{Account, ChangedAccount, HistoryView, StateAfter, StateReader, TrialTries};
+use crate::state::{Account, Bounds, ChangedAccount, HistoryView, StateAfter, StateReader, TrialTries};
 
 /// The state after some simulated calls.
 #[derive(Debug)]
@@ -30,8 +30,13 @@ struct Changed {
 
 impl<'a> Ledger<'a> {
     /// The state after a block.
-    pub fn open(reader: &'a StateReader, state: StateAfter<'a>, watch: &'a Watch) -> Result<Self, Error> {
-        let tries = reader.trial(state)?;
+    pub fn open(
+        reader: &'a StateReader,
+        state: StateAfter<'a>,
+        watch: &'a Watch,
+        changes: usize,
+    ) -> Result<Self, Error> {
+        let tries = reader.trial(state, Bounds::back(watch.cancel(), changes))?;
         let layer = Layer::Cached(Box::new(CacheDB::new(tries.view())));
         let (changed, written) = <_>::default();
         Ok(Self { state: CallState { layer, watch }, tries, changed, written })
@@ -89,6 +94,7 @@ impl<'a> Ledger<'a> {
     }
 
     pub fn set_slot(&mut self, address: Address, slot: U256, value: U256) -> Result<(), Error> {
+        super::check_watch(self.state.watch)?;
         self.values()?.insert_account_storage(address, slot, value)?;
         self.note(address, false, [slot]);
         Ok(())
@@ -110,7 +116,10 @@ impl<'a> Ledger<'a> {
     /// The state root now.
     pub fn root(&mut self) -> Result<B256, Error> {
         let changed: Vec<_> = self.changed.keys().copied().collect();
-        let changes = changed.into_iter().map(|address| self.change(address));
+        let changes = changed.into_iter().map(|address| {
+            super::check_watch(self.state.watch)?;
+            self.change(address)
+        });
         let changes = changes.collect::<Result<Vec<_>, Error>>()?;
         Ok(self.tries.apply(changes)?)
     }
@@ -123,10 +132,9 @@ impl<'a> Ledger<'a> {
     fn note(&mut self, address: Address, is_wiped: bool, slots: impl IntoIterator<Item = U256>) {
         let changed = self.changed.entry(address).or_default();
         changed.is_wiped |= is_wiped;
-        let first = changed.slots.len();
-        changed.slots.extend(slots);
-        if changed.slots.len() > first {
-            self.written.entry(address).or_default().extend(changed.slots.iter().copied());
+        let mut slots = slots.into_iter().filter(|slot| changed.slots.insert(*slot)).peekable();
+        if slots.peek().is_some() {
+            self.written.entry(address).or_default().extend(slots);
         }
     }
 

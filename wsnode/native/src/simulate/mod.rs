@@ -28,6 +28,8 @@ use ledger::Ledger;
 
 /// Run the blocks on top of `base`, and return them as a JSON array.
 ///
+/// `changes` bounds how far back `base` may lie, in bytes of the lists of what changed since.
+///
 /// A refusal's kind is what is wrong; `interrupted` means that nobody waits any more.
 pub fn simulate(
     spec: &ChainSpec,
@@ -35,10 +37,11 @@ pub fn simulate(
     base: Base<'_>,
     request: Request,
     watch: &Watch,
+    changes: usize,
 ) -> Result<Vec<u8>, Error> {
     let (header, hash, state) = base.read()?;
     let mut parent = Parent { header, hash };
-    let mut ledger = Ledger::open(reader, state, watch)?;
+    let mut ledger = Ledger::open(reader, state, watch, changes)?;
     if state.changes.is_some() {
         ledger.name_block(parent.header.number, parent.hash)?;
     }

@@ -21,7 +21,11 @@ impl BlockPrecompiles {
     /// Those of a fork, all in place.
     pub fn of(rules: SpecId) -> Self {
         let all = Precompiles::new(PrecompileSpecId::from_spec_id(rules));
-        let contracts = WatchedPrecompiles { precompiles: PrecompilesMap::from_static(all), rules };
+        let contracts = WatchedPrecompiles {
+            precompiles: PrecompilesMap::from_static(all),
+            rules,
+            moves: <_>::default(),
+        };
         Self { contracts, warm: all.addresses_set() }
     }
 }

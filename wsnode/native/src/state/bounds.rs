@@ -20,11 +20,19 @@ pub struct Bounds<'b> {
     pub found: usize,
 }
 
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 impl Bounds<'static> {
     /// As far as need be.
     pub fn none() -> Self {
-        static NEVER: AtomicBool = AtomicBool::new(false);
         Self { cancel: &NEVER, changes: usize::MAX, found: usize::MAX }
+    }
+}
+
+impl<'b> Bounds<'b> {
+    /// As far as `changes` bytes of lists allow, until `cancel` is set, if there is one.
+    pub fn back(cancel: Option<&'b AtomicBool>, changes: usize) -> Self {
+        Self { cancel: cancel.unwrap_or(&NEVER), changes, found: usize::MAX }
     }
 }
 

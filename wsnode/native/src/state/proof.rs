@@ -59,8 +59,9 @@ impl StateReader {
         address: Address,
         slots: &[B256],
         block: impl Into<StateAfter<'a>>,
+        bounds: Bounds<'_>,
     ) -> Result<AccountProof, StateError> {
-        self.trial(block)?.proof(address, slots)
+        self.trial(block, bounds)?.proof(address, slots)
     }
 }
 

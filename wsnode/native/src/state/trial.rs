@@ -38,10 +38,14 @@ pub struct TrialTries<'s> {
 impl StateReader {
     /// The tries after a block; the older the committed one, the longer: all that changed since is taken back in
     /// memory.
-    pub fn trial<'a>(&'a self, block: impl Into<StateAfter<'a>>) -> Result<TrialTries<'a>, StateError> {
+    pub fn trial<'a>(
+        &'a self,
+        block: impl Into<StateAfter<'a>>,
+        bounds: Bounds<'_>,
+    ) -> Result<TrialTries<'a>, StateError> {
         let StateAfter { committed, changes } = block.into();
         let snapshot = Rc::new(self.environment.read()?);
-        let tries = tries_at(&snapshot, committed, Bounds::none())?;
+        let tries = tries_at(&snapshot, committed, bounds)?;
         let (codes, hashes) = (&*self.codes, Hashes::default());
         let number = committed.number;
         let mut trial = TrialTries { snapshot, codes, number, changes: None, tries, hashes };

@@ -121,7 +121,7 @@ fn the_root_of_the_next_block_is_known_without_it() {
     chain.advance();
     let reader = chain.store.reader();
     for (number, bundle) in bundles.iter().enumerate() {
-        let tries = reader.trial(named(&chain.store, number as u64)).unwrap();
+        let tries = reader.trial(named(&chain.store, number as u64), Bounds::none()).unwrap();
         assert_eq!(tries.next_root(bundle).unwrap(), root_of(&chain.model[number + 1]));
     }
 }
@@ -144,7 +144,7 @@ fn proofs_verify_at_every_block() {
 
 fn check_proof(store: &StateStore, model: &Accounts, address: Address, number: u64) {
     let slots: Vec<_> = (0..6).map(|slot| B256::from(U256::from(slot))).collect();
-    let proof = store.reader().proof(address, &slots, named(store, number)).unwrap();
+    let proof = store.reader().proof(address, &slots, named(store, number), Bounds::none()).unwrap();
     let known = model.get(&address);
     assert_eq!(proof.account.is_some(), known.is_some());
     let leaf = proof.account.as_ref().map(alloy_rlp::encode);

@@ -87,7 +87,10 @@ fn blocks_beyond_the_committed_head_have_no_history() {
     let next = name_of(chain.store.head());
     let refused = reader.at(next).unwrap_err();
     assert!(matches!(refused, StateError::Reorganised { number: 1, found: None, .. }));
-    assert!(matches!(reader.proof(address(0), &[], next), Err(StateError::Reorganised { .. })));
+    assert!(matches!(
+        reader.proof(address(0), &[], next, Bounds::none()),
+        Err(StateError::Reorganised { .. })
+    ));
     let refused = chain.store.apply(3, &BundleState::default()).unwrap_err();
     assert!(matches!(refused, StateError::NotNext { head: 1, found: 3 }));
     chain.store.commit(false).unwrap();
@@ -112,8 +115,8 @@ fn a_block_is_read_by_its_hash_and_not_by_its_number_alone() {
         let expected = (dropped.number, dropped.hash, found);
         for error in [
             reader.at(dropped).unwrap_err(),
-            reader.proof(address(0), &[], dropped).unwrap_err(),
-            reader.trial(dropped).unwrap_err(),
+            reader.proof(address(0), &[], dropped, Bounds::none()).unwrap_err(),
+            reader.trial(dropped, Bounds::none()).unwrap_err(),
         ] {
             let StateError::Reorganised { number, wanted, found } = error else { panic!("{error}") };
             assert_eq!((number, wanted, found), expected);

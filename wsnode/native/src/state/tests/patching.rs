@@ -238,7 +238,7 @@ fn ask_proof(
     block: BlockNumHash,
     address: Address,
 ) -> Result<(), StateError> {
-    let proof = reader.proof(address, &[], block)?;
+    let proof = reader.proof(address, &[], block, Bounds::none())?;
     let leaf = proof.account.as_ref().map(alloy_rlp::encode);
     let path = Nibbles::unpack(keccak256(address));
     let states = held(known)[&block].clone();
@@ -248,7 +248,7 @@ fn ask_proof(
 }
 
 fn ask_trial(reader: &StateReader, known: &Known, block: BlockNumHash) -> Result<(), StateError> {
-    let mut tries = reader.trial(block)?;
+    let mut tries = reader.trial(block, Bounds::none())?;
     let states = held(known)[&block].clone();
     let root = tries.apply([])?;
     let view = tries.view();

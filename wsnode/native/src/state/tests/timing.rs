@@ -68,10 +68,10 @@ fn times_of_a_thousand_blocks() {
     sizes(&store);
     reads(&store, &mut numbers);
     let begin = Instant::now();
-    store.reader().proof(address(1), &[], named(&store, BLOCKS)).unwrap();
+    store.reader().proof(address(1), &[], named(&store, BLOCKS), Bounds::none()).unwrap();
     println!("proof at the head {:?}", begin.elapsed());
     let begin = Instant::now();
-    store.reader().proof(address(1), &[], named(&store, BLOCKS - 100)).unwrap();
+    store.reader().proof(address(1), &[], named(&store, BLOCKS - 100), Bounds::none()).unwrap();
     println!("proof 100 blocks below {:?}", begin.elapsed());
     let begin = Instant::now();
     store.unwind(BLOCKS - 10, None).unwrap();
