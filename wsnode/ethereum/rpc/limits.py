@@ -66,7 +66,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The RLP of a block that is sent to be traced; larger ones are refused by consensus since Osaka."""
 
     history_bytes: Room = 16 * 1024 * 1024
-    """Lists of what later blocks changed, which is taken back in memory: half a million slots."""
+    """Lists of what later blocks changed, which is taken back in memory: half a million slots, 360 MB."""
 
     witness_bytes: Room = 24 * 1024 * 1024
     """Code and trie nodes of an execution witness: twice as much in the reply."""

@@ -1,13 +1,15 @@
 """Accounts as the trie holds them: with the root of their slots, or the nodes that prove all of it."""
 
-from collections.abc import Generator
-from typing import Any, Final
+from collections.abc import Generator, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.blocks import keccak256
-from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.codec.blocks import BuiltBlock, keccak256
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.rpc.answers import header_not_found, refused_argument
+from wsnode.ethereum.rpc.in_worker import in_worker
+from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, slot_of
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.state import AccountParameters
@@ -15,8 +17,8 @@ from wsnode.ethereum.rpc.words import kind, mismatch
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import invalid_params
-from wsnode.jsonrpc.messages import InThread, Step
+from wsnode.jsonrpc.errors import invalid_params, server_error
+from wsnode.jsonrpc.messages import Step
 from wsnode.jsonrpc.registry import Registry
 
 MAX_KEYS: Final = 1024
@@ -24,6 +26,11 @@ WHOLE_KEY: Final = 64
 """Digits of a key that is given as 32 bytes, and so returned as 32 bytes."""
 _ABSENT: Final = bytes(32)
 NO_CODE: Final = keccak256(b"")
+
+
+StateBlock: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
+Proof: TypeAlias = tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]
+"""The nodes to an account, each slot's value and nodes, and the root of the account's storage."""
 
 
 class StorageKeys(list[str]):
@@ -41,8 +48,10 @@ class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class Proofs:
     """The method, which knows the block to come."""
 
-    def __init__(self, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
         self._pending = pending
+        self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def get_proof(self, view: Snapshot, params: ProofParameters) -> Generator[Step, Any, dict[str, Any]]:
         """Return an account, some of its slots, and the nodes from the state root to each."""
@@ -55,11 +64,9 @@ class Proofs:
         block = yield from self._pending.block(view, params.block)
         try:
             account = view.state.account(params.address, block)
-            # An old block's trie has to be made up again, which takes time.
-            proof = yield InThread(lambda _token: view.state.proof(params.address, slots, block))
         except ReorganisedError:
             raise header_not_found() from None
-        nodes, proofs, storage_root = proof
+        nodes, proofs, storage_root = yield from self._proof(view, params.address, slots, block)
         nonce, balance, code_hash = account or (0, 0, _ABSENT)
         return {
             "address": _hex(params.address),
@@ -83,16 +90,27 @@ class Proofs:
         block = yield from self._pending.block(view, params.block)
         try:
             account = view.state.account(params.address, block)
-            proof = yield InThread(lambda _token: view.state.proof(params.address, [], block))
         except ReorganisedError:
             raise header_not_found() from None
+        _nodes, _slots, storage_root = yield from self._proof(view, params.address, [], block)
         nonce, balance, code_hash = account or (0, 0, NO_CODE)
         return {
             "nonce": hex(nonce),
             "balance": hex(balance),
-            "storageRoot": _hex(proof[2]),
+            "storageRoot": _hex(storage_root),
             "codeHash": _hex(code_hash),
         }
+
+    def _proof(
+        self, view: Snapshot, address: Address, slots: Sequence[bytes], block: StateBlock
+    ) -> Generator[Step, Any, Proof]:
+        # An old block's trie has to be made up again, which takes time.
+        changes, prove = self._limits.history_bytes, view.state.proof
+        return (
+            yield from in_worker(
+                lambda flag: prove(address, slots, block, changes=changes, cancel=flag), self.timed_out
+            )
+        )
 
 
 def shown(key: str) -> str:
@@ -115,11 +133,11 @@ def _decode_keys(value: Any) -> StorageKeys:
     return StorageKeys(item or "" for item in value)
 
 
-def add_methods(registry: Registry, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's methods."""
-    proofs = Proofs(pending)
-    registry.method("eth_getProof")(proofs.get_proof)
-    registry.method("eth_getAccount")(proofs.get_account)
+    proofs = Proofs(limits, pending)
+    for name, handler in (("eth_getProof", proofs.get_proof), ("eth_getAccount", proofs.get_account)):
+        registry.method(name, deadline=limits.call_seconds, timeout_error=proofs.timed_out)(handler)
 
 
 register_type(StorageKeys, _decode_keys)

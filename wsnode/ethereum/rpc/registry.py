@@ -96,7 +96,7 @@ def build_registry(
     fees.add_methods(registry, pending)
     fee_history.add_methods(registry, pending)
     storage_values.add_methods(registry, pending)
-    proofs.add_methods(registry, pending)
+    proofs.add_methods(registry, limits, pending)
     access_lists.add_methods(registry, limits, pending)
     simulate.add_methods(registry, limits, pending)
     traces.add_methods(registry, limits, pending)

@@ -13,11 +13,13 @@ from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.simulation import SimulatedBlock, SimulationObject
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
+    BoundError,
     CancelFlag,
     InvalidTransactionError,
     Message,
     ReorganisedError,
     Simulation,
+    StoppedError,
 )
 from wsnode.jsonrpc.errors import (
     INTERNAL_ERROR,
@@ -25,6 +27,7 @@ from wsnode.jsonrpc.errors import (
     SERVER_ERROR,
     RpcError,
     invalid_params,
+    limit_exceeded,
 )
 from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
@@ -75,12 +78,16 @@ class Simulations:
         def run(token: CancelToken) -> bytes:
             flag = CancelFlag()
             token.link(flag.set)
-            return view.state.simulate(header, simulation, cancel=flag)
+            return view.state.simulate(header, simulation, changes=self._limits.history_bytes, cancel=flag)
 
         try:
             blocks: bytes = yield InThread(run)
         except InvalidTransactionError as error:
             raise self._refused(error) from None
+        except StoppedError:
+            raise self.timed_out from None
+        except BoundError as error:
+            raise limit_exceeded(str(error)) from None
         except ReorganisedError:
             raise header_not_found() from None
         return blocks

@@ -99,7 +99,9 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
         StoreError::Reorganised { number, wanted, found } => {
             Python::attach(|py| reorganised(py, message, *number, wanted, found.as_ref()))
         }
-        StoreError::TooMuchChanged { .. } | StoreError::TooMuchFound { .. } => BoundError::new_err(message),
+        StoreError::TooMuchChanged { .. } | StoreError::TooManyLookBack | StoreError::TooMuchFound { .. } => {
+            BoundError::new_err(message)
+        }
         StoreError::Cancelled => StoppedError::new_err(message),
         StoreError::Trie(TrieError::Store(inner)) => match inner.downcast_ref::<StoreError>() {
             Some(inner) => state_error(inner.to_string(), inner),

@@ -31,6 +31,16 @@ enum Attempt {
 
 /// The lowest gas limit up to `gas_cap` with which `message` succeeds.
 pub fn estimate(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch) -> Result<Estimate, Error> {
+    match found(place, message, gas_cap, watch) {
+        // Between two runs a read may be the one that is too much.
+        Err(_) if watch.is_stopped() => {
+            Ok(Estimate::Failed(Outcome::Interrupted { cancelled: watch.is_cancelled() }))
+        }
+        estimate => estimate,
+    }
+}
+
+fn found(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch) -> Result<Estimate, Error> {
     let block_limit = place.header.gas_limit;
     let mut scene = Scene::set(place, watch)?.for_many_runs();
     let high = highest(&mut scene, message, block_limit, gas_cap)?;

@@ -1,6 +1,6 @@
 //! How far a look back may go: the older a block, the more has changed since, and all of it is taken back in memory.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
@@ -20,6 +20,21 @@ pub struct Bounds<'b> {
     pub found: usize,
 }
 
+/// Bytes of lists that all bounded looks back of the process may have taken back at once; in memory they are 25 times
+/// as large.
+const MOST_TAKEN: usize = 32 << 20;
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Room for what was taken back, until it is dropped.
+#[derive(Debug)]
+pub struct Taken(usize);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        TAKEN.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Bounds<'static> {
@@ -37,6 +52,16 @@ impl<'b> Bounds<'b> {
 }
 
 impl Bounds<'_> {
+    /// Room to take `bytes` of lists back; an error if others have taken it.
+    pub(super) fn take(&self, bytes: usize) -> Result<Taken, StateError> {
+        let before = TAKEN.fetch_add(bytes, Ordering::Relaxed);
+        let taken = Taken(bytes);
+        match self.changes < usize::MAX && before > 0 && before + bytes > MOST_TAKEN {
+            true => Err(StateError::TooManyLookBack),
+            false => Ok(taken),
+        }
+    }
+
     /// An error if `bytes` were found and that is too much.
     pub fn check_found(&self, bytes: usize) -> Result<(), StateError> {
         match bytes > self.found {

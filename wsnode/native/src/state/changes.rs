@@ -6,7 +6,7 @@
 //! plus one if the account itself changed (LEB128), slots. It is cut into parts, for a longer row would
 //! fill whole pages of its own.
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, Taken};
 use super::delta::{Delta, Touched};
 use super::environment::Snapshot;
 use super::keys::{changes_key, LATEST};
@@ -88,12 +88,14 @@ impl Snapshot<'_> {
     }
 
     /// The values at block `number` of everything that later blocks changed.
-    pub(super) fn values_at(&self, number: u64, bounds: Bounds<'_>) -> Result<Delta, StateError> {
-        let changed = merged(&self.lists_between(number, LATEST, bounds.changes)?)?;
-        changed.values(
+    pub(super) fn values_at(&self, number: u64, bounds: Bounds<'_>) -> Result<(Delta, Taken), StateError> {
+        let lists = self.lists_between(number, LATEST, bounds.changes)?;
+        let taken = bounds.take(lists.iter().map(|(_, list)| list.len()).sum())?;
+        let values = merged(&lists)?.values(
             |address| bounds.check().and_then(|()| self.account_at(address, number)),
             |address, slot| bounds.check().and_then(|()| self.storage_at(address, slot, number)),
-        )
+        )?;
+        Ok((values, taken))
     }
 
     /// What may have changed after block `number` up to block `last`.

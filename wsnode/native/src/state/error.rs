@@ -34,6 +34,8 @@ pub enum StateError {
     RootMismatch { number: u64, expected: B256, found: B256 },
     #[error("block {since} is too old: more than {limit} bytes of changes since")]
     TooMuchChanged { since: u64, limit: usize },
+    #[error("too many old blocks are looked at, try again")]
+    TooManyLookBack,
     #[error("more than {limit} bytes")]
     TooMuchFound { limit: usize },
     #[error("cancelled")]

@@ -1,6 +1,6 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
-use super::bounds::{BoundedNodes, Bounds};
+use super::bounds::{BoundedNodes, Bounds, Taken};
 use super::environment::Snapshot;
 use super::hashes::Hashes;
 use super::reader::StateReader;
@@ -40,16 +40,16 @@ pub(super) fn tries_at(
     snapshot: &Snapshot<'_>,
     block: BlockNumHash,
     bounds: Bounds<'_>,
-) -> Result<StateTries, StateError> {
+) -> Result<(StateTries, Taken), StateError> {
     let expected = root_of(&snapshot.require(block)?);
     let number = block.number;
-    let old = snapshot.values_at(number, bounds)?;
+    let (old, taken) = snapshot.values_at(number, bounds)?;
     let mut tries = StateTries::new(root_of(&snapshot.head));
     let found = tries.apply(&BoundedNodes(snapshot, bounds), Hashes::default().changes(&old))?;
     if found != expected {
         return Err(StateError::RootMismatch { number, expected, found });
     }
-    Ok(tries)
+    Ok((tries, taken))
 }
 
 impl StateReader {

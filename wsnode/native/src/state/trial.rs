@@ -1,7 +1,7 @@
 //! The tries after a committed block, changed in memory only: the state roots of blocks that nobody keeps.
 
 use super::account::Account;
-use super::bounds::Bounds;
+use super::bounds::{Bounds, Taken};
 use super::code::CodeCache;
 use super::delta::{AccountDelta, Delta};
 use super::environment::Snapshot;
@@ -33,6 +33,7 @@ pub struct TrialTries<'s> {
     changes: Option<&'s BundleState>,
     pub(super) tries: StateTries,
     hashes: Hashes,
+    _taken: Taken,
 }
 
 impl StateReader {
@@ -45,10 +46,10 @@ impl StateReader {
     ) -> Result<TrialTries<'a>, StateError> {
         let StateAfter { committed, changes } = block.into();
         let snapshot = Rc::new(self.environment.read()?);
-        let tries = tries_at(&snapshot, committed, bounds)?;
+        let (tries, taken) = tries_at(&snapshot, committed, bounds)?;
         let (codes, hashes) = (&*self.codes, Hashes::default());
         let number = committed.number;
-        let mut trial = TrialTries { snapshot, codes, number, changes: None, tries, hashes };
+        let mut trial = TrialTries { snapshot, codes, number, changes: None, tries, hashes, _taken: taken };
         if let Some(changes) = changes {
             trial.update(&Delta::of(changes, &trial.view())?)?;
             trial.changes = Some(changes);

@@ -76,7 +76,7 @@ impl StateStore {
     /// The rows that take the tries to `target`.
     fn rows_at(&self, target: &Head, undo: &Undo) -> Result<Vec<NodeRows>, StateError> {
         let snapshot = self.environment.read()?;
-        let old = snapshot.values_at(target.number, Bounds::none())?;
+        let (old, _) = snapshot.values_at(target.number, Bounds::none())?;
         let mut tries = StateTries::new(root_of(&self.committed));
         let mut hashes = Hashes::default();
         tries.apply(&snapshot, hashes.changes(&old))?;

@@ -44,7 +44,8 @@ impl StateReader {
         let snapshot = self.environment.read()?;
         let bounded = BoundedNodes(&snapshot, bounds);
         let before = root_of(&snapshot.require(parent)?);
-        let rows = tries_at(&snapshot, parent, bounds)?.rows();
+        let (mut tries, _taken) = tries_at(&snapshot, parent, bounds)?;
+        let rows = tries.rows();
         let nodes =
             RecordedNodes { changed: changed_rows(rows), store: &bounded, bounds, read: RefCell::default() };
         // Begun anew, so that every node they use is read.
