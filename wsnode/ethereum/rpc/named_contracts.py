@@ -30,7 +30,13 @@ from wsnode.ethereum.rpc.traces import CallTraceParameters, EncodedTraceParamete
 from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
 
-OF_ANY_ACCOUNT = ("eth_getBalance", "eth_getTransactionCount", "txpool_contentFrom")
+OF_ANY_ACCOUNT = (
+    "eth_getBalance",
+    "eth_getTransactionBySenderAndNonce",
+    "eth_getTransactionCount",
+    "ots_getTransactionBySenderAndNonce",
+    "txpool_contentFrom",
+)
 """What users ask of their own accounts, which no list can name beforehand."""
 
 OF_NOBODY = ("debug_codeByHash",)
