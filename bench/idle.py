@@ -51,10 +51,10 @@ def open_more(url: str, count: int, opened: list[socket.socket], over: float) ->
         opened += fresh
 
 
-def begin(url: str) -> socket.socket:
-    """Return a connection whose handshake has been sent."""
+def begin(url: str, seconds: float | None = None) -> socket.socket:
+    """Return a connection whose handshake has been sent; `seconds` bound what it waits for."""
     place = urlsplit(url)
-    connected = socket.create_connection((place.hostname or "localhost", place.port or 80))
+    connected = socket.create_connection((place.hostname or "localhost", place.port or 80), seconds)
     key = base64.b64encode(os.urandom(16)).decode()
     connected.sendall(
         f"GET {place.path or '/'} HTTP/1.1\r\nHost: {place.netloc}\r\n"

@@ -89,6 +89,7 @@ def _geth(flags: Sequence[str], temporary: Path) -> Iterator[Node]:
     flags = [*flags, "--nodiscover", "--maxpeers", "0", "--nat", "none", "--port", "0", "--ipcdisable"]
     flags += ["--ws", "--ws.addr", "127.0.0.1", "--ws.port", str(port), "--ws.origins", "*"]
     flags += ["--ws.api", "eth,net,web3,debug,txpool", "--rpc.txfeecap", "0"]
+    flags += ["--http", "--http.addr", "127.0.0.1", "--http.port", str(port)]
     with running("geth", flags, port, temporary) as node:
         yield node
 

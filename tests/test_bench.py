@@ -93,3 +93,24 @@ def test_subscribers_of_a_development_chain_are_counted() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert " each of 100 " in ended.stdout
     assert "missing" not in ended.stdout
+
+
+def test_an_attack_on_a_development_chain_leaves_a_line_of_a_table() -> None:
+    with started("dev", "--listen", "127.0.0.1:0") as node:
+        ended = run("hostile", f"one={place(node)}", "--only", "pings", "--seconds", "1")
+        assert node.process.poll() is None
+    assert (ended.returncode, ended.stderr) == (0, "")
+    name, heading, line = ended.stdout.splitlines()
+    columns = dict(zip(heading.replace("sent MB", "sent").split(), line.split()[1:], strict=True))
+    assert (name, line.split()[0]) == ("one", "pings")
+    assert 0 < float(columns["p50"]) <= float(columns["p99"]) <= float(columns["longest"])
+    assert (columns["errors"], columns["open"]) == ("0", "10")
+    assert 0 < float(columns["before"]) <= float(columns["peak"])
+    assert float(columns["sent"]) > 0
+
+
+def test_only_nodes_of_this_machine_are_attacked() -> None:
+    for url in ("ws://192.0.2.1:8545/", "ws://node.example/", "wss://127.0.0.1:8545/"):
+        ended = run("hostile", f"other={url}")
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "other: only nodes of this machine are attacked" in ended.stderr
