@@ -49,9 +49,10 @@ from bench.probe import Probe, probing
 from bench.started import StartError
 from wsnode.load.node import Asker
 
-LOGS = 5_000
+LOGS = 4_000
 BLOCKS = 3
-TRANSACTION_GAS = hex(15_000_000)
+TRANSACTION_GAS = hex(10_000_000)
+"""Within a block of `geth --dev`."""
 OTHER_FILES = 1_000
 GRACE_SECONDS = 5.0
 LOOK_SECONDS = 0.05
