@@ -32,9 +32,9 @@ def command(*arguments: str, status: int = 0) -> str:
 
 
 class Folders:
-    """A partner's folder with the whole chain, and one where its end is missing."""
+    """The folder of a partner, which has all, and that of a node that lacks the end and has metrics."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, metrics: str) -> None:
         vectors = require_vectors("execution-apis")
         self.whole, self.part = root / "whole", root / "part"
         beginning = root / "beginning.rlp"
@@ -45,14 +45,16 @@ class Folders:
         self.forwarding = self.key("forwarding", "--forwarding")
         self.plain = self.key("plain")
         self.root = root
+        self.metrics = metrics
 
     def key(self, name: str, *options: str) -> str:
         return command("keys", "add", name, "--data", str(self.part), *options).strip()
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    return Folders(tmp_path_factory.mktemp("outage"))
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Folders]:
+    with kept_address() as metrics:
+        yield Folders(tmp_path_factory.mktemp("outage"), metrics)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,8 @@ def node_with(folders: Folders, url: str, stale_after: float = 60) -> Iterator[N
         f'[networks.test]\ndata = "part"\n'
         f'[networks.test.partner]\nurl = "{url}"\nstale_after = {stale_after}\n'
     )
-    with started("serve", "--config", str(file), "--listen", "127.0.0.1:0") as node:
+    options = ("--config", str(file), "--listen", "127.0.0.1:0", "--metrics-listen", folders.metrics)
+    with started("serve", *options) as node:
         yield node
 
 
@@ -93,8 +96,8 @@ def result(node: Node, key: str, method: str, *params: Any) -> Any:
     return ask(node, key, method, *params)["result"]
 
 
-def counted(node: Node, outcome: str) -> float:
-    with urllib.request.urlopen(re.sub(r"/v3/.*", "/metrics", node.http_url)) as page:
+def counted(folders: Folders, outcome: str) -> float:
+    with urllib.request.urlopen(f"http://{folders.metrics}/metrics") as page:
         found = re.search(rf'wsnode_forwarded_total{{.*outcome="{outcome}".*}} (\S+)', page.read().decode())
     return float(found[1]) if found else 0
 
@@ -107,8 +110,8 @@ def test_a_stale_node_asks_its_partner_for_the_keys_that_include_it(
             assert result(node, folders.forwarding, METHOD, transaction["hash"]) == transaction
             assert result(node, folders.plain, METHOD, transaction["hash"]) is None
         assert result(node, folders.forwarding, METHOD, "0x" + "13" * 32) is None
-        assert counted(node, "found") == len(late)
-        assert counted(node, "unknown") == 1
+        assert counted(folders, "found") == len(late)
+        assert counted(folders, "unknown") == 1
 
 
 def test_an_operator_turns_it_on_and_off(folders: Folders, partner: Node, late: list[dict[str, Any]]) -> None:
@@ -138,7 +141,7 @@ def test_a_partner_that_is_gone_is_an_error_and_one_that_is_back_is_asked(
             with started("serve", "--data", str(folders.whole), "--listen", address, "--open"):
                 assert result(node, folders.forwarding, METHOD, wanted) == late[0]
             assert failure(node, folders, wanted) == (-32002, "unreachable")
-        assert counted(node, "failed") == 3
+        assert counted(folders, "failed") == 3
 
 
 @contextmanager
