@@ -91,8 +91,9 @@ def attack(node: Node, name: str, options: argparse.Namespace) -> float:
     with probing(node.url) as probe, attacking(node.url, prepared, options.seconds) as controller:
         was_stopped, snapshots = watch(node, controller, options)
         outcome = received_outcome(controller, was_stopped)
-    peak = peak_bytes(node.process) / 2**20 if node.process else float("nan")
+    # What has been asked may still be growing.
     wait_settled(node.process)
+    peak = peak_bytes(node.process) / 2**20 if node.process else float("nan")
     seen = Seen(before, peak, memory_of(node), snapshots, was_stopped)
     print(line_of(name, probe, seen, outcome), flush=True)
     return probe.percentile(0.99)
