@@ -33,7 +33,7 @@ _ALIVE = masked_frame(b"", PONG)
 
 
 class Outcome(NamedTuple):
-    """Megabytes that the node took, connections that it closed or refused, and the most that were open."""
+    """Megabytes that were sent, connections that it closed or refused, and the most that were open."""
 
     megabytes: float
     closed: int

@@ -7,8 +7,9 @@ Ten clients attack for `--seconds`, one class of attack (bench/attacks.py) after
 process of its own asks for `eth_chainId` every 20 ms. A line for each class says what the probe waited (ms)
 and how many of its requests failed; the node's resident memory before, at its highest and once it has nothing
 left to do (MiB); the most snapshots of the chain that were open at once, where its metrics tell; what the
-node took of the attackers, how often it closed a connection or refused one, and the most that were open. An
-attack ends early, marked with *, when the node has more than `--memory` MiB.
+attackers sent (what waits in buffers of the system too), how often the node closed a connection or refused
+one, and the most that were open. An attack ends early, marked with *, when the node has more than `--memory`
+MiB. What follows is skipped when a node has ended, or has not answered the probe for a minute.
 
 With --start the nodes are `wsnode dev`, `geth --dev` and anvil, those that are found, with some blocks full
 of logs.
