@@ -108,3 +108,8 @@ def test_both_forms_show_details_and_tracebacks() -> None:
             assert part in text
     with pytest.raises(ValueError, match="log format"):
         configure("info", "xml")
+
+
+async def test_versions_that_are_read_are_shown_by_network(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        assert (await metrics(site))["wsnode_versions", "test"] == 0

@@ -105,7 +105,10 @@ class Server:
         # The library takes as long to load as the whole server, and few servers are ever asked for metrics.
         from wsnode.server.metrics import Metrics
 
-        return Metrics({network.name: network.registry for network in self._networks}, self.shared)
+        registries = {network.name: network.registry for network in self._networks}
+        return Metrics(
+            registries, self.shared, {network.name: network.versions for network in self._networks}
+        )
 
     @property
     def limits(self) -> Limits:

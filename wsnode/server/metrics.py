@@ -1,6 +1,6 @@
 """What a server counts, in Prometheus' form, collected only when somebody asks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -20,8 +20,12 @@ from wsnode.server.shared import Shared
 class Metrics(Collector):
     """Reads the counters that the methods and connections keep anyway."""
 
-    def __init__(self, registries: Mapping[str, Registry], shared: Shared) -> None:
+    def __init__(
+        self, registries: Mapping[str, Registry], shared: Shared, versions: Mapping[str, Callable[[], int]]
+    ) -> None:
+        """`versions` says of each network how many versions of its chain are being read."""
         self._registries = registries
+        self._versions = versions
         self._shared = shared
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -41,6 +45,12 @@ class Metrics(Collector):
             unknown.add_metric([network], registry.unknown_calls)
         yield unknown
         yield self._forwarded()
+        versions = GaugeMetricFamily(
+            "wsnode_versions", "Versions of a chain that are being read", labels=["network"]
+        )
+        for network, count in self._versions.items():
+            versions.add_metric([network], count())
+        yield versions
         yield from self._server()
 
     def _methods(self) -> Iterator[tuple[str, Method]]:
