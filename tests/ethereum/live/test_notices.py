@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, open_node
@@ -214,7 +214,9 @@ async def test_missed_pending_transactions_are_counted_for_who_asked(
         assert "error" in slow.told[name][-2]
 
 
-async def test_a_restart_is_announced_with_where_to_go_on(growing: GrowingChain) -> None:
+async def test_a_restart_is_announced_with_where_to_go_on(
+    growing: GrowingChain, autojump_clock: MockClock
+) -> None:
     view = LogView()
     async with open_node(growing) as node:
         client = await node.connect()
@@ -261,7 +263,7 @@ PLAIN: list[list[Any]] = [
 
 @pytest.mark.parametrize("farewell", [STOPPING, RESTARTING], ids=["SIGINT", "SIGTERM"])
 async def test_who_asked_for_nothing_sees_the_close_alone(
-    growing: GrowingChain, farewell: tuple[int, str]
+    growing: GrowingChain, farewell: tuple[int, str], autojump_clock: MockClock
 ) -> None:
     async with open_node(growing) as node:
         client = await node.connect()
@@ -278,7 +280,7 @@ async def test_who_asked_for_nothing_sees_the_close_alone(
 
 
 async def test_a_restart_while_blocks_are_taken_back_says_how_far_each_has_come(
-    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch
+    growing: GrowingChain, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
 ) -> None:
     monkeypatch.setattr(hub, "STEP_BLOCKS", 2)
     growing.reorganise(0, [LOGS] * 7)

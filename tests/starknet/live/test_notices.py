@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.starknet.live.growing import GrowingChain
 from tests.starknet.live.sessions import HeadView, open_node
@@ -67,7 +67,7 @@ async def test_who_reads_slowly_gets_everything_and_is_told_if_that_is_understoo
 
 @pytest.mark.parametrize(("family", "options"), ASKED, ids=str)
 async def test_a_restart_leaves_the_cursor_with_those_who_understand_it(
-    growing: GrowingChain, family: str, options: dict[str, Any]
+    growing: GrowingChain, family: str, options: dict[str, Any], autojump_clock: MockClock
 ) -> None:
     growing.grow(2)
     async with open_node(growing) as node:

@@ -36,7 +36,7 @@ async def test_blocks_go_on_after_one_that_could_not_be_told(
         development = DevelopmentChain(chain, TransactionPool(chain), audience, block_time=0.01)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(development.run)
-            with trio.fail_after(30):
+            with trio.fail_after(60):
                 while audience.head.number < 3:
                     await audience.wait_move(audience.head)
             nursery.cancel_scope.cancel()
