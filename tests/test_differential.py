@@ -15,7 +15,8 @@ from tests.vector_files import CHECKOUT
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Node]:
-    with started("demo", "--listen", "127.0.0.1:0") as node:
+    # A block between two answers is a difference that is none.
+    with started("demo", "--listen", "127.0.0.1:0", "--block-time", "100000", "--quiet") as node:
         yield node
 
 
