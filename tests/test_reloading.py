@@ -68,7 +68,9 @@ def test_whatever_is_wrong_with_a_configuration_it_changes_nothing(
     assert caplog.text.count("the configuration stays as it was") == 1
 
 
-@pytest.mark.parametrize("content", [b"# caf\xe9", b"a = " + b"[" * 100_000, b"\x00", b"listen = 5"])
+@pytest.mark.parametrize(
+    "content", [b"# caf\xe9", b"a = " + b"[" * 100_000, b"a = " + b"9" * 5000, b"\x00", b"listen = 5"]
+)
 def test_a_file_that_is_no_configuration_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "wsnode.toml"
     file.write_bytes(content)

@@ -130,7 +130,7 @@ def read(path: Path) -> Config:
         return checked(msgspec.toml.decode(text), path.parent, str(path), text)
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
 
 
