@@ -2,9 +2,6 @@
 
 import gzip
 import json
-import os
-import shutil
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.node_process import Node, post, run, started
+from tests.peers.anvil import ask_url, started_anvil
 from wsnode.cli_development import FORKS, GAS_LIMIT, MNEMONIC
 from wsnode.demo.accounts import MNEMONIC as KNOWN_MNEMONIC
 from wsnode.demo.genesis import FORKS as FORKS_OF_GENESES
@@ -176,11 +174,11 @@ def test_a_state_begins_new_chains_only(tmp_path: Path) -> None:
 
 
 def test_anvil_and_wsnode_read_the_states_of_one_another(tmp_path: Path) -> None:
-    anvil = shutil.which("anvil")
-    if anvil is None:
-        pytest.skip("anvil is not installed")
-    theirs, ours, again = (tmp_path / name for name in ("theirs.json", "ours.json", "again.json"))
-    dump(anvil, "--dump-state", str(theirs))
+    theirs, ours = tmp_path / "theirs.json", tmp_path / "ours.json"
+    with started_anvil() as anvil:
+        # What it writes down at its end, asked for while it surely lives.
+        dump = ask_url(anvil, "anvil_dumpState")["result"]
+    theirs.write_bytes(gzip.decompress(bytes.fromhex(dump[2:])))
     with started(
         "dev", "--listen", "0", "-q", "--load-state", str(theirs), "--dump-state", str(ours)
     ) as node:
@@ -189,18 +187,5 @@ def test_anvil_and_wsnode_read_the_states_of_one_another(tmp_path: Path) -> None
         sent = send(node, data=CODE)
         created = call(node, "eth_getTransactionReceipt", sent)["contractAddress"]
         assert node.stop() == 0
-    dump(anvil, "--load-state", str(ours), "--dump-state", str(again))
-    assert json.loads(again.read_text())["accounts"][created]["code"] == "0x60005460ff"
-
-
-def dump(anvil: str, *options: str) -> None:
-    """Have anvil start and end."""
-    command = [anvil, "--port", "0", *options]
-    # A group of its own, as a script may stand between.
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
-        assert process.stdout is not None
-        line = next(line for line in process.stdout if line.startswith("Listening on"))
-        # Once it answers it also knows what to do at the end.
-        post(f"http://{line.split()[-1]}", '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}')
-        os.killpg(process.pid, signal.SIGINT)
-        process.stdout.read()
+    with started_anvil("--load-state", str(ours)) as anvil:
+        assert ask_url(anvil, "eth_getCode", created, "latest")["result"] == "0x60005460ff"
