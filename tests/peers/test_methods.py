@@ -68,11 +68,11 @@ def test_what_is_in_the_table_does_not_exist(tmp_path: Path) -> None:
             assert refused.value.code == NOT_FOUND
 
 
-def known(send: Send, names: Iterable[str]) -> set[str]:
+def known(send: Send, names: Iterable[str], at_once: int = AT_ONCE) -> set[str]:
     """Return which of `names` a node has, without calling any: parameters in an object fit none of them."""
     found, left = set[str](), sorted(names)
     while left:
-        part, left = left[:AT_ONCE], left[AT_ONCE:]
+        part, left = left[:at_once], left[at_once:]
         calls = [
             {"jsonrpc": "2.0", "id": index, "method": name, "params": {}} for index, name in enumerate(part)
         ]
@@ -113,5 +113,6 @@ def test_anvil_has_what_the_list_says(answered: set[str]) -> None:
                 return json.load(reply)
 
         # Subscriptions are answered on sockets only.
-        found = known(send, candidates(answered)) | {"eth_subscribe", "eth_unsubscribe"}
+        # One after another: some of a batch hinder each other there.
+        found = known(send, candidates(answered), at_once=1) | {"eth_subscribe", "eth_unsubscribe"}
     assert sorted(found) == NAMES["anvil 1.7.1"]
