@@ -12,6 +12,7 @@ import trio
 import trio.testing
 
 from tests.server.conftest import NUMBER, Gate, Peer, View, registry, until
+from wsnode.jsonrpc.share import Party
 from wsnode.server.limits import Limits
 from wsnode.server.listener import Server
 from wsnode.server.network import Network
@@ -20,14 +21,18 @@ from wsnode.server.serving import serve
 from wsnode.server.sockets import open_tcp, open_unix
 from wsnode.server.transport import tls_context
 
+GET_HEALTH = b"GET /healthz HTTP/1.1\r\nHost: any.example\r\n\r\n"
+
 
 def make_server(gate: Gate, limits: Limits | None = None) -> Server:
     return Server([Network("test", registry(), lambda _caller: View(gate))], limits)
 
 
 async def start(nursery: trio.Nursery, server: Server, path: Path) -> None:
-    listener = open_unix(path)
+    await start_on(nursery, server, open_unix(path))
 
+
+async def start_on(nursery: trio.Nursery, server: Server, listener: socket.socket) -> None:
     async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         await serve(server, [listener], task_status=task_status)
 
@@ -118,6 +123,47 @@ async def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:
         assert (await third.open()).status_code == 101
         nursery.cancel_scope.cancel()
         await third.stream.aclose()
+
+
+async def test_of_many_that_come_at_once_as_many_are_served_as_there_may_be(tmp_path: Path) -> None:
+    listener = open_unix(tmp_path / "node.sock")
+    server = make_server(Gate(), Limits(connections=3))
+    streams = [await trio.open_unix_socket(tmp_path / "node.sock") for _ in range(8)]
+    async with trio.open_nursery() as nursery:
+        await start_on(nursery, server, listener)
+        for stream in streams[3:]:
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 503 ")
+        await trio.testing.wait_all_tasks_blocked()
+        assert server.shared.connections.used == server.connections == 3
+        for stream in streams[:3]:
+            await stream.send_all(GET_HEALTH)
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 200 ")
+        for stream in streams:
+            await stream.aclose()
+        nursery.cancel_scope.cancel()
+    assert server.shared.connections.used == 0
+
+
+async def test_who_takes_the_place_of_an_idle_connection_is_not_one_more(tmp_path: Path) -> None:
+    path = tmp_path / "node.sock"
+    server = make_server(Gate(), Limits(connections=2))
+    async with trio.open_nursery() as nursery:
+        await start(nursery, server, path)
+        idle = [await trio.open_unix_socket(path) for _ in range(2)]
+        for stream in idle:
+            await stream.send_all(GET_HEALTH)
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 200 ")
+        await trio.testing.wait_all_tasks_blocked()
+        party = Party()
+        assert server.admit(party)
+        assert server.shared.connections.used == 2
+        assert await idle[0].receive_some() == b""
+        server.shared.connections.give_back(party)
+        for stream in idle:
+            await stream.aclose()
+        await until(lambda: not server.connections)
+        assert server.shared.connections.used == 0
+        nursery.cancel_scope.cancel()
 
 
 async def test_large_replies_pass_a_real_socket(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from wsnode.server.calls import SlowLane
 from wsnode.server.limits import Limits
 from wsnode.server.making import Account
 
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 TIMED_OUT = {"code": -32002, "message": "request timed out"}
 
 
@@ -158,14 +159,27 @@ async def test_one_address_runs_calls_in_half_of_the_threads() -> None:
 async def test_a_full_server_closes_what_is_idle_before_it_refuses_a_newcomer(open_site: OpenSite) -> None:
     async with open_site(Limits(connections=2)) as site:
         idle = site.connect()
-        await idle.send_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        await idle.send_all(HEALTH)
         assert b"200 OK" in await idle.receive_some()
         peer = await site.peer()
         await wait_all_tasks_blocked()
-        assert site.server.admits(Party())
+        assert site.server.admit(Party())
         assert await idle.receive_some() == b""
         site.connect()
         await wait_all_tasks_blocked()
-        assert not site.server.admits(Party())
+        assert not site.server.admit(Party())
         await peer.call("number")
         assert (await peer.reply())["result"] == "0x1"
+
+
+async def test_a_request_is_too_late_once_another_has_the_connections_place(open_site: OpenSite) -> None:
+    async with open_site(Limits(connections=1)) as site:
+        idle = site.connect()
+        await idle.send_all(HEALTH)
+        assert b"200 OK" in await idle.receive_some()
+        await wait_all_tasks_blocked()
+        await idle.send_all(HEALTH)
+        assert site.server.admit(newcomer := Party())
+        assert await idle.receive_some() == b""
+        assert site.server.shared.connections.used == 1
+        site.server.shared.connections.give_back(newcomer)

@@ -47,7 +47,7 @@ class Service(msgspec.Struct, frozen=True):
     pages: Mapping[str, Page]
     connections: Share
     """How many connections of such clients there may be."""
-    idle: dict[trio.CancelScope, None] = msgspec.field(default_factory=dict)
+    idle: dict[trio.CancelScope, Party] = msgspec.field(default_factory=dict)
     """The connections that wait for a request, the one that has waited longest first."""
 
 
@@ -289,12 +289,13 @@ class HttpConnection:
 
     async def _wait_request(self) -> None:
         with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
-            self._service.idle[scope] = None
+            self._service.idle[scope] = self._party
             try:
                 self._ahead = await self._transport.receive()
             finally:
-                self._service.idle.pop(scope, None)
-        if not self._ahead:
+                is_displaced = self._service.idle.pop(scope, None) is None
+        # Whose place has been taken is not served, even if its request came at that moment.
+        if is_displaced or not self._ahead:
             raise _DisconnectedError
 
     async def _next_event(self, seconds: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:

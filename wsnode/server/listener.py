@@ -97,6 +97,8 @@ class Server:
         )
         """What operators are served on an address of their own: health, metrics, and no network."""
         self._alive: dict[WebSocketConnection, float] = {}
+        self._displaced: set[Party] = set()
+        """The connections that are about to end because others have taken their places."""
         self.shelter = Shelter()
         self.shared.waiting.on_overflow = self._drop_replies
 
@@ -133,27 +135,37 @@ class Server:
         """Serve one connection on any trio stream, until it ends."""
         await self.serve_transport(StreamTransport(stream))
 
-    def admits(self, party: Party, service: Service | None = None) -> bool:
-        """Tell whether there is room for one more connection.
+    def admit(self, party: Party, service: Service | None = None) -> bool:
+        """Count one more connection if there is room for it, and tell whether there is.
 
-        Where there is none, the HTTP connection that has been idle for longest is closed to make some.
+        Where there is none, the HTTP connection that has been idle for longest is closed, and its place taken.
         """
         service = service or self.service
         connections = service.connections
         if connections.used < connections.limit:
-            return connections.admits(party)
-        if (idle := next(iter(service.idle), None)) is None:
+            if not connections.admits(party):
+                return False
+        elif (idle := next(iter(service.idle), None)) is None:
             return False
-        service.idle.pop(idle)
-        idle.cancel()
+        else:
+            displaced = service.idle.pop(idle)
+            self._displaced.add(displaced)
+            connections.give_back(displaced)
+            idle.cancel()
+        connections.take(party)
         return True
 
     async def serve_transport(
         self, transport: Transport, party: Party | None = None, service: Service | None = None
     ) -> None:
-        """Serve one connection, as a client's if nothing else is said; no exception leaves it."""
-        counters, party, service = self.shared.counters, party or Party(), service or self.service
+        """Serve one connection that needs no admission, as a client's if nothing else is said."""
+        party, service = party or Party(), service or self.service
         service.connections.take(party)
+        await self.serve_admitted(transport, party, service)
+
+    async def serve_admitted(self, transport: Transport, party: Party, service: Service) -> None:
+        """Serve one connection that has been counted; no exception leaves it."""
+        counters = self.shared.counters
         counters.accepted += 1
         counters.connections += 1
         self.shelter.adapt(counters.connections)
@@ -161,12 +173,18 @@ class Server:
             try:
                 await self._serve(transport, party, service)
             finally:
-                service.connections.give_back(party)
+                self._leave(party, service)
                 counters.connections -= 1
                 self.shelter.adapt(counters.connections)
                 await transport.aclose()
         except Exception:
             logger.exception("a connection failed")
+
+    def _leave(self, party: Party, service: Service) -> None:
+        if party in self._displaced:
+            self._displaced.remove(party)
+        else:
+            service.connections.give_back(party)
 
     async def keep_alive(self) -> None:
         """Ping each WebSocket connection in its turn, for ever."""

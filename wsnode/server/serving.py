@@ -114,8 +114,8 @@ async def _accept(server: Server, arrivals: Arrivals, entry: _Entry, connections
                 log_failure("a connection cannot be served", error)
                 continue
             party = Party(peer_of(address))
-            if server.admits(party, entry.service):
-                connections.start_soon(server.serve_transport, transport, party, entry.service)
+            if server.admit(party, entry.service):
+                connections.start_soon(server.serve_admitted, transport, party, entry.service)
             else:
                 connections.start_soon(_refuse, transport)
 
