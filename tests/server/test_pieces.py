@@ -112,16 +112,52 @@ async def test_only_the_last_ping_is_answered_if_nobody_reads(open_site: OpenSit
 async def test_a_message_that_does_not_end_is_given_up(
     open_site: OpenSite, autojump_clock: trio.testing.MockClock
 ) -> None:
-    limits = Limits(message_seconds=60)
-    async with open_site(limits) as site:
+    async with open_site(Limits(message_seconds=60)) as site:
         site.nursery.start_soon(site.server.keep_alive)
+        # Pings are due at other times.
+        await trio.sleep(13)
         peer = await site.peer()
+        await trio.sleep(5)
         await peer.send_raw(masked(0x01, b"half a "))
         began = trio.current_time()
         # Pings are answered all the time, and pongs are signs of life.
         assert await peer.close_code() == 1008
-        assert 60 <= trio.current_time() - began <= 60 + 2 * limits.ping_seconds
+        assert 60 <= trio.current_time() - began <= 61
         assert site.server.shared.received.used == 0
+
+
+async def test_a_message_may_have_less_time_than_there_is_between_pings(
+    open_site: OpenSite, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with open_site(Limits(message_seconds=2)) as site:
+        site.nursery.start_soon(site.server.keep_alive)
+        peer = await site.peer()
+        await trio.sleep(1)
+        await peer.send_raw(masked(0x01, b"half a "))
+        await trio.sleep(1.5)
+        await peer.send_raw(masked(0x80, b"message"))
+        assert (await peer.reply())["error"]["code"] == -32700
+        await peer.send_raw(masked(0x01, b"half a "))
+        began = trio.current_time()
+        assert await peer.close_code() == 1008
+        assert 2 <= trio.current_time() - began <= 3
+
+
+async def test_a_call_in_flight_takes_nothing_of_the_time_of_a_message(
+    open_site: OpenSite, mock_clock: trio.testing.MockClock
+) -> None:
+    async with open_site(Limits(message_seconds=60)) as site:
+        site.nursery.start_soon(site.server.keep_alive)
+        peer = await site.peer()
+        await peer.call("wait")
+        for more in (b"", b"", masked(0x01, b"half a "), b""):
+            await trio.testing.wait_all_tasks_blocked()
+            mock_clock.jump(31)
+            assert (await peer.frame()).opcode is Opcode.PING
+            await peer.send_raw(more)
+        await peer.send_raw(masked(0x80, b"message"))
+        assert (await peer.reply())["error"]["code"] == -32700
+        site.gate.opened = 1
 
 
 async def test_messages_one_after_another_are_never_given_up(

@@ -179,7 +179,8 @@ async def test_a_request_is_too_late_once_another_has_the_connections_place(open
         assert b"200 OK" in await idle.receive_some()
         await wait_all_tasks_blocked()
         await idle.send_all(HEALTH)
-        assert site.server.admit(newcomer := Party())
+        newcomer = Party()
+        assert site.server.admit(newcomer)
         assert await idle.receive_some() == b""
         assert site.server.shared.connections.used == 1
         site.server.shared.connections.give_back(newcomer)

@@ -28,7 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     message_bytes: Room = 5 * MIB
     """A WebSocket message, also after decompression; a larger one closes with 1009."""
     message_seconds: Seconds = 60.0
-    """The time a WebSocket message has to arrive, looked at with each ping; a slower one closes with 1008."""
+    """The time a WebSocket message has to arrive; a slower one closes with 1008."""
     parameter_values: Count = 100_000
     """JSON values in the parameters of one call, names of members among them; more are told -32602."""
     batch_items: Count = 1000

@@ -138,7 +138,7 @@ class Server:
     def admit(self, party: Party, service: Service | None = None) -> bool:
         """Count one more connection if there is room for it, and tell whether there is.
 
-        Where there is none, the HTTP connection that has been idle for longest is closed, and its place taken.
+        Where there is none, the HTTP connection that has been idle for longest is closed for it.
         """
         service = service or self.service
         connections = service.connections
@@ -187,17 +187,30 @@ class Server:
             service.connections.give_back(party)
 
     async def keep_alive(self) -> None:
-        """Ping each WebSocket connection in its turn, for ever."""
-        # All have the same interval, so the order of insertion is the order of what is due.
+        """Ping each WebSocket connection in its turn, and give up messages that do not end, for ever."""
         while True:
-            now = trio.current_time()
-            while self._alive and (first := next(iter(self._alive.items())))[1] <= now:
-                connection = first[0]
-                del self._alive[connection]
-                self._alive[connection] = now + self.limits.ping_seconds
-                connection.keep_alive()
-            due = next(iter(self._alive.values()), now + self.limits.ping_seconds)
+            due = min(self._ping(now := trio.current_time()), self._give_up_messages(now))
             await trio.sleep(max(due - now, 0.05))
+
+    # For all connections the time is the same, so the order of insertion is the order of what is due. What
+    # begins while nothing is due is due later than if it began now.
+
+    def _ping(self, now: float) -> float:
+        """Send the pings that are due, and return when the next one may be."""
+        while self._alive and (first := next(iter(self._alive.items())))[1] <= now:
+            connection = first[0]
+            del self._alive[connection]
+            self._alive[connection] = now + self.limits.ping_seconds
+            connection.keep_alive()
+        return next(iter(self._alive.values()), now + self.limits.ping_seconds)
+
+    def _give_up_messages(self, now: float) -> float:
+        """Close connections whose messages take too long, and return when the next one may."""
+        unfinished, seconds = self.shared.unfinished, self.limits.message_seconds
+        while unfinished and (first := next(iter(unfinished.items())))[1] + seconds <= now:
+            del unfinished[first[0]]
+            first[0].give_up_message()
+        return next(iter(unfinished.values()), now) + seconds
 
     @property
     def ready(self) -> bool:

@@ -1,6 +1,7 @@
 """What every connection of a server draws on."""
 
 from collections import Counter
+from typing import Protocol
 
 from wsnode.jsonrpc.share import Share
 from wsnode.pubsub.fan_out import FanOut
@@ -27,6 +28,14 @@ class Counters:
         """WebSocket connections that ended, by the close code that was heard or said; 1006 without one."""
 
 
+class MessageReader(Protocol):
+    """A connection on which messages arrive."""
+
+    def give_up_message(self) -> None:
+        """Close, because a message has taken too long to arrive."""
+        ...
+
+
 class Shared:
     """The limits, and what is left of them for all connections together."""
 
@@ -51,6 +60,8 @@ class Shared:
         self.dialogue = Dialogue(self.lane)
         self.received = Held(limits.received_bytes)
         """Messages and bodies that have arrived in part, and those of calls in flight."""
+        self.unfinished: dict[MessageReader, float] = {}
+        """When the message began of which a connection has a part; the oldest comes first."""
 
     def apply(self, limits: Limits) -> None:
         """Let other limits be in force."""

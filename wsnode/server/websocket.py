@@ -38,13 +38,13 @@ class WebSocketConnection:
     """An open connection, from the handshake to the close."""
 
     __slots__ = (
+        "_awaits_rest",
         "_backlog",
         "_channel",
         "_deflate",
         "_framing",
         "_held",
         "_is_over",
-        "_midway_since",
         "_nursery",
         "_outbox",
         "_owing",
@@ -82,8 +82,8 @@ class WebSocketConnection:
         self._nursery: trio.Nursery | None = None
         self._held = 0
         """What unfinished messages and those in flight have been counted as in the process's budget."""
-        self._midway_since = 0.0
-        """When the message began that is unfinished, if one is."""
+        self._awaits_rest = False
+        """Whether a message is unfinished, which has a time to arrive."""
         self._owing = False
         """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
         self._is_over = False
@@ -111,6 +111,7 @@ class WebSocketConnection:
             self._shared.counters.closes[self._framing.close_code] += 1
             self._framing.release()
             self._shared.received.hold(self, 0)
+            self._shared.unfinished.pop(self, None)
         if self._sending.is_over:
             await linger(self._transport, self._closing_seconds)
 
@@ -122,16 +123,14 @@ class WebSocketConnection:
         if not (self._framing.heard or reading):
             self.end_within(0)
             return
-        if self._framing.is_midway and self._is_too_slow():
-            self._fail(CloseCode.POLICY_VIOLATION, "a message took too long to arrive")
-            return
         self._framing.heard = self._outbox.progressed = False
         self._owing = self._outbox.waiting_bytes > 0
         if not self._framing.closed:
             self._sending.post_urgent(PING)
 
-    def _is_too_slow(self) -> bool:
-        return trio.current_time() - self._midway_since > self._shared.limits.message_seconds
+    def give_up_message(self) -> None:
+        """Close, because a message has taken too long to arrive."""
+        self._fail(CloseCode.POLICY_VIOLATION, "a message took too long to arrive")
 
     def give_up(self) -> None:
         """Close, because no other connection keeps as many bytes of unfinished messages and calls."""
@@ -221,9 +220,8 @@ class WebSocketConnection:
         messages = framing.receive(data)
         counters.received_bytes += len(data)
         counters.messages += len(messages)
-        if self._held or framing.is_midway:
-            if messages or not self._held:
-                self._midway_since = trio.current_time()
+        if self._held or self._awaits_rest or framing.is_midway:
+            self._wait_for_rest(is_another=bool(messages))
             self._count_received()
             if self._sending.is_over:
                 return len(messages)
@@ -237,6 +235,15 @@ class WebSocketConnection:
         if framing.writes and not self._backlog:
             self._sending.post_control()
         return len(messages)
+
+    def _wait_for_rest(self, *, is_another: bool) -> None:
+        """Note whether a message is unfinished, and since when: from now on if it is another one."""
+        unfinished, is_midway = self._shared.unfinished, self._framing.is_midway
+        if is_another or not is_midway:
+            unfinished.pop(self, None)
+        self._awaits_rest = is_midway
+        if is_midway:
+            unfinished.setdefault(self, trio.current_time())
 
     def _count_received(self) -> None:
         self._held = self._framing.waiting_bytes + self._slow.bytes
