@@ -3,6 +3,8 @@
 from collections.abc import Generator
 from typing import Any, TypeVar
 
+from wsnode.jsonrpc.messages import Pieces
+
 Result = TypeVar("Result")
 
 
@@ -14,3 +16,9 @@ def result_of(slices: Generator[Any, Any, Result]) -> Result:
         except StopIteration as end:
             result: Result = end.value
             return result
+
+
+def text_of(slices: Generator[Any, Any, bytes | Pieces]) -> bytes:
+    """Return the text that is returned in the end."""
+    result = result_of(slices)
+    return b"".join(result) if isinstance(result, Pieces) else result

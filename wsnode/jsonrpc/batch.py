@@ -1,6 +1,6 @@
 """Batches: many requests in one message, answered in one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from wsnode.jsonrpc.errors import (
     request_timed_out,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import CancelToken, InThread, Replying, Request
+from wsnode.jsonrpc.messages import CancelToken, InThread, Replying, Request, Step
 from wsnode.jsonrpc.requests import (
     QUICK_BYTES,
     UnusableRequestError,
@@ -22,6 +22,7 @@ from wsnode.jsonrpc.requests import (
     identity_of,
     is_long,
 )
+from wsnode.jsonrpc.slices import joined
 
 Item: TypeAlias = Request | bytes | UnusableRequestError
 """What stands in a batch: a request, its text, or what a thread has found that is none."""
@@ -95,7 +96,7 @@ class Batch(Calls):
                         place += count
         finally:
             self.end_turn()
-        return b"[%b]" % b",".join(replies) if replies else None
+        return (yield from _listed(replies)) if replies else None
 
     def _take_back(self, count: int) -> None:
         """End what was begun behind the first `count` calls, of which nobody will learn."""
@@ -133,6 +134,19 @@ def _besides(size: int, steps: Replying) -> Replying:
             resume, value = steps.send, (yield step)
         except Exception as error:
             resume, value = steps.throw, error
+
+
+def _listed(replies: list[bytes]) -> Generator[Step, Any, bytes]:
+    """Return the replies as a list."""
+    pieces = [b"["]
+    for reply in replies:
+        pieces += (reply, b",")
+    pieces[-1] = b"]"
+    try:
+        return (yield from joined(pieces))
+    except (TimeLimitError, RpcError):
+        # All calls have been answered.
+        return b"".join(pieces)
 
 
 def empty_batch() -> bytes:

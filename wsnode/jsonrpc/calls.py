@@ -26,7 +26,7 @@ from wsnode.jsonrpc.errors import (
 from wsnode.jsonrpc.messages import CancelToken, Channel, InThread, Replying, Request, Steps, View
 from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method
-from wsnode.jsonrpc.slices import timed
+from wsnode.jsonrpc.slices import replying, timed
 
 if TYPE_CHECKING:
     from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -285,7 +285,7 @@ class Calls:
         self, method: Method, slices: Steps, params: bytes, identity: bytes, began: float
     ) -> Replying:
         try:
-            reply = result_reply(identity, (yield from timed(method, slices, self._dispatcher.clock)))
+            reply = yield from timed(method, replying(identity, slices), self._dispatcher.clock)
             meter = method.succeeded
             if len(reply) > self.reply_bytes:
                 reply = self._fail(method, params, identity, response_too_large())

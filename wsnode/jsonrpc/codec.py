@@ -56,9 +56,19 @@ def result_reply(identity: bytes, result: Any) -> bytes:
     kind = type(result)
     if kind is not bytes and kind is not Rendered and kind is not msgspec.Raw:
         if kind is Pieces:
-            return b"".join((b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"))
+            return b"".join(reply_pieces(identity, result))
         result = encode(result)
     return b"".join((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"))
+
+
+def reply_pieces(identity: bytes, result: Any) -> list[bytes]:
+    """Return the same in pieces."""
+    kind = type(result)
+    if kind is Pieces:
+        return [b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"]
+    if kind is not bytes and kind is not Rendered and kind is not msgspec.Raw:
+        result = encode(result)
+    return [b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"]
 
 
 def error_reply(identity: bytes, error: RpcError) -> bytes:

@@ -1,11 +1,15 @@
-"""The time that a call in slices may take."""
+"""The time that a call in slices may take, and how its result becomes a reply."""
 
 from collections.abc import Callable, Generator
 from typing import Any
 
+from wsnode.jsonrpc.codec import reply_pieces
 from wsnode.jsonrpc.errors import TimeLimitError, out_of_time
 from wsnode.jsonrpc.messages import AsyncCall, InThread, Step, Steps
 from wsnode.jsonrpc.registry import Method
+
+LARGE_BYTES = 1024 * 1024
+"""Texts of more bytes are joined in a thread; from here on the interpreter runs others meanwhile."""
 
 
 def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generator[Step, Any, Any]:
@@ -37,3 +41,18 @@ def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generato
             raise out_of_time(error, method.timeout_error) from None
         except Exception as error:
             resume, value = slices.throw, error
+
+
+def replying(identity: bytes, slices: Steps) -> Generator[Step, Any, bytes]:
+    """Yield what `slices` yield, and return the reply to request `identity` with what they return."""
+    return (yield from joined(reply_pieces(identity, (yield from slices))))
+
+
+def joined(pieces: list[bytes]) -> Generator[Step, Any, bytes]:
+    """Return the pieces as one text, which a thread puts together if it is large."""
+    if sum(map(len, pieces)) <= LARGE_BYTES:
+        return b"".join(pieces)
+    work = InThread(lambda _cancel: b"".join(pieces))
+    work.is_short = True
+    text: bytes = yield work
+    return text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.ethereum.pool import invariants
 from tests.ethereum.pool.playground import Playground
 from tests.ethereum.pool.steps import steps
-from tests.slices import result_of
+from tests.slices import text_of
 from wsnode.ethereum.rpc.pool import Pool
 from wsnode.jsonrpc.errors import RpcError
 
@@ -53,5 +53,5 @@ def test_nothing_but_refusals_comes_of_broken_transactions(playground: Playgroun
     assert refusal is None or (refusal.message and refusal.message.isprintable())
     invariants.check(playground)
     methods = Pool(playground.pool, ())
-    for text in (result_of(methods.content()), result_of(methods.inspect()), methods.status()):
+    for text in (text_of(methods.content()), text_of(methods.inspect()), methods.status()):
         assert text.startswith(b'{"pending":')

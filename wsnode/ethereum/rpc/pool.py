@@ -1,6 +1,7 @@
 """txpool_… and eth_pendingTransactions: what waits for a block, in geth's shapes."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -10,6 +11,7 @@ from wsnode.ethereum.codec.transactions import PooledTransaction, render_pooled_
 from wsnode.ethereum.pool.entry import Entry
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
+from wsnode.jsonrpc.messages import Pieces
 from wsnode.jsonrpc.registry import Registry
 
 NOTHING: Final = b'{"pending":{},"queued":{}}'
@@ -21,7 +23,8 @@ SLICE_BYTES: Final = 256 * 1024
 """Bytes that are written between two looks at other callers."""
 
 Render = Callable[[PooledTransaction], bytes]
-Slices = Generator[int, None, bytes]
+Slices = Generator[int, None, bytes | Pieces]
+Writing = Generator[int, None, None]
 Named = Sequence[tuple[bytes, Sequence[Entry]]]
 """The transactions of accounts, by address."""
 
@@ -58,22 +61,24 @@ class Pool:
         if sender is None:
             return NOTHING
         held = tuple(sender.pending), tuple(sender.queued.values())
-        written = _Written()
-        pending = yield from _by_nonce(held[0], render_pooled_transaction, written)
-        queued = yield from _by_nonce(held[1], render_pooled_transaction, written)
-        return b'{"pending":%b,"queued":%b}' % (pending, queued)
+        written = _Written(render_pooled_transaction)
+        written.pieces.append(b'{"pending":')
+        yield from _by_nonce(held[0], written)
+        written.pieces.append(b',"queued":')
+        yield from _by_nonce(held[1], written)
+        written.pieces.append(b"}")
+        return written.pieces
 
-    def pending_transactions(self) -> bytes:
+    def pending_transactions(self) -> Slices:
         """Return the executable transactions of the node's own accounts."""
-        if self._pool is None:
-            return b"[]"
-        entries = (
-            entry
-            for sender in self._pool.senders
-            if sender.address in self._accounts
-            for entry in sender.pending
-        )
-        return b"[%b]" % b",".join(render_pooled_transaction(entry.transaction) for entry in entries)
+        senders = () if self._pool is None else self._pool.senders
+        entries = [entry for each in senders if each.address in self._accounts for entry in each.pending]
+        written = _Written(render_pooled_transaction)
+        for number, entry in enumerate(entries):
+            if written.add(b"," if number else b"[", entry):
+                yield written.size
+        written.pieces.append(b"]" if entries else b"[]")
+        return written.pieces
 
     def _by_account(self, render: Render) -> Slices:
         senders = () if self._pool is None else self._pool.senders
@@ -85,23 +90,29 @@ class Pool:
             if count % SLICE == 0:
                 yield 0
         # Go writes the members of a map in the order of their names.
-        named.sort(key=lambda each: each[0])
-        written = _Written()
-        first = yield from _accounts(
-            [(name, pending) for name, pending, _ in named if pending], render, written
-        )
-        last = yield from _accounts([(name, queued) for name, _, queued in named if queued], render, written)
-        return b'{"pending":%b,"queued":%b}' % (first, last)
+        named.sort(key=itemgetter(0))
+        written = _Written(render)
+        written.pieces.append(b'{"pending":')
+        yield from _accounts([(name, pending) for name, pending, _ in named if pending], written)
+        written.pieces.append(b',"queued":')
+        yield from _accounts([(name, queued) for name, _, queued in named if queued], written)
+        written.pieces.append(b"}")
+        return written.pieces
 
 
 class _Written:
-    """How much there is of a result, and how much of it was written since others had a turn."""
+    """What there is of a result, and how much of it was written since others had a turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, render: Render) -> None:
+        self.pieces = Pieces()
         self.size = self._entries = self._bytes = 0
+        self._render = render
 
-    def add(self, size: int) -> bool:
-        """Count one more entry; return whether others should have a turn."""
+    def add(self, before: bytes, entry: Entry) -> bool:
+        """Write one more entry behind `before`; return whether others should have a turn."""
+        text = self._render(entry.transaction)
+        self.pieces += (before, text)
+        size = len(text)
         self.size += size
         self._bytes += size
         self._entries += 1
@@ -111,25 +122,20 @@ class _Written:
         return True
 
 
-def _accounts(named: Named, render: Render, written: _Written) -> Slices:
-    members: list[tuple[bytes, bytes]] = []
-    for name, entries in named:
-        members.append((name, (yield from _by_nonce(entries, render, written))))
-    return _object(members)
+def _accounts(named: Named, written: _Written) -> Writing:
+    for number, (name, entries) in enumerate(named):
+        written.pieces.append(b'%b"%b":' % (b"," if number else b"{", name))
+        yield from _by_nonce(entries, written)
+    written.pieces.append(b"}" if named else b"{}")
 
 
-def _by_nonce(entries: Iterable[Entry], render: Render, written: _Written) -> Slices:
-    named: list[tuple[bytes, bytes]] = []
-    for entry in entries:
-        text = render(entry.transaction)
-        named.append((b"%d" % entry.nonce, text))
-        if written.add(len(text)):
+def _by_nonce(entries: Iterable[Entry], written: _Written) -> Writing:
+    # Members are in the order of their names here too.
+    named = sorted(((b"%d" % entry.nonce, entry) for entry in entries), key=itemgetter(0))
+    for number, (nonce, entry) in enumerate(named):
+        if written.add(b'%b"%b":' % (b"," if number else b"{", nonce), entry):
             yield written.size
-    return _object(sorted(named, key=lambda pair: pair[0]))
-
-
-def _object(members: Iterable[tuple[bytes, bytes]]) -> bytes:
-    return b"{%b}" % b",".join(b'"%b":%b' % member for member in members)
+    written.pieces.append(b"}" if named else b"{}")
 
 
 def _line(transaction: PooledTransaction) -> bytes:
