@@ -146,7 +146,7 @@ async def test_a_message_may_have_less_time_than_there_is_between_pings(
 async def test_a_call_in_flight_takes_nothing_of_the_time_of_a_message(
     open_site: OpenSite, mock_clock: trio.testing.MockClock
 ) -> None:
-    async with open_site(Limits(message_seconds=60)) as site:
+    async with open_site(Limits(message_seconds=60, batch_seconds=600)) as site:
         site.nursery.start_soon(site.server.keep_alive)
         peer = await site.peer()
         await peer.call("wait")
