@@ -15,7 +15,7 @@ from tests.memory_transport import run
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.dispatcher import Dispatcher, Session
-from wsnode.jsonrpc.errors import RpcError, TimeLimitError, server_error
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded, server_error
 from wsnode.jsonrpc.messages import CancelToken, InThread, Pending, Pieces, Rendered, Step
 from wsnode.jsonrpc.registry import Registry
 
@@ -484,6 +484,25 @@ def test_time_is_up_between_two_slices(node: Node) -> None:
     assert pending.resume()
     assert b'{"code":-32005,"message":"query timeout exceeded"}' in (pending.reply or b"")
     assert node.view.opened == 1
+
+
+def test_a_call_that_has_not_begun_can_fail(node: Node) -> None:
+    session = node.session()
+    session.eager = False
+    pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}')
+    assert isinstance(pending, Pending)
+    assert pending.fail(limit_exceeded("too much"))
+    assert b'{"code":-32005,"message":"too much"}' in (pending.reply or b"")
+
+
+def test_a_batch_that_has_not_begun_can_fail(node: Node) -> None:
+    session = node.session()
+    session.eager = False
+    pending = session.receive(b'[{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}]')
+    assert isinstance(pending, Pending)
+    while not pending.fail(TimeLimitError()):
+        pass
+    assert b'"id":2' in (pending.reply or b"")
 
 
 def test_work_for_a_thread_knows_how_much_time_is_left(node: Node) -> None:

@@ -1,6 +1,7 @@
 """What passes between a connection, the dispatcher and a handler."""
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from inspect import GEN_CREATED, getgeneratorstate
 from math import inf
 from typing import Any, Protocol, TypeAlias
 
@@ -127,6 +128,9 @@ class Pending:
 
     def fail(self, error: Exception) -> bool:
         """Run to the next step with the last one's error; True when `reply` is final."""
+        # Thrown into a generator that has not begun, the error would pass by what makes a reply of it.
+        if getgeneratorstate(self._steps) == GEN_CREATED and self.resume():
+            return True
         return self._go(self._steps.throw, error)
 
     def _go(self, go_on: Callable[[Any], Step], value: Any) -> bool:
