@@ -31,6 +31,16 @@ def test_the_last_quarter_is_for_those_who_hold_little() -> None:
     assert not share.admits(greedy)
 
 
+def test_of_the_last_quarter_all_connections_of_a_peer_have_little_together() -> None:
+    share, newcomer = Share(1000), Party("192.0.2.3")
+    assert filled(share, Party("192.0.2.1")) == 500
+    assert filled(share, Party("192.0.2.2")) == 250
+    assert not share.admits(Party("192.0.2.1"))
+    assert not share.admits(Party("192.0.2.2"))
+    assert filled(share, newcomer) == LITTLE
+    assert not share.admits(Party("192.0.2.3"))
+
+
 def test_a_small_bound_is_used_up_by_whoever_comes() -> None:
     share = Share(3)
     assert filled(share, Party()) == 3

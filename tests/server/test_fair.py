@@ -73,6 +73,25 @@ async def test_nobody_overtakes_those_who_wait() -> None:
     assert order == ["b", "c"]
 
 
+async def test_connections_of_one_address_take_turns_within_its_own() -> None:
+    limiter, order = FairLimiter(1), list[str]()
+    near = [Party("192.0.2.1") for _ in range(3)]
+    waiting = {"a": near[0], "b": near[1], "c": near[2], "far": Party("192.0.2.2"), "here": Party()}
+
+    async def work(name: str) -> None:
+        await limiter.acquire(waiting[name])
+        order.append(name)
+        limiter.release(waiting[name])
+
+    await limiter.acquire("first")
+    async with trio.open_nursery() as nursery:
+        for name in ["a", "a", "b", "c", "far", "far", "here"]:
+            nursery.start_soon(work, name)
+            await trio.testing.wait_all_tasks_blocked()
+        limiter.release("first")
+    assert order == ["a", "far", "here", "b", "far", "c", "a"]
+
+
 async def test_the_last_turns_are_for_parties_that_have_none() -> None:
     limiter, order = FairLimiter(4), list[str]()
 

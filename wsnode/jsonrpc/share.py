@@ -29,21 +29,27 @@ class Party:
         return party
 
 
+def holder_of(party: Any) -> Any:
+    """Return what a party's part counts for: its peer, or itself where it has none."""
+    peer = getattr(party, "peer", None)
+    return party if peer is None else peer
+
+
 class Share:
     """A bound on what all parties hold together, of which each has a part.
 
-    One peer holds at most half. The last quarter is for parties that hold fewer than `little`: a newcomer
-    finds room while others hold all that they may.
+    One peer holds at most half. The last quarter is for peers, and parties without one, that hold fewer than
+    `little`: a newcomer finds room while others hold all that they may, on however many connections.
     """
 
-    __slots__ = ("_by_party", "_by_peer", "_little", "limit", "used")
+    __slots__ = ("_held", "_little", "limit", "used")
 
     def __init__(self, limit: int, little: int = LITTLE) -> None:
         self.limit = limit
         self.used = 0
         self._little = little
-        self._by_party = Counter[Any]()
-        self._by_peer = Counter[str]()
+        self._held = Counter[Any]()
+        """By holder."""
 
     def admits(self, party: Any) -> bool:
         """Tell whether `party` may hold one more."""
@@ -52,17 +58,15 @@ class Share:
             return True
         if self.used >= self.limit:
             return False
-        peer = getattr(party, "peer", None)
-        if peer is not None and self._by_peer[peer] >= max(1, self.limit // 2):
+        held = self._held[holder := holder_of(party)]
+        if holder is not party and held >= max(1, self.limit // 2):
             return False
-        return self.used < self.limit - self.limit // KEPT_BACK or self._by_party[party] < self._little
+        return self.used < self.limit - self.limit // KEPT_BACK or held < self._little
 
     def take(self, party: Any) -> None:
         """Count one more of `party`, be it admitted or not."""
         self.used += 1
-        self._by_party[party] += 1
-        if (peer := getattr(party, "peer", None)) is not None:
-            self._by_peer[peer] += 1
+        self._held[holder_of(party)] += 1
 
     def take_or_refuse(self, party: Any, message: str) -> None:
         """Count one more of `party`.
@@ -77,12 +81,7 @@ class Share:
     def give_back(self, party: Any) -> None:
         """Count one less of `party`."""
         self.used -= 1
-        _count_off(self._by_party, party)
-        if (peer := getattr(party, "peer", None)) is not None:
-            _count_off(self._by_peer, peer)
-
-
-def _count_off(counts: Counter[Any], key: Any) -> None:
-    counts[key] -= 1
-    if not counts[key]:
-        del counts[key]
+        holder = holder_of(party)
+        self._held[holder] -= 1
+        if not self._held[holder]:
+            del self._held[holder]

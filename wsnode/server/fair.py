@@ -5,18 +5,54 @@ from typing import Any
 
 import trio
 
-from wsnode.jsonrpc.share import Share
+from wsnode.jsonrpc.share import Share, holder_of
+
+
+class _Waiters:
+    """Tasks that wait for turns of one peer, or of one party without a peer; parties take turns."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Any, deque[trio.lowlevel.Task]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tasks.values()))
+
+    @property
+    def first(self) -> Any:
+        """The party whose turn is next."""
+        return next(iter(self._tasks))
+
+    def add(self, party: Any, task: trio.lowlevel.Task) -> None:
+        """Have `task` wait behind the party's others."""
+        self._tasks.setdefault(party, deque()).append(task)
+
+    def pop(self) -> trio.lowlevel.Task:
+        """Return the first task of the first party, which is the last one from then on."""
+        tasks = self._tasks.pop(party := self.first)
+        task = tasks.popleft()
+        if tasks:
+            self._tasks[party] = tasks
+        return task
+
+    def remove(self, party: Any, task: trio.lowlevel.Task) -> None:
+        """Forget a task."""
+        tasks = self._tasks[party]
+        tasks.remove(task)
+        if not tasks:
+            del self._tasks[party]
 
 
 class FairLimiter:
     """`capacity` turns at once, of which nobody has more than a share.
 
-    A thousand waiters of one party delay another party's first by one turn.
+    Peers take turns, and so do the parties of one peer. A thousand waiters delay the first one of another
+    peer by one turn, whether they wait on one connection or on a thousand.
     """
 
     def __init__(self, capacity: int) -> None:
         self._taken = Share(capacity, little=1)
-        self._waiting: dict[Any, deque[trio.lowlevel.Task]] = {}
+        self._waiting: dict[Any, _Waiters] = {}
+        """By what their turns count for (`holder_of`)."""
 
     @property
     def waiting(self) -> int:
@@ -25,7 +61,8 @@ class FairLimiter:
 
     async def acquire(self, party: Any) -> None:
         """Wait for a turn on behalf of `party`; always lets others run first."""
-        if party not in self._waiting and self._taken.admits(party) and not self._is_awaited():
+        holder = holder_of(party)
+        if holder not in self._waiting and self._taken.admits(party) and not self._is_awaited():
             self._taken.take(party)
             try:
                 await trio.lowlevel.checkpoint()
@@ -34,16 +71,16 @@ class FairLimiter:
                 raise
             return
         task = trio.lowlevel.current_task()
-        self._waiting.setdefault(party, deque()).append(task)
+        self._waiting.setdefault(holder, _Waiters()).add(party, task)
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
-            self._forget(party, task)
+            self._forget(holder, party, task)
             return trio.lowlevel.Abort.SUCCEEDED
 
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     def release(self, party: Any) -> None:
-        """Give a turn back: to the party that has waited longest since its last one and may have it."""
+        """Give a turn back: to the peer that has waited longest since its last one and may have it."""
         self._taken.give_back(party)
         self._hand_out()
 
@@ -53,21 +90,25 @@ class FairLimiter:
         self._hand_out()
 
     def _is_awaited(self) -> bool:
-        return any(self._taken.admits(party) for party in self._waiting)
+        return self._next() is not None
 
     def _hand_out(self) -> None:
         while self._waiting and self._taken.used < self._taken.limit:
-            if (party := next(filter(self._taken.admits, self._waiting), None)) is None:
+            if (holder := self._next()) is None:
                 return
-            tasks = self._waiting.pop(party)
-            task = tasks.popleft()
-            if tasks:
-                self._waiting[party] = tasks
-            self._taken.take(party)
-            trio.lowlevel.reschedule(task)
+            waiters = self._waiting.pop(holder)
+            self._taken.take(waiters.first)
+            trio.lowlevel.reschedule(waiters.pop())
+            if waiters:
+                self._waiting[holder] = waiters
 
-    def _forget(self, party: Any, task: trio.lowlevel.Task) -> None:
-        tasks = self._waiting[party]
-        tasks.remove(task)
-        if not tasks:
-            del self._waiting[party]
+    def _next(self) -> Any:
+        """Return the first holder that may have a turn, None if there is none."""
+        admits = self._taken.admits
+        return next((holder for holder, waiters in self._waiting.items() if admits(waiters.first)), None)
+
+    def _forget(self, holder: Any, party: Any, task: trio.lowlevel.Task) -> None:
+        waiters = self._waiting[holder]
+        waiters.remove(party, task)
+        if not waiters:
+            del self._waiting[holder]
