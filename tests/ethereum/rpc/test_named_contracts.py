@@ -1,14 +1,20 @@
 """A key that may name some contracts only: which calls name which."""
 
 import json
+import tracemalloc
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.named_contracts import _of_calls
+from wsnode.ethereum.rpc.overrides import decode_state_overrides
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import sign_transaction
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -123,3 +129,32 @@ def test_calls_that_name_other_contracts_are_refused(
     session.end_turn()
     refused = isinstance(answer, bytes) and b"not allowed" in answer
     assert refused is not allowed, answer
+
+
+ACCOUNTS: st.SearchStrategy[dict[str, dict[str, Any] | None]] = st.dictionaries(
+    st.binary(min_size=20, max_size=20).map(lambda address: f"0x{address.hex()}"),
+    st.sampled_from([None, {}, {"balance": "0x1"}, {"stateDiff": {}}, {"code": "0x"}, {"CODE": "0x00"}]),
+)
+
+
+@given(ACCOUNTS)
+def test_what_overrides_name_is_what_they_say(accounts: dict[str, dict[str, Any] | None]) -> None:
+    overrides = decode_state_overrides(accounts)
+    named = _of_calls([], overrides)
+    if any(name.lower() == "code" for account in accounts.values() for name in account or ()):
+        assert named is None
+    else:
+        assert named is not None
+        assert set(named) == {int(address, 16) for address in msgspec.json.decode(overrides or b"{}")}
+
+
+def test_to_look_at_large_overrides_makes_nothing_of_them() -> None:
+    slots = {f"0x{slot:064x}": HASH for slot in range(10_000)}
+    overrides = decode_state_overrides({f"0x{n:040x}": {"stateDiff": slots} for n in range(3)})
+    tracemalloc.start()
+    try:
+        named = list(_of_calls([], overrides) or ())
+        assert tracemalloc.get_traced_memory()[1] < 10_000
+    finally:
+        tracemalloc.stop()
+    assert named == [0, 1, 2]

@@ -1,6 +1,7 @@
 """Which contracts the parameters of a method name, for keys that may name some only."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -75,29 +76,29 @@ def _of_slots(params: StorageValuesParameters) -> Sequence[int]:
 
 def _of_call(
     params: CallParameters | AccessListParameters | parity_calls.CallParameters,
-) -> Sequence[int] | None:
+) -> Iterable[int] | None:
     return _of_calls([params.call], params.state_overrides)
 
 
-def _of_traced_call(params: CallTraceParameters) -> Sequence[int] | None:
+def _of_traced_call(params: CallTraceParameters) -> Iterable[int] | None:
     return _of_calls([params.call], params.options.state_overrides)
 
 
-def _of_transaction(params: TransactionParameters | TransactionSyncParameters) -> Sequence[int] | None:
+def _of_transaction(params: TransactionParameters | TransactionSyncParameters) -> Iterable[int] | None:
     # Its gas is estimated, and what it reverts with is told.
     return _of_calls([params.transaction], NO_STATE_OVERRIDES)
 
 
-def _of_reorganisation(params: ObjectParameters) -> Sequence[int] | None:
+def _of_reorganisation(params: ObjectParameters) -> Iterable[int] | None:
     return _of_placed(params.reorganisation)
 
 
-def _of_placed(params: AnvilParameters | ReorganisationObject) -> Sequence[int] | None:
+def _of_placed(params: AnvilParameters | ReorganisationObject) -> Iterable[int] | None:
     calls = [placed.call for placed in params.transactions if placed.call is not None]
     return _of_calls(calls, NO_STATE_OVERRIDES)
 
 
-def _of_calls_in_a_row(params: parity_calls.CallsParameters) -> Sequence[int] | None:
+def _of_calls_in_a_row(params: parity_calls.CallsParameters) -> Iterable[int] | None:
     return _of_calls([call for call, _types in params.calls], NO_STATE_OVERRIDES)
 
 
@@ -106,22 +107,21 @@ def _of_raw(params: parity_calls.RawParameters) -> Sequence[int] | None:
     return None if target is None else _numbers([target])
 
 
-def _of_simulation(params: SimulationParameters) -> Sequence[int] | None:
-    named: list[int] = []
+def _of_simulation(params: SimulationParameters) -> Iterable[int] | None:
+    named: list[Iterable[int]] = []
     for block in params.simulation.blocks:
         if (of_block := _of_calls(block.calls, block.state_overrides)) is None:
             return None
-        named += of_block
-    return named
+        named.append(of_block)
+    return chain.from_iterable(named)
 
 
-def _of_calls(calls: Sequence[CallObject], overrides: StateOverrides) -> Sequence[int] | None:
+def _of_calls(calls: Sequence[CallObject], overrides: StateOverrides) -> Iterable[int] | None:
     # Code that a call brings along can read whatever it likes, and so can overridden code.
     targets = [call.to for call in calls if call.to is not None]
-    if len(targets) < len(calls) or overrides.count(b'"code"'):
+    if len(targets) < len(calls) or (overrides and overrides.contracts is None):
         return None
-    overridden = msgspec.json.decode(overrides or b"{}")
-    return [*_numbers(targets), *(int(address, 16) for address in overridden)]
+    return map(int.from_bytes, chain(targets, overrides.contracts or ()))
 
 
 def _of_logs(params: LogParameters) -> Sequence[int] | None:

@@ -1,9 +1,11 @@
 """State and block overrides: checked in geth's words, then handed to the engine as JSON."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.parameters import decode_address, decode_hash
 from wsnode.ethereum.rpc.words import ARGUMENT, decode_bytes, decode_quantity, field, kind, mismatch
 from wsnode.jsonrpc.codec import register_type
@@ -15,7 +17,8 @@ BIG = "*hexutil.Big"
 class StateOverrides(bytes):
     """JSON text: an object of accounts with lower-case names and plain quantities."""
 
-    __slots__ = ()
+    contracts: Sequence[Address] | None = None
+    """Which accounts those are; None if one is given code, which can read any other."""
 
 
 class BlockOverrides(bytes):
@@ -36,8 +39,15 @@ def decode_state_overrides(value: Any) -> StateOverrides:
     """
     if type(value) is not dict:
         raise mismatch(kind(value), "override.StateOverride")
-    accounts = {f"0x{decode_address(name).hex()}": _account(account) for name, account in value.items()}
-    return StateOverrides(msgspec.json.encode(accounts)) if accounts else NO_STATE_OVERRIDES
+    accounts = {decode_address(name): _account(account) for name, account in value.items()}
+    if not accounts:
+        return NO_STATE_OVERRIDES
+    text = msgspec.json.encode({f"0x{address.hex()}": account for address, account in accounts.items()})
+    overrides = StateOverrides(text)
+    if not any("code" in account for account in accounts.values()):
+        # Kept from here, for the text takes long to read again.
+        overrides.contracts = list(accounts)
+    return overrides
 
 
 def _account(value: Any) -> dict[str, Any]:
