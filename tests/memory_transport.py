@@ -41,10 +41,15 @@ def advance(pending: Pending) -> bool:
     if step is None:
         return pending.resume()
     try:
-        value = step.function(CancelToken()) if isinstance(step, InThread) else trio.run(_awaited, step)
+        value = result_of(step)
     except Exception as error:
         return pending.fail(error)
     return pending.resume(value)
+
+
+def result_of(step: InThread | AsyncCall) -> Any:
+    """Return what work for a thread comes to, or what is waited for."""
+    return step.function(CancelToken()) if isinstance(step, InThread) else trio.run(_awaited, step)
 
 
 async def _awaited(step: AsyncCall) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.shapes import MESSAGES, VALUES, message
+from tests.hostile.shapes import ADDRESS, MESSAGES, VALUES, message
 from tests.hostile.work import Turns
 from tests.memory_transport import Client, advance
 from tests.sync.development.playground import playground
@@ -124,6 +124,31 @@ def test_what_a_large_call_brings_along_is_never_read_on_the_loop(
     # After the parameters: what the engine makes of them, and the run.
     assert steps == [InThread] * len(steps)
     assert len(steps) >= 2
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "makes"),
+    [
+        ("eth_createAccessList", b"[%b]", "message_of"),
+        ("debug_traceCall", b"[%b]", "message_of"),
+        ("trace_call", b"[%b,[]]", "message_of"),
+        ("eth_simulateV1", b'[{"blockStateCalls":[{"calls":[%b]}]}]', "Simulations._prepare"),
+        ("eth_fillTransaction", b"[%b]", "encoded"),
+        ("eth_signTransaction", b"[%b]", "signed"),
+    ],
+)
+def test_no_large_call_is_made_for_the_engine_on_the_loop(
+    development: Dispatcher, method: str, params: bytes, makes: str
+) -> None:
+    sender = development.registry.methods["eth_accounts"].function()[0].encode()
+    call = VALUES["access list"](1_000_000)[:-1] + b',"to":%b,"from":"%b"}' % (ADDRESS, sender)
+    if "Transaction" in method:
+        call = call[:-1] + b',"gas":"0xf000000","maxFeePerGas":"0x77359400"}'
+    turns = Turns()
+    reply = turns.answer(development.session(CLIENT), message(method, params % call))
+    assert b'"result"' in (reply or b""), reply
+    assert turns.functions
+    assert makes not in turns.functions
 
 
 def test_too_many_values_are_refused_before_they_are_made(development: Dispatcher) -> None:

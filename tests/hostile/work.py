@@ -5,9 +5,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
-from tests.memory_transport import advance
+from tests.memory_transport import result_of
 from wsnode.jsonrpc.dispatcher import Session
-from wsnode.jsonrpc.messages import CancelToken, InThread, Pending
+from wsnode.jsonrpc.messages import Pending
 
 T = TypeVar("T")
 
@@ -20,13 +20,17 @@ class Turns:
         """Lines of the longest turn."""
         self.bytes_in_threads = 0
         """Of the long texts that were read in threads."""
+        self.functions: set[str] = set()
+        """Names of all functions of Python that the turns took part in."""
 
     def counted(self, function: Callable[..., T], *arguments: Any) -> T:
         """Return `function(*arguments)`, which is one turn."""
         lines = 0
 
-        def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+        def trace(frame: FrameType, event: str, _argument: Any) -> Any:
             nonlocal lines
+            if event == "call":
+                self.functions.add(frame.f_code.co_qualname)
             lines += event == "line"
             return trace
 
@@ -52,10 +56,8 @@ class Turns:
         step = pending.step
         if step is None:
             return self.counted(pending.resume)
-        if not isinstance(step, InThread):
-            return advance(pending)
         try:
-            value = step.function(CancelToken())
+            value = result_of(step)
         except Exception as error:
             return self.counted(pending.fail, error)
         return self.counted(pending.resume, value)

@@ -53,14 +53,10 @@ class AccessLists:
         """Return the accounts and slots that a call touches, and how it ends with that list."""
         header = yield from self._pending.header(view, params.block)
         call = self._with_fees(view, params.call, header)
-        execution = prepare(
-            view,
-            header,
-            CallParameters(call, params.block, params.state_overrides),
-            self._limits.call_gas_blocks,
-        )
+        whole = CallParameters(call, params.block, params.state_overrides)
 
         def run(token: CancelToken) -> Listed:
+            execution = prepare(view, header, whole, self._limits.call_gas_blocks)
             flag = CancelFlag()
             token.link(flag.set)
             return create_access_list(

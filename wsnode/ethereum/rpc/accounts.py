@@ -1,6 +1,7 @@
 """eth_accounts, eth_sendTransaction …: transactions completed and sent for a development chain's accounts."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,7 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.answers import data
 from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.completion import Completion, TransactionParameters
+from wsnode.ethereum.rpc.completion import Completion, TransactionParameters, made_of
 from wsnode.ethereum.rpc.control import DevelopmentControl
 from wsnode.ethereum.rpc.filling import Fees, Unsigned
 from wsnode.ethereum.rpc.inclusion import Inclusion, Milliseconds
@@ -100,7 +101,8 @@ class Accounts:
         """Return a transaction with what it lacked, signed and encoded."""
         sender = self.sender_of(params.transaction)
         secret = self._wallet.secret(sender)
-        return data(signed(secret, (yield from self.completion.completed(sender, params.transaction))))
+        transaction = yield from self.completion.completed(sender, params.transaction)
+        return data((yield from made_of(transaction, partial(signed, secret))))
 
     def sender_of(self, call: CallObject) -> Address:
         """Return the account that a transaction is from: the first one if it does not say.

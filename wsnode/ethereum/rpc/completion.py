@@ -1,7 +1,7 @@
 """eth_fillTransaction: what a transaction lacks, filled in as geth does, for somebody else to sign."""
 
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -11,20 +11,21 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, hexadecimal
 from wsnode.ethereum.rpc.call_object import CallObject
 from wsnode.ethereum.rpc.calls import Calls
-from wsnode.ethereum.rpc.execution import CallParameters
+from wsnode.ethereum.rpc.execution import LARGE_BYTES, CallParameters
 from wsnode.ethereum.rpc.fees import PriceOracle, head_header
 from wsnode.ethereum.rpc.filling import Fees, Unsigned, filled_fees, unsigned
-from wsnode.ethereum.rpc.messages import message_of
+from wsnode.ethereum.rpc.messages import check_arguments
 from wsnode.ethereum.rpc.parameters import BlockParameter
 from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.rpc.unsigned_form import encoded, rendered
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.jsonrpc.messages import AsyncCall, Step
+from wsnode.jsonrpc.messages import AsyncCall, InThread, Step
 from wsnode.jsonrpc.registry import Registry
 
 NOBODY: Final = Address(bytes(20))
 
 Quiet = Callable[[], Awaitable[None]]
+Result = TypeVar("Result")
 
 
 class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -63,8 +64,7 @@ class Completion:
         call = params.transaction
         call.sender = call.sender or NOBODY
         transaction = yield from self.completed(call.sender, call)
-        raw = encoded(transaction)
-        return {"raw": hexadecimal(raw), "tx": rendered(transaction, keccak256(raw))}
+        return (yield from made_of(transaction, _filled))
 
     def completed(self, sender: Address, call: CallObject) -> Generator[Step, Any, Unsigned]:
         """Return what a transaction of `sender` is once it is complete.
@@ -97,12 +97,27 @@ class Completion:
     def _gas(self, view: Snapshot, call: CallObject) -> Generator[Step, Any, int]:
         if call.gas is None:
             return (yield from self._calls.estimated(view, CallParameters(call, self._estimates_on)))
-        message_of(call, chain_id=view.spec.chain_id, with_base_fee=True)
+        check_arguments(call, view.spec.chain_id)
         return call.gas
 
     def _quiet(self) -> Generator[Step, Any, None]:
         if self._wait_quiet is not None:
             yield AsyncCall(self._wait_quiet)
+
+
+def made_of(transaction: Unsigned, make: Callable[[Unsigned], Result]) -> Generator[Step, Any, Result]:
+    """Return what `make` makes of a transaction, in a thread if it is a large one."""
+    if transaction.size <= LARGE_BYTES:
+        return make(transaction)
+    work = InThread(lambda _cancel: make(transaction))
+    work.is_short = True
+    made: Result = yield work
+    return made
+
+
+def _filled(transaction: Unsigned) -> dict[str, Any]:
+    raw = encoded(transaction)
+    return {"raw": hexadecimal(raw), "tx": rendered(transaction, keccak256(raw))}
 
 
 def add_methods(registry: Registry, completion: Completion) -> None:

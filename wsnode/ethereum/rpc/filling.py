@@ -27,6 +27,11 @@ class Unsigned(msgspec.Struct, frozen=True):
     access_list: bytes | None
     authorizations: bytes | None
 
+    @property
+    def size(self) -> int:
+        """Return how many bytes there are of what can be long."""
+        return sum(len(text or b"") for text in (self.input, self.access_list, self.authorizations))
+
 
 def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
     """Return the fees that a call names, those that it does not from the advised tip and the head's base fee.

@@ -15,8 +15,7 @@ def message_of(call: CallObject, *, chain_id: int, with_base_fee: bool) -> Messa
     Raises:
         RpcError: Two arguments contradict each other.
     """
-    _check_fees(call)
-    _check_rest(call, chain_id)
+    check_arguments(call, chain_id)
     return Message(
         sender=call.sender or _ZERO_ADDRESS,
         to=call.to,
@@ -32,6 +31,16 @@ def message_of(call: CallObject, *, chain_id: int, with_base_fee: bool) -> Messa
         blob_hashes=call.blob_hashes,
         authorizations=call.authorizations,
     )
+
+
+def check_arguments(call: CallObject, chain_id: int) -> None:
+    """Return if no two arguments contradict each other.
+
+    Raises:
+        RpcError: Two do.
+    """
+    _check_fees(call)
+    _check_rest(call, chain_id)
 
 
 def supplied_gas(gas: int | None, gas_cap: int) -> int:

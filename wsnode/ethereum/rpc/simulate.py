@@ -73,11 +73,11 @@ class Simulations:
         """Return the blocks with what each call came to."""
         _check_size(params.simulation.blocks)
         header = yield from self._pending.header(view, params.block)
-        simulation = self._prepare(view, params)
 
         def run(token: CancelToken) -> bytes:
             flag = CancelFlag()
             token.link(flag.set)
+            simulation = self._prepare(view, params)
             return view.state.simulate(header, simulation, changes=self._limits.history_bytes, cancel=flag)
 
         try:

@@ -148,13 +148,13 @@ class Traces:
 
     def trace_stored(self, view: Snapshot, found: Rows, options: TraceOptions, index: int | None) -> Tracing:
         """Return the traces of a stored block's transactions, or of one of them."""
-        encoded, seconds = options.encoded(), self._seconds(view, options)
+        seconds = self._seconds(view, options)
 
         def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
             return trace_block(
                 view.state,
                 found,
-                encoded,
+                options.encoded(),
                 index=index,
                 seconds=seconds,
                 size=most_bytes,
@@ -168,17 +168,14 @@ class Traces:
         found, options = _called_on(view, params.block), params.options
         header = header_fields(found[0])
         _check_call_options(found, header.hash, options)
-        message = message_of(
-            params.call, chain_id=view.spec.chain_id, with_base_fee=header.base_fee is not None
-        )
-        encoded, seconds = options.encoded(), self._seconds(view, options)
+        has_base_fee, seconds = header.base_fee is not None, self._seconds(view, options)
 
         def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
             return trace_call(
                 view.state,
                 found,
-                message,
-                encoded,
+                message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=has_base_fee),
+                options.encoded(),
                 gas_cap=gas_cap(header.gas_limit, self._limits.call_gas_blocks),
                 seconds=seconds,
                 size=most_bytes,
