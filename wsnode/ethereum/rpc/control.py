@@ -1,7 +1,7 @@
 """What the methods of a development chain ask of the one that makes its blocks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -10,6 +10,9 @@ from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.next_block import NextBlock
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, RpcError
+
+BLOCKS_AT_ONCE: Final = 256
+"""Blocks on demand that are made in a row, which takes a tenth of a second."""
 
 
 class NotWrittenError(RpcError):
@@ -93,7 +96,8 @@ class DevelopmentControl(Protocol):
     async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
         """Make blocks, and return the last one's number.
 
-        Each is `interval` seconds later than it would be, the first exactly at `timestamp`.
+        Each is `interval` seconds later than it would be, the first exactly at `timestamp`. Other changes
+        may come between `BLOCKS_AT_ONCE` of them and the next; a cancellation ends it between two.
 
         Raises:
             ControlError: The time is not later than the head's, or no block can be as late.

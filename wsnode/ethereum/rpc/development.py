@@ -26,6 +26,8 @@ ONE: Final = LenientCount(1)
 NONE: Final = LenientCount(0)
 ONE_BLOCK: Final = MineOptions()
 NO_FORK: Final = ResetOptions()
+MOST_BLOCKS: Final = 1_000_000
+"""Blocks of one call: minutes, and more than a gigabyte."""
 
 Steps = Generator[Step, Any, bytes]
 
@@ -88,6 +90,16 @@ def done(work: Callable[[], Awaitable[Any]]) -> Generator[Step, Any, Any]:
         return (yield AsyncCall(work))
 
 
+def require_at_most(most: int, blocks: int) -> None:
+    """Return if a call does not ask for more than `most` blocks.
+
+    Raises:
+        RpcError: It does.
+    """
+    if blocks > most:
+        raise invalid_params(f"invalid argument 0: more than {most} blocks at once")
+
+
 @contextmanager
 def refusals() -> Iterator[None]:
     """Turn what the chain refuses into an error for the caller.
@@ -110,11 +122,13 @@ class Mining:
     def mine(self, params: MineParameters) -> Steps:
         """Return 0x0 when the blocks are there."""
         blocks, timestamp = params.options.blocks, params.options.timestamp
+        require_at_most(MOST_BLOCKS, blocks)
         yield from done(lambda: self._control.mine(blocks, timestamp=timestamp))
         return quantity(0)
 
     def mine_many(self, params: MineManyParameters) -> Steps:
         """Return null when the blocks are there."""
+        require_at_most(MOST_BLOCKS, params.blocks)
         yield from done(lambda: self._control.mine(params.blocks, interval=params.interval))
         return NULL
 

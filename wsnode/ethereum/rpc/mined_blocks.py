@@ -7,19 +7,18 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rendering import render_block
-from wsnode.ethereum.rpc.control import DevelopmentControl
-from wsnode.ethereum.rpc.development import MineParameters, Steps, done
+from wsnode.ethereum.rpc.control import BLOCKS_AT_ONCE, DevelopmentControl
+from wsnode.ethereum.rpc.development import MineParameters, Steps, done, require_at_most
 from wsnode.ethereum.rpc.limits import CallLimits
 from wsnode.ethereum.rpc.lookup import rows
 from wsnode.ethereum.rpc.trace_options import TraceOptions
 from wsnode.ethereum.rpc.traces import Traces
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.messages import Step
 from wsnode.jsonrpc.registry import Registry
 
-MOST_BLOCKS: Final = 256
-"""Blocks of one call, whose reply holds them all."""
+MOST_BLOCKS: Final = BLOCKS_AT_ONCE
+"""Blocks of one call, whose reply holds them all; so nothing may come between them."""
 
 
 class MinedBlocks:
@@ -34,8 +33,7 @@ class MinedBlocks:
     def mine(self, params: MineParameters) -> Steps:
         """Return the blocks that were made, their transactions with `output` and `revertReason`."""
         count, timestamp = params.options.blocks, params.options.timestamp
-        if count > MOST_BLOCKS:
-            raise invalid_params(f"invalid argument 0: more than {MOST_BLOCKS} blocks at once")
+        require_at_most(MOST_BLOCKS, count)
         last = yield from done(lambda: self._control.mine(count, timestamp=timestamp))
         blocks = []
         with self._chain.snapshot() as view:

@@ -11,7 +11,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.control import NotWrittenError
+from wsnode.ethereum.rpc.control import BLOCKS_AT_ONCE, NotWrittenError
 from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.rpc.next_block import NextBlock, named_sender
 from wsnode.ethereum.state import HistoryError, ReorganisedError, StateError
@@ -87,11 +87,19 @@ class BlockMaker(Plans):
     async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
         """Make blocks, and return the last one's number.
 
-        Each is `interval` seconds later than it would be, the first exactly at `timestamp`.
+        Each is `interval` seconds later than it would be, the first exactly at `timestamp`. Other changes
+        may come between `BLOCKS_AT_ONCE` of them and the next; a cancellation ends it between two.
 
         Raises:
             ControlError: The time is not later than the head's, or no block can be as late.
         """
+        while blocks > BLOCKS_AT_ONCE:
+            await self._mine_some(BLOCKS_AT_ONCE, interval, timestamp)
+            blocks, timestamp = blocks - BLOCKS_AT_ONCE, None
+        return await self._mine_some(blocks, interval, timestamp)
+
+    async def _mine_some(self, blocks: int, interval: int, timestamp: int | None) -> int:
+        # Who waits for the lock by now has it before the next ones are made.
         async with self._lock:
             if timestamp is not None:
                 self.set_next_timestamp(timestamp)
