@@ -73,7 +73,8 @@ class Hub:
         """Called with each change, once the subscribers' events are on their way."""
         self.is_held = False
         """Whether a change of several steps is under way, which is to be told as one."""
-        self._moved = trio.Event()
+        self.looked = trio.Event()
+        """Set once it has looked at the store again; another one is there then."""
         self._watch = StoreWatch(self.fan_out)
 
     def snapshot(self) -> Snapshot:
@@ -87,14 +88,14 @@ class Hub:
         """
         if self.is_held:
             return HeadChange((), ())
+        looked, self.looked = self.looked, trio.Event()
+        looked.set()
         with self._chain.snapshot() as view:
             if view.head_hash == self.head.hash and self._descent is None:
                 self._watch.take_note(is_behind=False)
                 return HeadChange((), ())
             change = self._step(view)
             is_behind = self._descent is not None or self.head.hash != view.head_hash
-        moved, self._moved = self._moved, trio.Event()
-        moved.set()
         self._watch.take_note(is_behind=is_behind)
         for listener in self.on_change:
             try:
@@ -107,7 +108,7 @@ class Hub:
     async def wait_move(self, head: Head) -> None:
         """Wait until the head is another one than `head`."""
         while self.head == head:
-            await self._moved.wait()
+            await self.looked.wait()
 
     @property
     def meeting_point(self) -> Position | None:

@@ -106,32 +106,34 @@ class StoreSubscription(_Waiting):
     async def _catch_up(self) -> None:
         while not self._is_at_head():
             async with self.channel.room():
-                left_behind = await self._take_step()
-            if left_behind is not None:
-                await self._hub.wait_move(left_behind)
+                looked = await self._take_step()
+            if looked is not None:
+                await looked.wait()
         self._task = None
         if not self.ended:
             self._go_live()
 
-    async def _take_step(self) -> Head | None:
-        """Tell what comes next, or return the hub's head, which must first come to where the position is."""
+    async def _take_step(self) -> trio.Event | None:
+        """Tell what comes next, or return what to wait for: the hub must first come to the position."""
         try:
             return await self._take_page()
         except UnknownBlockError as error:
             self._lose(error.position)
             return None
 
-    async def _take_page(self) -> Head | None:
+    async def _take_page(self) -> trio.Event | None:
         """Do the same.
 
         Raises:
             UnknownBlockError: The position's block is not stored.
         """
-        position, head = self._position, self._hub.head
+        position, looked = self._position, self._hub.looked
         assert position is not None
-        page = await self._hub.replay.page(self._subject, position, head, self._floor)
+        page = await self._hub.replay.page(self._subject, position, self._hub.head, self._floor)
         if page.is_ahead:
-            return head
+            # It may have no more to tell by itself: the blocks can be gone again when it looks next.
+            self._hub.advance()
+            return looked
         if page.change is not None:
             self._tell_reorganisation(page.change, position)
         if page.event is not None:

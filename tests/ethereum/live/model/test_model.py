@@ -207,6 +207,19 @@ def test_a_restart_in_the_middle_of_a_replay_is_told_with_where_the_client_stand
     life.teardown()
 
 
+def test_a_block_that_comes_back_and_goes_unseen_is_taken_back_from_a_client_that_fell_behind_at_it() -> None:
+    life = Lives()
+    blocks: Branch = [[(0, []), (0, [0])]]
+    life.open(small_pages=False, small_steps=False, parts=False, closes=False, blocks=blocks)
+    # The third one's removals have no room; what comes next does.
+    life.come(wishes=[Wish("logs", everything, None, None, Form())] * 3, deflate=False, reads=False)
+    life.shrink(depth=1, told=False)
+    life.return_to_a_branch(number=0, told=True)
+    life.settle()
+    life.shrink(depth=1, told=False)
+    life.teardown()
+
+
 def test_lives_of_a_node_and_its_clients() -> None:
     run_state_machine_as_test(Lives, settings=settings(SETTINGS, max_examples=40, stateful_step_count=40))
 
