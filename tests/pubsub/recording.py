@@ -1,7 +1,5 @@
 """A channel that keeps what it is given, and a subscription that says what it was told."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
@@ -53,26 +51,22 @@ class RecordingChannel:
             self.sent += [before + identity + after for before, after in event.messages]
             self._waiting += event.size
 
-    @asynccontextmanager
-    async def room(self) -> AsyncIterator[None]:
-        async with self._turn:
-            while 2 * self._waiting > self._limit:
-                await self._room.wait()
-            yield
-
     def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
         subscription.fall_behind(position, missed)
 
-    def spawn(self, function: Callable[[], Awaitable[None]]) -> trio.CancelScope:
+    def catch_up(self, subscription: Subscription) -> None:
         assert self._nursery is not None
-        scope = trio.CancelScope()
+        self._nursery.start_soon(self._take_steps, subscription)
 
-        async def run() -> None:
-            with scope:
-                await function()
+    def stop_catching_up(self, subscription: Subscription) -> None: ...
 
-        self._nursery.start_soon(run)
-        return scope
+    async def _take_steps(self, subscription: Subscription) -> None:
+        goes_on = True
+        while goes_on and not subscription.ended:
+            async with self._turn:
+                while 2 * self._waiting > self._limit:
+                    await self._room.wait()
+                goes_on = not subscription.ended and await subscription.take_step()
 
     def close(self, code: int, reason: str) -> None:
         self.closed = self.closed or (code, reason)

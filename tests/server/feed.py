@@ -92,20 +92,21 @@ class Numbers(Subscription):
         if self._position == len(self._feed.events):
             self._feed.group.join(self)
         else:
-            self.channel.spawn(self._catch_up)
+            self.channel.catch_up(self)
 
-    async def _catch_up(self) -> None:
+    async def take_step(self) -> bool:
         assert self._position is not None
         if self._feed.broken:
             raise KeyError(self._feed.broken)
-        while self._position < len(self._feed.events):
-            async with self.channel.room():
-                if self.ended:
-                    return
-                await trio.lowlevel.checkpoint()
-                self.deliver(self._feed.events[self._position])
-                self._position += 1
+        await trio.lowlevel.checkpoint()
+        if self.ended:
+            return False
+        self.deliver(self._feed.events[self._position])
+        self._position += 1
+        if self._position < len(self._feed.events):
+            return True
         self._feed.group.join(self)
+        return False
 
 
 def notice(**members: Any) -> Event:

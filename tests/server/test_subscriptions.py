@@ -257,6 +257,21 @@ async def test_many_subscriptions_of_one_client_catch_up_in_turn(open_site: Open
         assert list(by_subscription.values()) == [list(range(30))] * 50
 
 
+async def test_subscriptions_of_a_client_that_reads_nothing_share_one_task(open_site: OpenSite) -> None:
+    limits = Limits(outbox_bytes=20_000, subscriptions=100)
+    async with open_site(limits) as site:
+        site.feed.publish(30, size=2000)
+        stream = await slow_reader(site)
+        living = list[int]()
+        for count in (1, 50):
+            for _ in range(count):
+                await stream.send_all(masked(0x81, (SUBSCRIBE % "0").encode()))
+            await trio.testing.wait_all_tasks_blocked()
+            living.append(trio.lowlevel.current_statistics().tasks_living)
+        assert site.server.shared.subscriptions.used == 51
+        assert living[1] == living[0]
+
+
 async def test_an_event_larger_than_the_outbox_reaches_who_reads(open_site: OpenSite) -> None:
     async with open_site(Limits(outbox_bytes=1000)) as site:
         peer = await site.peer()

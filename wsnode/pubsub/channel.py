@@ -1,10 +1,6 @@
 """A connection as its subscriptions see it."""
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol
-
-import trio
 
 from wsnode.pubsub.event import Event
 
@@ -14,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Channel(Protocol):
-    """One client that can be told more than replies. Only `room` waits; nothing raises."""
+    """One client that can be told more than replies. Nothing waits, and nothing raises."""
 
     @property
     def subscriptions(self) -> "Subscriptions":
@@ -31,23 +27,24 @@ class Channel(Protocol):
         ...
 
     def deliver(self, identity: bytes, event: Event) -> None:
-        """Send `event` to `identity`, be there room or not: notices, and within `room`."""
-        ...
-
-    def room(self) -> AbstractAsyncContextManager[None]:
-        """Wait until the client has read so much that it can be given an event, and give it within.
-
-        One subscription of the client at a time, in turn, so that they do not all take the same room. What
-        is told next, live, need not fall behind at once.
-        """
+        """Send `event` to `identity`, be there room or not: notices, and what a step tells."""
         ...
 
     def fall_behind(self, subscription: "Subscription", position: Any, missed: int) -> None:
         """Call `subscription.fall_behind` and do what else is due to a client that does not keep up."""
         ...
 
-    def spawn(self, function: Callable[[], Awaitable[None]]) -> trio.CancelScope:
-        """Run `function`, until the connection ends or the scope is cancelled."""
+    def catch_up(self, subscription: "Subscription") -> None:
+        """Call `subscription.take_step` while there is room, until it returns False or has ended.
+
+        The subscriptions of one client take steps in turn, one at a time, so that they do not all take the
+        same room. A step begins once the client has read so much that the next live event need not make it
+        fall behind again.
+        """
+        ...
+
+    def stop_catching_up(self, subscription: "Subscription") -> None:
+        """Let `subscription` take no further step; it need not be catching up."""
         ...
 
     def close(self, code: int, reason: str) -> None:

@@ -45,6 +45,13 @@ class Subscription(ABC):
         It has left its group, and `position` is what was published as `before`.
         """
 
+    async def take_step(self) -> bool:
+        """Tell the client a part of what it missed; False once it needs no further step.
+
+        Called only after `channel.catch_up`.
+        """
+        return False
+
     @abstractmethod
     def farewell(self) -> Event | None:
         """Return the notice for a client whose node is about to stop; it has got all that was published.
@@ -60,5 +67,6 @@ class Subscription(ABC):
     def end(self) -> None:
         """Get nothing more; may be called again."""
         self.ended = True
+        self.channel.stop_catching_up(self)
         if self.group is not None:
             self.group.leave(self)

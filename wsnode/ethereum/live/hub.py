@@ -75,6 +75,7 @@ class Hub:
         """Whether a change of several steps is under way, which is to be told as one."""
         self.looked = trio.Event()
         """Set once it has looked at the store again; another one is there then."""
+        self._once_looked: dict[Callable[[], None], None] = {}
         self._watch = StoreWatch(self.fan_out)
 
     def snapshot(self) -> Snapshot:
@@ -90,6 +91,14 @@ class Hub:
             return HeadChange((), ())
         looked, self.looked = self.looked, trio.Event()
         looked.set()
+        try:
+            return self._advance()
+        finally:
+            waiting, self._once_looked = self._once_looked, {}
+            for resume in waiting:
+                resume()
+
+    def _advance(self) -> HeadChange:
         with self._chain.snapshot() as view:
             if view.head_hash == self.head.hash and self._descent is None:
                 self._watch.take_note(is_behind=False)
@@ -109,6 +118,14 @@ class Hub:
         """Wait until the head is another one than `head`."""
         while self.head == head:
             await self.looked.wait()
+
+    def call_once_looked(self, resume: Callable[[], None]) -> None:
+        """Call `resume` when it has looked at the store again, unless `forget` is called before."""
+        self._once_looked[resume] = None
+
+    def forget(self, resume: Callable[[], None]) -> None:
+        """Do not call `resume`; it need not be waiting."""
+        self._once_looked.pop(resume, None)
 
     @property
     def meeting_point(self) -> Position | None:

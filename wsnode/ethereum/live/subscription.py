@@ -1,7 +1,5 @@
 """Subscriptions of a client: live in a group, or on their way from a position to the head."""
 
-import trio
-
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError
 from wsnode.ethereum.live.hub import Hub
@@ -24,24 +22,7 @@ from wsnode.pubsub.group import Group
 from wsnode.pubsub.subscription import Subscription
 
 
-class _Waiting(Subscription):
-    """A subscription with a task while it is not live."""
-
-    def __init__(self, kind: str, channel: Channel) -> None:
-        super().__init__(kind, channel)
-        self._task: trio.CancelScope | None = None
-
-    def end(self) -> None:
-        """Get nothing more."""
-        super().end()
-        if self._task is not None:
-            self._task.cancel()
-
-    def _tell(self, message: Message) -> None:
-        self.deliver(Event([message]))
-
-
-class StoreSubscription(_Waiting):
+class StoreSubscription(Subscription):
     """`logs`, `newHeads` or `transactionReceipts`: whatever it was not told is in the store."""
 
     def __init__(
@@ -69,6 +50,7 @@ class StoreSubscription(_Waiting):
         """Get nothing more."""
         if not self.ended:
             self._hub.parameters -= self.weight
+            self._hub.forget(self._resume)
         super().end()
 
     def begin(self) -> None:
@@ -93,47 +75,61 @@ class StoreSubscription(_Waiting):
         self._position = self._floor = None
         self._hub.groups.of(self._subject).join(self)
 
+    def _tell(self, message: Message) -> None:
+        self.deliver(Event([message]))
+
     def _catch_up_from(self, position: Position) -> None:
         self._position = position
-        if self._is_at_head():
-            self._go_live()
-        else:
-            self._task = self.channel.spawn(self._catch_up)
+        if self._has_to_catch_up():
+            self.channel.catch_up(self)
 
-    def _is_at_head(self) -> bool:
-        return self._position == self._hub.meeting_point
+    def _has_to_catch_up(self) -> bool:
+        """Go live if that can be done here."""
+        if self._position != self._hub.meeting_point:
+            return True
+        self._go_live()
+        return False
 
-    async def _catch_up(self) -> None:
-        while not self._is_at_head():
-            async with self.channel.room():
-                looked = await self._take_step()
-            if looked is not None:
-                await looked.wait()
-        self._task = None
-        if not self.ended:
-            self._go_live()
+    async def take_step(self) -> bool:
+        """Tell the next page; False once it is live, or waits for the hub's head to come to its position."""
+        if not self._has_to_catch_up():
+            return False
+        looked = self._hub.looked
+        is_ahead = await self._take_next_page()
+        if self.ended:
+            return False
+        if is_ahead and not looked.is_set():
+            self._hub.call_once_looked(self._resume)
+            return False
+        return self._has_to_catch_up()
 
-    async def _take_step(self) -> trio.Event | None:
-        """Tell what comes next, or return what to wait for: the hub must first come to the position."""
+    def _resume(self) -> None:
+        if self._position is not None:
+            self._catch_up_from(self._position)
+
+    async def _take_next_page(self) -> bool:
+        """Tell a page; True if the hub must first come to where the position is."""
         try:
             return await self._take_page()
         except UnknownBlockError as error:
             self._lose(error.position)
-            return None
+            return False
 
-    async def _take_page(self) -> trio.Event | None:
-        """Do the same.
+    async def _take_page(self) -> bool:
+        """Tell a page; True if the position is ahead of the hub.
 
         Raises:
             UnknownBlockError: The position's block is not stored.
         """
-        position, looked = self._position, self._hub.looked
+        position = self._position
         assert position is not None
         page = await self._hub.replay.page(self._subject, position, self._hub.head, self._floor)
+        if self.ended:
+            return False
         if page.is_ahead:
             # It may have no more to tell by itself: the blocks can be gone again when it looks next.
             self._hub.advance()
-            return looked
+            return True
         if page.change is not None:
             self._tell_reorganisation(page.change, position)
         if page.event is not None:
@@ -142,7 +138,7 @@ class StoreSubscription(_Waiting):
         if page.position == position:
             # The store has another branch than the one that the hub told of last.
             self._hub.advance()
-        return None
+        return False
 
     def _tell_reorganisation(self, change: Reorganisation, position: Position) -> None:
         """Give notice, once of each dropped block."""
@@ -150,6 +146,8 @@ class StoreSubscription(_Waiting):
         self._tell(reorganisation_notice(change, cursor))
 
     def _lose(self, position: Position) -> None:
+        if self.ended:
+            return
         if not self._subject.form.has_notices:
             self.channel.close(*CLOSE_UNKNOWN)
             return
@@ -157,7 +155,7 @@ class StoreSubscription(_Waiting):
         self._tell(unknown_block_notice(position, self._subject.cursor(self._position)))
 
 
-class PendingSubscription(_Waiting):
+class PendingSubscription(Subscription):
     """`newPendingTransactions`: what it was not told is gone."""
 
     def __init__(
@@ -168,6 +166,7 @@ class PendingSubscription(_Waiting):
         self._has_notices = has_notices
         self._feed = feed
         self._group = group
+        self._missed_from = 0
 
     def begin(self) -> None:
         """Go live."""
@@ -175,16 +174,15 @@ class PendingSubscription(_Waiting):
 
     def fall_behind(self, position: int, missed: int) -> None:
         """Go live again once the client has read; a notice then counts everything from `position` on."""
+        self._missed_from = position
+        self.channel.catch_up(self)
 
-        async def go_on() -> None:
-            async with self.channel.room():
-                if not self.ended:
-                    self._task = None
-                    if self._has_notices:
-                        self._tell(missed_notice(self._feed.count - position))
-                    self._group.join(self)
-
-        self._task = self.channel.spawn(go_on)
+    async def take_step(self) -> bool:
+        """Go live, behind a notice of what was missed."""
+        if self._has_notices:
+            self.deliver(Event([missed_notice(self._feed.count - self._missed_from)]))
+        self._group.join(self)
+        return False
 
     def farewell(self) -> Event | None:
         """Return the notice of a restart, if it has notices."""

@@ -27,7 +27,6 @@ class HeadSubscription(Subscription):
         self._hub = hub
         self._form = form
         self._position = position
-        self._task: trio.CancelScope | None = None
 
     def begin(self) -> None:
         """Catch up from the position, then go live."""
@@ -49,12 +48,6 @@ class HeadSubscription(Subscription):
             return None
         return Event([restart_notice(self._form, self._position or self._hub.head)])
 
-    def end(self) -> None:
-        """Get nothing more."""
-        super().end()
-        if self._task is not None:
-            self._task.cancel()
-
     def _go_live(self) -> None:
         self._position = None
         self._hub.group(self._form).join(self)
@@ -64,16 +57,17 @@ class HeadSubscription(Subscription):
         if position == self._hub.head:
             self._go_live()
         else:
-            self._task = self.channel.spawn(self._catch_up)
+            self.channel.catch_up(self)
 
-    async def _catch_up(self) -> None:
-        while self._position != self._hub.head:
-            async with self.channel.room():
-                await trio.lowlevel.checkpoint()
-                self._take_page()
-        self._task = None
-        if not self.ended:
-            self._go_live()
+    async def take_step(self) -> bool:
+        """Tell the next page; False once it is live."""
+        await trio.lowlevel.checkpoint()
+        if not self.ended and self._position != self._hub.head:
+            self._take_page()
+        if self.ended or self._position != self._hub.head:
+            return not self.ended
+        self._go_live()
+        return False
 
     def _take_page(self) -> None:
         position = self._position
