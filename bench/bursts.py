@@ -43,6 +43,11 @@ class Bursts:
         self.best = float("inf")
         """Seconds that a burst took in the best round."""
 
+    @property
+    def ready(self) -> int:
+        """Return 1: nothing else arrives."""
+        return 1
+
     async def feed(self, take: Take) -> bool:
         """Have the burst taken in many rounds; a round in which a turn ran out of time does not count."""
         while self.rounds < ROUNDS:

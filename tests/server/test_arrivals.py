@@ -204,3 +204,40 @@ async def test_a_socket_that_always_has_more_does_not_keep_others_waiting(socket
             await trio.lowlevel.checkpoint()
     assert flood_taken[0] > 1
     assert order[-1] - order[0] <= 4 * len(order)
+
+
+async def test_a_quick_request_comes_before_the_rest_of_many_long_bursts() -> None:
+    now, order = [0.0], list[str]()
+    arrivals = Arrivals(clock=lambda: now[0])
+    async with trio.open_nursery() as nursery:
+        sockets = Sockets(arrivals, nursery)
+        client, transport = sockets.pair()
+        many = [sockets.pair() for _ in range(10)]
+
+        def take_quick(_data: bytes) -> bool:
+            order.append("quick")
+            return True
+
+        def take_long(_data: bytes) -> bool:
+            now[0] += 2 * SLICE_SECONDS
+            if not order:
+                client.send(b"x")
+            order.append("long")
+            return True
+
+        nursery.start_soon(transport.feed, take_quick)
+        client.send(b"x")
+        nursery.start_soon(arrivals.run)
+        await sockets.settle()
+        assert order == ["quick"]
+        order.clear()
+        for other, its_transport in many:
+            other.send(b"x")
+            nursery.start_soon(its_transport.feed, take_long)
+        await sockets.settle()
+        assert order == ["long", "quick", *["long"] * 9]
+        nursery.cancel_scope.cancel()
+    for each, its_transport in [(client, transport), *many]:
+        each.close()
+        await its_transport.aclose()
+    arrivals.close()

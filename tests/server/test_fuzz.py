@@ -67,6 +67,10 @@ class Script:
         self.chance = chance
         self.answer = bytearray()
 
+    @property
+    def ready(self) -> int:
+        return self.chance.randrange(1, 100)
+
     async def receive(self) -> bytes:
         await trio.lowlevel.checkpoint()
         return self.pieces.pop(0) if self.pieces else b""

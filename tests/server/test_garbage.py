@@ -8,7 +8,7 @@ import trio
 
 from tests.server.conftest import OpenSite, Site
 from wsnode.server.arrivals import Arrivals
-from wsnode.server.garbage import STEP, Shelter
+from wsnode.server.garbage import STEP, SUBSCRIPTIONS, Shelter
 from wsnode.server.transport import SocketTransport
 
 HANDSHAKE = (
@@ -98,6 +98,15 @@ def test_what_has_been_open_for_a_while_is_sheltered_until_few_are_left() -> Non
     assert gc.get_freeze_count() >= sheltered + len(kept)
     del kept
     shelter.adapt(STEP)
-    shelter.adapt(STEP // 4)
+    shelter.adapt(STEP // 16)
     assert gc.get_freeze_count() > 0
+    gc.unfreeze()
+
+
+def test_subscriptions_are_sheltered_as_connections_are() -> None:
+    shelter, before = Shelter(), gc.get_freeze_count()
+    shelter.adapt(1, (STEP - 1) * SUBSCRIPTIONS - 1)
+    assert gc.get_freeze_count() == before
+    shelter.adapt(1, (STEP - 1) * SUBSCRIPTIONS)
+    assert gc.get_freeze_count() > before
     gc.unfreeze()

@@ -37,6 +37,7 @@ class Allowance:
         self._shared.subscriptions.take(self.party)
         self.used += 1
         open_now[self._network, kind] += 1
+        self._shared.adapt_shelter()
 
     def give_back(self, kind: str) -> None:
         """Count one less."""
@@ -45,3 +46,4 @@ class Allowance:
         self._shared.subscriptions.give_back(self.party)
         self.used -= 1
         self._shared.counters.subscriptions[self._network, kind] -= 1
+        self._shared.adapt_shelter()

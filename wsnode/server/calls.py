@@ -27,7 +27,8 @@ class SlowLane:
 
     def __init__(self, limits: Limits, making: Making | None = None) -> None:
         making = making or Making(Budget(limits.waiting_bytes))
-        self._slices = FairLimiter(1)
+        self.turns = FairLimiter(1)
+        """Slices of slow calls, and whatever else takes long on the scheduler's thread."""
         self.workers = WorkerPool(limits.threads)
         self.short_work = WorkerPool(SHORT_THREADS)
         self.calls = Share(limits.calls)
@@ -83,7 +84,7 @@ class SlowLane:
         return await self._run_slice(pending, party, account)
 
     async def _run_slice(self, pending: Pending, party: Any, account: Account) -> bool:
-        await self._slices.acquire(party)
+        await self.turns.acquire(party)
         try:
             # Those before it in the queue may have used up what there was room for.
             if not account.may_go_on(pending):
@@ -92,7 +93,7 @@ class SlowLane:
             account.note(pending)
             return has_ended
         finally:
-            self._slices.release(party)
+            self.turns.release(party)
 
     async def _work(self, pending: Pending, work: InThread | AsyncCall, party: Any) -> bool:
         turn = Turn()

@@ -9,7 +9,9 @@ import gc
 
 STEP = 256
 """How many connections are opened between two times."""
-THAW_PART = 8
+SUBSCRIPTIONS = 16
+"""Subscriptions that weigh as much as a connection."""
+THAW_PART = 32
 """When no more than one in so many is left, everything is looked at again."""
 
 
@@ -26,8 +28,9 @@ class Shelter:
         """
         gc.freeze()
 
-    def adapt(self, connections: int) -> None:
-        """Shelter more when `connections` have become more; look at all again when few are left."""
+    def adapt(self, connections: int, subscriptions: int = 0) -> None:
+        """Shelter more when there are more than at the last time; look at all again when few are left."""
+        connections += subscriptions // SUBSCRIPTIONS
         if connections >= self._sheltered + STEP:
             self._sheltered = connections
             gc.collect()

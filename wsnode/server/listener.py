@@ -15,7 +15,6 @@ from wsnode.jsonrpc.share import Party
 from wsnode.server.allowance import Allowance
 from wsnode.server.background import keep_running
 from wsnode.server.budget import SHARE_BYTES
-from wsnode.server.garbage import Shelter
 from wsnode.server.grants import Grant
 from wsnode.server.handshake import refusal, shake_hands
 from wsnode.server.head import NoHeadError, read_head, wants_websocket
@@ -99,7 +98,6 @@ class Server:
         self._alive: dict[WebSocketConnection, float] = {}
         self._displaced: set[Party] = set()
         """The connections that are about to end because others have taken their places."""
-        self.shelter = Shelter()
         self.shared.waiting.on_overflow = self._drop_replies
 
     @cached_property
@@ -168,14 +166,14 @@ class Server:
         counters = self.shared.counters
         counters.accepted += 1
         counters.connections += 1
-        self.shelter.adapt(counters.connections)
+        self.shared.adapt_shelter()
         try:
             try:
                 await self._serve(transport, party, service)
             finally:
                 self._leave(party, service)
                 counters.connections -= 1
-                self.shelter.adapt(counters.connections)
+                self.shared.adapt_shelter()
                 await transport.aclose()
         except Exception:
             logger.exception("a connection failed")

@@ -48,7 +48,7 @@ async def serve(
     entries = [_client_entry(server, listener, tls) for listener in listeners]
     entries += [_Entry(listener, server.operators_service) for listener in operators]
     stopping, arrivals = trio.Event(), Arrivals()
-    server.shelter.begin()
+    server.shared.shelter.begin()
     async with trio.open_nursery() as outer:
         connections = await outer.start(_hold_connections, server, arrivals, stopping)
         server.waits.append(connections.cancel_scope)

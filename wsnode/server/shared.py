@@ -8,6 +8,7 @@ from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.budget import Budget, Held
 from wsnode.server.calls import SlowLane
 from wsnode.server.dialogue import Dialogue
+from wsnode.server.garbage import Shelter
 from wsnode.server.limits import Limits
 from wsnode.server.making import Making
 
@@ -51,6 +52,7 @@ class Shared:
         self.subscriptions = Share(limits.all_subscriptions)
         self.fan_outs: list[FanOut] = []
         """What brings events to subscribers, for each network that has some."""
+        self.shelter = Shelter()
         self.draining = False
         """Whether the server is about to stop."""
         self.waiting = Budget(limits.waiting_bytes)
@@ -62,6 +64,10 @@ class Shared:
         """Messages and bodies that have arrived in part, and those of calls in flight."""
         self.unfinished: dict[MessageReader, float] = {}
         """When the message began of which a connection has a part; the oldest comes first."""
+
+    def adapt_shelter(self) -> None:
+        """Keep the garbage collector away from what the connections and subscriptions are made of."""
+        self.shelter.adapt(self.counters.connections, self.subscriptions.used)
 
     def apply(self, limits: Limits) -> None:
         """Let other limits be in force."""

@@ -20,6 +20,11 @@ from wsnode.server.arrivals import RECEIVE_BYTES, Arrivals, Take
 class Transport(Protocol):
     """One connection's bytes."""
 
+    @property
+    def ready(self) -> int:
+        """Return how many connections have something to be read, this one included, as far as is known."""
+        ...
+
     async def receive(self) -> bytes:
         """Return what has arrived; nothing when the other side has ended or is gone."""
         ...
@@ -68,6 +73,11 @@ class SocketTransport:
         connected.setblocking(False)
         if connected.family in (socket.AF_INET, socket.AF_INET6):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    @property
+    def ready(self) -> int:
+        """Return how many sockets have something to be read."""
+        return self._arrivals.ready
 
     async def receive(self) -> bytes:
         """Return what has arrived; nothing when the other side has ended or is gone."""
@@ -134,6 +144,11 @@ class StreamTransport:
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
+
+    @property
+    def ready(self) -> int:
+        """Return 1: a stream tells nothing of others."""
+        return 1
 
     async def receive(self) -> bytes:
         """Return what has arrived; nothing when the other side has ended or is gone."""

@@ -30,6 +30,8 @@ logger = logging.getLogger("wsnode.server")
 
 TURN_BYTES = 256 * 1024
 """Replies that one turn may make before others have theirs."""
+SHORTEST_TURN = 0.0001
+"""Seconds, for as many as sixteen quick calls."""
 MESSAGE_OVERHEAD = 64
 """What a message takes besides its bytes, while it waits."""
 
@@ -48,6 +50,7 @@ class WebSocketConnection:
         "_nursery",
         "_outbox",
         "_owing",
+        "_party",
         "_sending",
         "_session",
         "_shared",
@@ -69,6 +72,7 @@ class WebSocketConnection:
         self._session = session
         self._shared = shared
         self._deflate = deflate
+        self._party = party
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
         encoding = PLAIN if deflate is None else deflate.local_max_window_bits
@@ -101,7 +105,7 @@ class WebSocketConnection:
                     await self._read_until_the_end(early)
                 finally:
                     self._is_over = True
-                    self._channel.end()
+                    await self._end_subscriptions()
                 self._slow.cancel()
                 self.end_within(self._closing_seconds if self._sending.is_over else 0)
         finally:
@@ -114,6 +118,12 @@ class WebSocketConnection:
             self._shared.unfinished.pop(self, None)
         if self._sending.is_over:
             await linger(self._transport, self._closing_seconds)
+
+    async def _end_subscriptions(self) -> None:
+        if self._channel.has_many_subscriptions:
+            with trio.CancelScope(shield=True):
+                await self._shared.lane.turns.pass_through(self._party)
+        self._channel.end()
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
@@ -231,7 +241,7 @@ class WebSocketConnection:
             if self._backlog or self._outbox.is_full:
                 self._backlog += messages
             else:
-                self._backlog = self._take_turn(messages)
+                self._backlog = self._take_turn(messages, self._first_turn_seconds)
         if framing.writes and not self._backlog:
             self._sending.post_control()
         return len(messages)
@@ -253,10 +263,10 @@ class WebSocketConnection:
         """Read and answer what one turn could not, unless replies have to wait for the client."""
         while self._backlog or self._framing.has_more:
             if self.has_more:
-                await trio.lowlevel.checkpoint()
+                await self._shared.lane.turns.pass_through(self._party)
                 self.resume()
             elif self._framing.has_more and self._may_read_ahead:
-                await trio.lowlevel.checkpoint()
+                await self._shared.lane.turns.pass_through(self._party)
                 self._receive(b"")
             elif self._may_read_ahead:
                 break
@@ -279,17 +289,22 @@ class WebSocketConnection:
     def resume(self) -> None:
         """Answer them for the time of one turn."""
         if self.has_more:
-            self._backlog = self._take_turn(self._backlog)
+            self._backlog = self._take_turn(self._backlog, self._shared.limits.slice_seconds)
 
-    def _take_turn(self, messages: list[bytes]) -> list[bytes]:
-        """Answer messages for the time of one turn, and return those that are left."""
+    @property
+    def _first_turn_seconds(self) -> float:
+        """A part of a turn where many have something: all of them come before the next request of anybody."""
+        return max(SHORTEST_TURN, self._shared.limits.slice_seconds / self._transport.ready)
+
+    def _take_turn(self, messages: list[bytes], seconds: float) -> list[bytes]:
+        """Answer messages for so long, and return those that are left."""
         session, limits = self._session, self._shared.limits
         receive = session.receive
         largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
         pieces: list[bytes] = []
         size = count = calls = 0
         room = min(TURN_BYTES, self._outbox.room)
-        deadline = time.perf_counter() + limits.slice_seconds
+        deadline = time.perf_counter() + seconds
         self._slow.begin_turn()
         while count < len(messages) and size <= room:
             answer = receive(messages[count])
