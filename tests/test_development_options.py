@@ -91,6 +91,34 @@ def test_a_chain_has_the_id_the_gas_limit_and_the_base_fee_that_it_is_given(tmp_
         assert (ended.returncode, f"{other[0]} is for a new one" in ended.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("command", ["dev", "demo"])
+def test_limits_can_be_set_so_that_a_large_state_is_taken(command: str) -> None:
+    code, account = "0x" + "00" * 3_000_000, "0x" + "ab" * 20
+    accounts = {account: {"nonce": 0, "balance": "0x5", "code": code, "storage": {}}}
+    dump = "0x" + json.dumps({"accounts": accounts}).encode().hex()
+    limits = ("--limit", "body_bytes=20000000", "--limit", "batch_seconds=7.5", "--limit", "logs_results=3")
+    with started(command, "--listen", "0", "-q", *limits) as node:
+        assert call(node, "anvil_loadState", dump) is True
+        assert call(node, "eth_getBalance", account, "latest") == "0x5"
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("body_bites=1", "body_bites: unknown setting; the nearest is body_bytes"),
+        ("body_bytes=-1", "body_bytes: Expected `int` >= 1"),
+        ("body_bytes=1.5", "body_bytes: Expected `int`, got `float`"),
+        ("body_bytes=5MiB", "'5MiB' is no number"),
+        ("batch_seconds=nan", "batch_seconds"),
+        ("body_bytes", "NAME=VALUE"),
+    ],
+)
+def test_a_limit_that_is_none_is_wrong_usage(tmp_path: Path, limit: str, said: str) -> None:
+    ended = run("dev", "--listen", "0", "--data", str(tmp_path / "chain"), "--limit", limit)
+    assert (ended.returncode, said in ended.stderr.splitlines()[-1]) == (2, True), ended.stderr
+    assert not (tmp_path / "chain").exists()
+
+
 @pytest.mark.parametrize(("order", "first"), [("fees", 1), ("fifo", 0)])
 def test_transactions_are_taken_in_the_order_that_is_chosen(order: str, first: int) -> None:
     with started("dev", "--listen", "0", "-q", "--order", order) as node:

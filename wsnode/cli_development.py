@@ -13,12 +13,13 @@ from wsnode.cli_options import (
     address_options,
     fit_address,
     guest_options,
+    limit_option,
     log_level_option,
 )
 from wsnode.terminal import one_line_failures
 
 if TYPE_CHECKING:
-    from wsnode.config import Guests
+    from wsnode.config import AllLimits, Guests
 
 MNEMONIC = "test test test test test test test test test test test junk"
 ETHER = 10**18
@@ -48,6 +49,7 @@ def block_time_option(seconds: float) -> Callable[[Callable[..., Any]], Callable
 def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what both commands have, but for the block time; `served` reads it."""
     for option in (
+        limit_option,
         guest_options,
         click.option("--verbose", "-v", is_flag=True, help="Log all; short for --log-level debug."),
         log_level_option,
@@ -78,6 +80,7 @@ class Common(TypedDict):
     is_quiet: bool
     log_level: str
     guests: "Guests"
+    limits: "AllLimits"
 
 
 def common(options: Mapping[str, Any]) -> Common:
@@ -86,19 +89,24 @@ def common(options: Mapping[str, Any]) -> Common:
     Raises:
         click.UsageError: They contradict one another.
     """
-    from wsnode.config import Guests
+    from wsnode.config import AllLimits, ConfigurationError, Guests
 
     level = options["log_level"]
     if options["verbose"] and level not in (None, "debug"):
         raise click.UsageError("give either --verbose or --log-level")
     if options["quiet"] and (options["verbose"] or level is not None):
         raise click.UsageError("give either --quiet or what to log")
+    try:
+        limits = AllLimits.of_table(options["limit"])
+    except ConfigurationError as error:
+        raise click.BadParameter(str(error), param_hint="--limit") from None
     return {
         "address": fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN),
         "data": options["data"],
         "is_quiet": options["quiet"],
         "log_level": "debug" if options["verbose"] else level or "info",
         "guests": Guests(options["vhost"], options["origin"]),
+        "limits": limits,
     }
 
 

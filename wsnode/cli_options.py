@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,6 +71,36 @@ def guest_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def limit_option(command: Command) -> Command:
+    """Add `limit`, the numbers that are given to limits, by name."""
+    return click.option(
+        "--limit",
+        multiple=True,
+        callback=_numbers_by_name,
+        metavar="NAME=VALUE",
+        help="A bound by its name in [limits] of a wsnode.toml, such as body_bytes=64000000, once or more.",
+    )(command)
+
+
+def _numbers_by_name(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        numbers[name] = _number(name, value)
+    return numbers
+
+
+def _number(name: str, value: str) -> float:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(value)
+    raise click.BadParameter(f"{name}: {value!r} is no number")
 
 
 def log_level_option(command: Command) -> Command:

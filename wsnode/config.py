@@ -1,6 +1,6 @@
 """What a node is told: one frozen Struct a component, from TOML or from the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -105,6 +105,29 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def serves_metrics_to_clients(self) -> bool:
         """Return whether `/metrics` is among the clients' pages."""
         return self.open and self.metrics.enabled and self.metrics.listen is None
+
+
+class AllLimits(msgspec.Struct, frozen=True):
+    """What one table of limits says: the server's, the methods' and the pools'."""
+
+    server: Limits = Limits()
+    calls: CallLimits = CallLimits()
+    pool: PoolLimits = PoolLimits()
+
+    @classmethod
+    def of_table(cls, table: Mapping[str, Any]) -> "AllLimits":
+        """Return the limits of these names and values, and the defaults of all others.
+
+        Raises:
+            ConfigurationError: A name is none, or a value impossible.
+        """
+        for unknown in unknown_names(table, KNOWN.tables["limits"]):
+            raise ConfigurationError(str(unknown))
+        try:
+            config = msgspec.convert(_with_limits_apart({"networks": {}, "limits": {**table}}), Config)
+        except msgspec.ValidationError as error:
+            raise ConfigurationError(_place(error).removeprefix("limits.")) from error
+        return cls(config.limits, config.call_limits, config.pool_limits)
 
 
 _LIMITS = (Limits, CallLimits, PoolLimits)

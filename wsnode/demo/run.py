@@ -13,7 +13,7 @@ import msgspec
 import trio
 
 from wsnode.addresses import Address
-from wsnode.config import Config, ConfigurationError, Guests, NetworkConfig, overridden
+from wsnode.config import AllLimits, Config, ConfigurationError, Guests, NetworkConfig, overridden
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
 from wsnode.demo.genesis import CHAIN_ID, FORKS, demo_genesis, development_genesis
@@ -48,6 +48,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nothing is printed but the first line and errors."""
     gas_limit: int = GAS_LIMIT_TARGET
     guests: Guests = Guests()
+    limits: AllLimits = AllLimits()
 
     @property
     def tells(self) -> bool:
@@ -209,7 +210,14 @@ def _serve(
     network = NetworkConfig(str(folder), served.guests.hosts, gas_limit=served.gas_limit)
     level = "error" if served.is_quiet else served.log_level
     config = overridden(
-        Config(networks={name: network}, listen=str(served.address), open=True),
+        Config(
+            networks={name: network},
+            listen=str(served.address),
+            open=True,
+            limits=served.limits.server,
+            call_limits=served.limits.calls,
+            pool_limits=served.limits.pool,
+        ),
         log_level=level,
         origins=served.guests.origins,
     )
