@@ -55,6 +55,11 @@ class SlowCalls:
         self._idle: trio.Event | None = None
 
     @property
+    def count(self) -> int:
+        """Return how many are in flight."""
+        return len(self._scopes)
+
+    @property
     def is_full(self) -> bool:
         """Tell whether no more can be in flight."""
         shared, limits = self._shared, self._shared.limits

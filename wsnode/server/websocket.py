@@ -32,6 +32,8 @@ TURN_BYTES = 256 * 1024
 """Replies that one turn may make before others have theirs."""
 SHORTEST_TURN = 0.0001
 """Seconds, for as many as sixteen quick calls."""
+QUICKLY_ENDED = 32
+"""Subscriptions and calls in flight that end in much less than a turn."""
 MESSAGE_OVERHEAD = 64
 """What a message takes besides its bytes, while it waits."""
 
@@ -105,7 +107,8 @@ class WebSocketConnection:
                     await self._read_until_the_end(early)
                 finally:
                     self._is_over = True
-                    await self._end_subscriptions()
+                    await self._wait_turn_to_end()
+                    self._channel.end()
                 self._slow.cancel()
                 self.end_within(self._closing_seconds if self._sending.is_over else 0)
         finally:
@@ -119,11 +122,11 @@ class WebSocketConnection:
         if self._sending.is_over:
             await linger(self._transport, self._closing_seconds)
 
-    async def _end_subscriptions(self) -> None:
-        if self._channel.has_many_subscriptions:
+    async def _wait_turn_to_end(self) -> None:
+        """Wait until no other connection ends that has as much to end, if this one has much."""
+        if self._channel.subscription_count + self._slow.count > QUICKLY_ENDED:
             with trio.CancelScope(shield=True):
                 await self._shared.lane.turns.pass_through(self._party)
-        self._channel.end()
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
