@@ -15,9 +15,10 @@ from tests.memory_transport import run
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.dispatcher import Dispatcher, Session
-from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded, server_error
+from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError, limit_exceeded, server_error
 from wsnode.jsonrpc.messages import CancelToken, InThread, Pending, Pieces, Rendered, Step
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.requests import LONG_BYTES
 
 
 class Quantity(int):
@@ -411,6 +412,34 @@ def test_a_batch_out_of_time_refuses_what_is_left(node: Node) -> None:
     node.now = 61.0
     reply = json.loads(run(pending) or b"")
     assert [each.get("error", {}).get("code") for each in reply] == [None, None, -32002]
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"), [(NeverBegunError(), -32005), (TimeLimitError(), -32002)], ids=["busy", "late"]
+)
+@pytest.mark.parametrize("zeros", [5_000, LONG_BYTES], ids=["many values", "many bytes"])
+def test_a_long_request_that_no_thread_has_read_in_time_is_told_so(
+    node: Node, failure: Exception, code: int, zeros: int
+) -> None:
+    text = f'{{"jsonrpc":"2.0","id":7,"method":"slices","params":[{"0," * zeros}0]}}'
+    assert codes(failed(node, text, failure)) == [(7, code)]
+    expected = [(1, None), (7, code), (3, None)] if zeros < LONG_BYTES else [(None, code)]
+    assert codes(failed(node, f"[{REQUEST % 1},{text},{REQUEST % 3}]", failure)) == expected
+
+
+def failed(node: Node, text: str, failure: Exception) -> Any:
+    """Return the reply to a message whose first step fails."""
+    pending = node.session().receive(text.encode())
+    assert isinstance(pending, Pending)
+    while pending.step is None:
+        assert not pending.resume()
+    assert pending.fail(failure)
+    return json.loads(pending.reply or b"")
+
+
+def codes(answer: Any) -> list[tuple[Any, int | None]]:
+    replies = answer if isinstance(answer, list) else [answer]
+    return [(reply["id"], reply.get("error", {}).get("code")) for reply in replies]
 
 
 def test_a_batch_lets_others_run_after_each_slice() -> None:

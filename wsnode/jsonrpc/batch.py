@@ -1,6 +1,6 @@
 """Batches: many requests in one message, answered in one."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -13,16 +13,17 @@ from wsnode.jsonrpc.errors import (
     request_timed_out,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import CancelToken, InThread, Replying, Request, Step
+from wsnode.jsonrpc.messages import CancelToken, Replying, Request, Step
 from wsnode.jsonrpc.requests import (
     QUICK_BYTES,
     UnusableRequestError,
     decode_item,
     decode_message,
+    find_identity,
     identity_of,
     is_long,
 )
-from wsnode.jsonrpc.slices import joined
+from wsnode.jsonrpc.slices import aside, joined
 
 Item: TypeAlias = Request | bytes | UnusableRequestError
 """What stands in a batch: a request, its text, or what a thread has found that is none."""
@@ -37,9 +38,11 @@ class Batch(Calls):
         """Return, in the end, the reply to a message that a thread has to read."""
         most = self._dispatcher.bounds.batch_items
         try:
-            message = yield _short(lambda _cancel: decode_message(text, most))
+            message = yield from aside(lambda _cancel: decode_message(text, most))
         except UnusableRequestError as unusable:
             return unusable.reply
+        except RpcError as refusal:
+            return error_reply(find_identity(text) or NULL, refusal)
         if isinstance(message, list):
             return (yield from self.run(message)) if message else empty_batch()
         try:
@@ -71,7 +74,10 @@ class Batch(Calls):
                 if now - began > bounds.batch_seconds:
                     error = error or request_timed_out()
                 if isinstance(item, bytes) and is_long(item):
-                    item = yield _short(partial(_decode_long, item))
+                    try:
+                        item = yield from aside(partial(_decode_long, item))
+                    except RpcError as refusal:
+                        error = error or refusal
                 held = len(self.held)
                 answer = _refuse_item(item, error) if error else self._answer_item(item)
                 reply = (
@@ -152,12 +158,6 @@ def _listed(replies: list[bytes]) -> Generator[Step, Any, bytes]:
 def empty_batch() -> bytes:
     """Return the reply to a batch of nothing."""
     return error_reply(NULL, invalid_request("empty batch"))
-
-
-def _short(function: Callable[[CancelToken], Any]) -> InThread:
-    work = InThread(function)
-    work.is_short = True
-    return work
 
 
 def _decode_long(item: bytes, _cancel: CancelToken) -> Request | UnusableRequestError:

@@ -7,7 +7,7 @@ alone.
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from time import perf_counter
 from types import GeneratorType
@@ -23,10 +23,10 @@ from wsnode.jsonrpc.errors import (
     notifications_not_supported,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import CancelToken, Channel, InThread, Replying, Request, Steps, View
+from wsnode.jsonrpc.messages import CancelToken, Channel, Replying, Request, Step, Steps, View
 from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method
-from wsnode.jsonrpc.slices import replying, timed
+from wsnode.jsonrpc.slices import aside, replying, timed
 
 if TYPE_CHECKING:
     from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -174,7 +174,7 @@ class Calls:
         try:
             if self._gate is not None:
                 self._gate.admit(method.name)
-            parameters = yield self._reading(method, params)
+            parameters = yield from self._reading(method, params)
             result = self._run_with(method, method.function, parameters)
             if isinstance(result, GeneratorType):
                 return (yield from self._slices(method, result, params, identity, began))
@@ -189,12 +189,10 @@ class Calls:
         meter.observe(perf_counter() - began)
         return reply if identity else None
 
-    def _reading(self, method: Method, params: bytes) -> InThread:
+    def _reading(self, method: Method, params: bytes) -> Generator[Step, Any, Any]:
         if self.refusal is not None:
             raise self.refusal
-        work = InThread(partial(_read_long, method, params, self._dispatcher.bounds.parameter_values))
-        work.is_short = True
-        return work
+        return aside(partial(_read_long, method, params, self._dispatcher.bounds.parameter_values))
 
     def _fail(self, method: Method, params: bytes, identity: bytes, error: Exception) -> bytes:
         if not isinstance(error, RpcError):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from wsnode.jsonrpc.codec import reply_pieces
-from wsnode.jsonrpc.errors import TimeLimitError, out_of_time
-from wsnode.jsonrpc.messages import AsyncCall, InThread, Step, Steps
+from wsnode.jsonrpc.errors import TimeLimitError, out_of_time, request_timed_out
+from wsnode.jsonrpc.messages import AsyncCall, CancelToken, InThread, Step, Steps
 from wsnode.jsonrpc.registry import Method
 
 LARGE_BYTES = 1024 * 1024
@@ -41,6 +41,20 @@ def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generato
             raise out_of_time(error, method.timeout_error) from None
         except Exception as error:
             resume, value = slices.throw, error
+
+
+def aside(function: Callable[[CancelToken], Any]) -> Generator[Step, Any, Any]:
+    """Return what `function` returns, which a thread for short work calls.
+
+    Raises:
+        RpcError: The request timed out, or there was no thread for it in time.
+    """
+    work = InThread(function)
+    work.is_short = True
+    try:
+        return (yield work)
+    except TimeLimitError as error:
+        raise out_of_time(error, request_timed_out()) from None
 
 
 def replying(identity: bytes, slices: Steps) -> Generator[Step, Any, bytes]:
