@@ -1,10 +1,9 @@
 """How much Python is run while everybody else waits."""
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, TypeVar
 
+from tests.line_count import LineCount, counting_lines
 from tests.memory_transport import result_of
 from wsnode.jsonrpc.dispatcher import Session
 from wsnode.jsonrpc.messages import Pending
@@ -25,22 +24,13 @@ class Turns:
 
     def counted(self, function: Callable[..., T], *arguments: Any) -> T:
         """Return `function(*arguments)`, which is one turn."""
-        lines = 0
-
-        def trace(frame: FrameType, event: str, _argument: Any) -> Any:
-            nonlocal lines
-            if event == "call":
-                self.functions.add(frame.f_code.co_qualname)
-            lines += event == "line"
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
+        count = LineCount()
         try:
-            return function(*arguments)
+            with counting_lines() as count:
+                return function(*arguments)
         finally:
-            sys.settrace(before)
-            self.most = max(self.most, lines)
+            self.functions |= count.functions
+            self.most = max(self.most, count.lines)
 
     def answer(self, session: Session, text: bytes) -> bytes | None:
         """Return the reply to a message; what it has threads do is not counted."""

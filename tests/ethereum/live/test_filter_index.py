@@ -1,15 +1,13 @@
 """The index of filters against looking at every filter."""
 
 import random
-import sys
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS
+from tests.line_count import counting_lines
 from wsnode.ethereum.live.criteria import canonical, meets
 from wsnode.ethereum.live.filter_index import FilterIndex
 from wsnode.ethereum.log_index import LogCriteria
@@ -72,18 +70,7 @@ def test_what_a_log_costs_follows_its_matches_not_the_filters() -> None:
 
 def lines_run(function: Callable[[], object], expected: object) -> int:
     """Return how many lines `function` runs until it returns what is expected."""
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
+    with counting_lines() as count:
         found = function()
-    finally:
-        sys.settrace(before)
     assert found == expected
-    return count
+    return count.lines
