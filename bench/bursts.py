@@ -17,17 +17,17 @@ from time import perf_counter
 import trio
 from websockets.frames import Frame, Opcode
 
-from bench.load import request
+from bench.lib.load import request
 from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.server.allowance import Allowance
-from wsnode.server.arrivals import Take
+from wsnode.server.access.allowance import Allowance
+from wsnode.server.access.directory import Caller
 from wsnode.server.limits import Limits
-from wsnode.server.network import Caller
 from wsnode.server.shared import Shared
-from wsnode.server.websocket import WebSocketConnection
+from wsnode.server.transport.readiness import Take
+from wsnode.server.websocket.connection import WebSocketConnection
 
 ROUNDS = 50
 BURSTS = 200

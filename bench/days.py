@@ -18,11 +18,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from bench import started
-from bench.development import development_nodes, development_parser
 from bench.fan_out import LOGS, Ready, prepared, transaction
-from bench.nodes import Node, anonymous_bytes, cpu_seconds
-from bench.peer import Peer, one_round_trip
+from bench.lib import started
+from bench.lib.development import development_nodes, development_parser
+from bench.lib.nodes import Node, anonymous_bytes, cpu_seconds
+from bench.lib.peer import Peer, one_round_trip
 from wsnode.load.latencies import percentile
 from wsnode.load.node import Asker
 

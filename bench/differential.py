@@ -26,7 +26,7 @@ from typing import Any
 
 from websockets.sync.client import connect
 
-from bench.questions import METHODS, Material, Question, damaged
+from bench.lib.questions import METHODS, Material, Question, damaged
 
 METHOD_NOT_FOUND = -32601
 UNREADABLE_RESULT = "<no JSON-RPC>"

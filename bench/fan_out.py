@@ -8,7 +8,7 @@ dev`, anvil, `geth --dev`. With --dev they are started here. Every block has one
 turns: logs to 1, 100 and 1,000 subscribers, newHeads to 10,000, logs to 1,000 and 100 beside one that reads
 nothing. Lag is the time from sending the transaction to the last notification of the block at the last
 subscriber; a block that is not complete after 15 s counts as 15 s. CPU and memory (before, subscribed, at
-most) are of the node's process. The client is bench/fan_out.c, which needs a C compiler.
+most) are of the node's process. The client is bench/clients/fan_out.c, which needs a C compiler.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from bench import started
-from bench.compiled import compiled
-from bench.contracts import burst_creation, deploy
-from bench.development import development_nodes, development_parser
-from bench.load import LoadError, finished
-from bench.nodes import Node, wait_settled
+from bench.lib import started
+from bench.lib.compiled import compiled
+from bench.lib.contracts import burst_creation, deploy
+from bench.lib.development import development_nodes, development_parser
+from bench.lib.load import LoadError, finished
+from bench.lib.nodes import Node, wait_settled
 from wsnode.load.node import Asker
 
 LOGS = 100

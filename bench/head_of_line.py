@@ -13,8 +13,8 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bench.nodes import Node, cpu_seconds, parser_of, print_ratios
-from bench.peer import Peer, Steady, steady_client
+from bench.lib.nodes import Node, cpu_seconds, parser_of, print_ratios
+from bench.lib.peer import Peer, Steady, steady_client
 from wsnode.load.frames import request_frame
 
 CONTRACT = "0x00000000000000000000000000000000c0ffee00"

@@ -3,8 +3,8 @@
     python -m bench.hostile wsnode=ws://127.0.0.1:8545/@PID [geth=ws://127.0.0.1:8546/@PID …]
     python -m bench.hostile --start [--geth PATH] [--anvil PATH] [--only TEXT,…] [--seconds 5]
 
-Ten clients attack for `--seconds`, one class of attack (bench/attacks.py) after another, while a probe in a
-process of its own asks for `eth_chainId` every 20 ms. A line for each class says what the probe waited (ms)
+Ten clients attack for `--seconds`, one class of attack (bench/lib/attacks.py) after another, while a probe in
+a process of its own asks for `eth_chainId` every 20 ms. A line for each class says what the probe waited (ms)
 and how many of its requests failed; the node's resident memory before, at its highest and once it has nothing
 left to do (MiB); the most snapshots of the chain that were open at once, where its metrics tell; what the
 attackers sent (what waits in buffers of the system too), how often the node closed a connection or refused
@@ -32,11 +32,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from bench.attackers import Outcome, attacking
-from bench.attacks import ATTACKS, CLIENTS, Target
-from bench.contracts import burst_creation, deploy, wait_receipt
-from bench.development import started_nodes
-from bench.nodes import (
+from bench.lib.attackers import Outcome, attacking
+from bench.lib.attacks import ATTACKS, CLIENTS, Target
+from bench.lib.contracts import burst_creation, deploy, wait_receipt
+from bench.lib.development import started_nodes
+from bench.lib.nodes import (
     Node,
     allow_many_files,
     forget_peak,
@@ -46,8 +46,8 @@ from bench.nodes import (
     resident_bytes,
     wait_settled,
 )
-from bench.probe import Probe, probing
-from bench.started import StartError
+from bench.lib.probe import Probe, probing
+from bench.lib.started import StartError
 from wsnode.load.node import Asker
 
 LOGS = 4_000

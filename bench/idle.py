@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from bench.nodes import Node, allow_many_files, cpu_seconds, parser_of, print_ratios, resident_bytes
-from bench.peer import Peer, one_round_trip, steady_client
+from bench.lib.nodes import Node, allow_many_files, cpu_seconds, parser_of, print_ratios, resident_bytes
+from bench.lib.peer import Peer, one_round_trip, steady_client
 
 SETTLE_SECONDS = 2.0
 AT_ONCE = 32

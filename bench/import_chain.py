@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.nodes import busy_seconds
-from bench.started import chain_file, unpack
+from bench.lib.nodes import busy_seconds
+from bench.lib.started import chain_file, unpack
 
 Figures = dict[str, Any]
 

@@ -17,21 +17,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from bench.contracts import BURST, TRANSFER_TOPIC
-from bench.load import Load, request, run_load
-from bench.nodes import Node, wait_settled
-from bench.started import StartError, wsnode_serving
+from bench.lib.contracts import BURST, TRANSFER_TOPIC
+from bench.lib.load import Load, request, run_load
+from bench.lib.nodes import Node, wait_settled
+from bench.lib.started import StartError, wsnode_serving
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import demo_genesis
-from wsnode.ethereum import log_index
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import locate_logs
-from wsnode.ethereum.log_index import LogCriteria, search_logs
+from wsnode.ethereum.development.builder import BlockBuilder
+from wsnode.ethereum.logs import index as log_index
+from wsnode.ethereum.logs.index import LogCriteria, search_logs
 from wsnode.ethereum.state import sign_transaction
-from wsnode.networks import ETHEREUM_FOLDER
+from wsnode.node.networks import ETHEREUM_FOLDER
 from wsnode.store.environment import Reader
 from wsnode.store.table import Cursor, Table
-from wsnode.sync.development.builder import BlockBuilder
 
 BURSTS = bytes.fromhex("b0" * 20)
 ECHO = bytes.fromhex("ec" * 20)

@@ -14,8 +14,8 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bench.nodes import Node, forget_peak, parser_of, peak_bytes, print_ratios, resident_bytes
-from bench.peer import Peer, steady_client
+from bench.lib.nodes import Node, forget_peak, parser_of, peak_bytes, print_ratios, resident_bytes
+from bench.lib.peer import Peer, steady_client
 from wsnode.load.frames import request_frame
 
 

@@ -12,8 +12,8 @@ CPU is that of the node's process, which must run on this machine; it says more 
 shares the cores. `others` are cores that neither of both used: on a busy machine believe the CPU only.
 --idle opens so many idle connections before anything else, beside a client whose latency is told, and counts
 their memory. --difficult asks the same nodes what bench.head_of_line and bench.slow_reader ask; --fan-out and
---import run those scripts on nodes of their own. The client is bench/load.c, compiled when first needed;
-without a C compiler it is Python, which is slower than a fast node and sends no batches.
+--import run those scripts on nodes of their own. The client is bench/clients/load.c, compiled when first
+needed; without a C compiler it is Python, which is slower than a fast node and sends no batches.
 """
 
 import argparse
@@ -25,15 +25,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import fan_out, head_of_line, idle, import_chain, slow_reader, started
-from bench.anvil_chain import fill
-from bench.cases import Case, Shape, query_cases, small_cases
-from bench.development import started_nodes
-from bench.load import Load, LoadError, run_load
-from bench.markdown import Row, ratio_text, table_text
-from bench.material import Material, UnfitChainError, read_material
-from bench.nodes import Node, allow_many_files, parser_of, wait_settled
-from bench.started import StartError
+from bench import fan_out, head_of_line, idle, import_chain, slow_reader
+from bench.lib import started
+from bench.lib.anvil_chain import fill
+from bench.lib.cases import Case, Shape, query_cases, small_cases
+from bench.lib.development import started_nodes
+from bench.lib.load import Load, LoadError, run_load
+from bench.lib.markdown import Row, ratio_text, table_text
+from bench.lib.material import Material, UnfitChainError, read_material
+from bench.lib.nodes import Node, allow_many_files, parser_of, wait_settled
+from bench.lib.started import StartError
 
 OTHERS_SHOWN = 0.1
 HEADS = 10_000

@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from tests.server.conftest import Peer, read_all
-from wsnode.server.listener import Server
+from wsnode.server.server import Server
 
 POST = (
     b"POST /v3/key HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nConnection: close\r\n"

@@ -9,8 +9,8 @@ import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import TimeLimitError
-from wsnode.jsonrpc.messages import AsyncCall, CancelToken, InThread, Pending
 from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Pending
 
 
 def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str | None]:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from tests.memory_transport import Ask
-from wsnode.jsonrpc.discovery import Descriptions, Document
+from wsnode.jsonrpc.openrpc.document import Descriptions, Document
 from wsnode.jsonrpc.registry import Registry
 
 _LATER = ("anyOf", "oneOf", "allOf", "prefixItems")

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from wsnode.jsonrpc.messages import Pieces
+from wsnode.jsonrpc.work import Pieces
 
 Result = TypeVar("Result")
 

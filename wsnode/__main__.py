@@ -1,5 +1,5 @@
 """`python -m wsnode` is `wsnode`."""
 
-from wsnode.cli import main
+from wsnode.cli.main import main
 
 main()

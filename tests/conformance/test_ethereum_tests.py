@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.vector_files import find_vectors
+from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.state import InvalidBlockError
-from wsnode.sync.appender import Appender
 from wsnode.sync.errors import UnknownParentError
 from wsnode.sync.fork_choice import take_branch_block
 

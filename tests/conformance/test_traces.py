@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.conformance.test_ethereum_tests import cases, files, genesis, offer
-from tests.ethereum.rpc.flat_traces import FLAT, comparable, differing, words
+from tests.ethereum.rpc.parity.flat_traces import FLAT, comparable, differing, words
 from tests.memory_transport import asking
+from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.sync.appender import Appender
 
 
 def compare(chain: Chain) -> int:

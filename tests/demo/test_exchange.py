@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.sync.development.playground import CREATOR, ETHER, Playground, RefusedError, playground
+from tests.ethereum.development.playground import CREATOR, ETHER, Playground, RefusedError, playground
 from wsnode.demo import exchange, token
 from wsnode.demo.script import UNLIMITED
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.vector_files import require_vectors
+from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import transaction_hashes
@@ -22,7 +23,6 @@ from wsnode.ethereum.storage.errors import (
 from wsnode.ethereum.storage.tables import META, SIDE_BLOCKS, TABLES, TRANSACTIONS
 from wsnode.store.environment import Environment
 from wsnode.store.table import scan
-from wsnode.sync.appender import Appender
 from wsnode.sync.rlp_files import RlpFiles
 
 Rows = dict[str, list[tuple[bytes, bytes]]]

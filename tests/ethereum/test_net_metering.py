@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.memory_transport import Ask, asking
+from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rlp import Item, encode, number
@@ -17,7 +18,6 @@ from wsnode.ethereum.codec.transactions import sign_transaction
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import address_of
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.sync.appender import Appender
 
 SECRET = b"\x11" * 32
 GAS = 100_000

@@ -8,9 +8,9 @@ import pytest
 
 from tests.sync.forks import genesis
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import InvalidTransactionError, StateError
-from wsnode.sync.development.builder import BlockBuilder
 
 ACCOUNT = bytes([0x42]) * 20
 NAME = "0x" + ACCOUNT.hex()

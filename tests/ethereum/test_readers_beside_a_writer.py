@@ -13,6 +13,7 @@ import pytest
 from tests.ethereum.counter import CODE, COUNTER, SENDER, counter_chain, sending
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.state import (
     BlockAttributes,
     CancelFlag,
@@ -24,7 +25,6 @@ from wsnode.ethereum.state import (
     create_access_list,
     trace_call,
 )
-from wsnode.sync.development.builder import BlockBuilder
 
 SLOT = bytes(32)
 MESSAGE = Message(sender=SENDER, to=COUNTER, input=b"\1")

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from tests.ethereum.development.playground import playground
 from tests.hostile.shapes import ADDRESS, MESSAGES, VALUES, message
 from tests.hostile.work import Turns
 from tests.memory_transport import Client, advance
-from tests.sync.development.playground import playground
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.log_cursor import LogCursor, digest_of
-from wsnode.ethereum.rpc.log_filter import decode_log_filter
+from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
+from wsnode.ethereum.rpc.logs.filter_object import decode_log_filter
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, INTERNAL_ERROR, MESSAGE_CHARACTERS, RpcError
-from wsnode.jsonrpc.messages import InThread, Pending
 from wsnode.jsonrpc.requests import LONG_BYTES, QUICK_VALUES
+from wsnode.jsonrpc.work import InThread, Pending
 from wsnode.server.limits import Limits
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.rpc.methods import build_registry

@@ -12,8 +12,8 @@ from tests.memory_transport import run
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher, Session
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.messages import Pending, Step
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Pending, Step
 
 
 class Name(msgspec.Struct, array_like=True, frozen=True):

@@ -16,9 +16,9 @@ from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.dispatcher import Dispatcher, Session
 from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError, limit_exceeded, server_error
-from wsnode.jsonrpc.messages import CancelToken, InThread, Pending, Pieces, Rendered, Step
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import LONG_BYTES
+from wsnode.jsonrpc.work import CancelToken, InThread, Pending, Pieces, Rendered, Step
 
 
 class Quantity(int):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.jsonrpc.texts import requests
 from wsnode._native import read_batch, read_request
 from wsnode.jsonrpc.codec import UNREADABLE
-from wsnode.jsonrpc.messages import Request
 from wsnode.jsonrpc.requests import UnusableRequestError, decode_item, decode_message, decode_request
+from wsnode.jsonrpc.work import Request
 
 METHODS = ["eth_chainId", "m", ""]
 

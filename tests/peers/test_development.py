@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, playground
+from tests.ethereum.rpc.development.test_mined_blocks import RETURNS_42, REVERTS
+from tests.ethereum.rpc.development.test_tokens import CODES, TOKEN, padded
 from tests.peers.anvil import ask_url, started_anvil
-from tests.sync.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, playground
-from tests.sync.development.test_detailed_mining import RETURNS_42, REVERTS
-from tests.sync.development.test_tokens import CODES, TOKEN, padded
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.ethereum.development.playground import RefusedError, playground
 from tests.peers.anvil import started_anvil
 from tests.peers.geth import started_geth
-from tests.sync.development.playground import RefusedError, playground
 from tests.vector_files import CHECKOUT, require_vectors
 
 NAMES: dict[str, list[str]] = json.loads((Path(__file__).parent / "methods.json").read_text())

@@ -17,11 +17,11 @@ from websockets.http11 import Response
 from websockets.uri import parse_uri
 
 from tests.server.feed import Feed
-from wsnode.jsonrpc.messages import CancelToken, InThread, Step
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import CancelToken, InThread, Step
+from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.limits import Limits
-from wsnode.server.listener import Server
-from wsnode.server.network import KeyRing, Network
+from wsnode.server.server import Server
 
 NUMBER = '{"jsonrpc":"2.0","id":%s,"method":"number","params":[]}'
 

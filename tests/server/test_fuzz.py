@@ -15,12 +15,12 @@ from websockets.uri import parse_uri
 
 from tests.server.conftest import NUMBER, Gate, View, registry
 from tests.server.feed import Feed
-from tests.server.test_frames import compressed, masked
-from tests.server.test_http import ONE, post
-from wsnode.server.arrivals import Take
+from tests.server.http.test_connection import ONE, post
+from tests.server.websocket.test_frames import compressed, masked
+from wsnode.server.access.directory import Network
 from wsnode.server.limits import Limits
-from wsnode.server.listener import Server
-from wsnode.server.network import Network
+from wsnode.server.server import Server
+from wsnode.server.transport.readiness import Take
 
 HANDSHAKE = (
     b"GET /ws/v3/key HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

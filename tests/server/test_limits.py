@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wsnode import config
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.node import config
 from wsnode.server.limits import Limits
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"

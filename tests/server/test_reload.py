@@ -5,8 +5,8 @@ import trio
 import trio.testing
 
 from tests.server.conftest import OpenSite, until
-from wsnode.server.fair import FairLimiter
 from wsnode.server.limits import Limits
+from wsnode.server.turns.fair import FairLimiter
 
 
 async def test_open_connections_see_new_limits_at_their_next_call(open_site: OpenSite) -> None:

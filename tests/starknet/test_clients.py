@@ -17,10 +17,10 @@ from tests.node_process import started
 from tests.starknet.conftest import Call
 from tests.starknet.models import state_updates
 from wsnode.demo.starknet_chain import BLOCKS
-from wsnode.server.listener import Server
-from wsnode.server.network import Network
-from wsnode.server.serving import serve
-from wsnode.server.sockets import open_tcp
+from wsnode.server.accepting import serve
+from wsnode.server.access.directory import Network
+from wsnode.server.server import Server
+from wsnode.server.transport.sockets import open_tcp
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.rpc.methods import build_registry
 

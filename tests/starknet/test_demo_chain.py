@@ -5,7 +5,7 @@ import pytest
 
 from tests.file_limits import files_of_at_most
 from tests.starknet.conftest import caller_of
-from tests.starknet.test_schemas import validate_as
+from tests.starknet.rpc.test_schemas import validate_as
 from wsnode.demo.starknet_chain import BLOCKS, CHAIN_ID, LiveStarknet, build_starknet
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.header_json import render_header

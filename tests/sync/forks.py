@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import block_rlp, header_fields
+from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.state import InvalidBlockError
-from wsnode.sync.appender import Appender
-from wsnode.sync.development.builder import BlockBuilder
 
 GAS_LIMIT = 30_000_000
 EMPTY_ROOT = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")

@@ -12,8 +12,8 @@ from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rows import block_rlp
+from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.state import sign_transaction
-from wsnode.sync.development.builder import BlockBuilder
 
 FORKS = ("cancunTime", "pragueTime", "osakaTime")
 GAS = 300_000

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from wsnode.addresses import Address
+from wsnode.cli.terminal import announce_ready
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import MNEMONIC, Account
 from wsnode.demo.genesis import CHAIN_ID
 from wsnode.ethereum.codec.addresses import checksummed
-from wsnode.terminal import announce_ready
+from wsnode.node.addresses import Address
 
 _ADDRESSES: Final = """
 {what}.

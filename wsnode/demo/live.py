@@ -8,14 +8,14 @@ import msgspec
 from wsnode.demo.accounts import Account
 from wsnode.demo.narration import Narrator
 from wsnode.demo.traffic import Settle, Traffic
+from wsnode.ethereum.development.chain import DevelopmentChain
+from wsnode.ethereum.development.maker import FEE_RECIPIENT
 from wsnode.ethereum.pool.order import Order
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.development_methods import Development
+from wsnode.ethereum.rpc.development.methods import Development
 from wsnode.jsonrpc.registry import Registry
-from wsnode.networks import Growth, Opened
-from wsnode.server.printing import Printer
-from wsnode.sync.development.chain import DevelopmentChain
-from wsnode.sync.development.maker import FEE_RECIPIENT
+from wsnode.node.networks import Growth, Opened
+from wsnode.server.upkeep.printing import Printer
 
 
 class DevelopmentSettings(msgspec.Struct, frozen=True):

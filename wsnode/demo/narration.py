@@ -11,15 +11,15 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.codec.rendering import stored_receipt
 from wsnode.ethereum.codec.rows import Header, header_fields, transaction_hashes
+from wsnode.ethereum.development.control import DevelopmentLog
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.rpc.control import DevelopmentLog
-from wsnode.ethereum.rpc.lookup import rows
+from wsnode.ethereum.rpc.form.lookup import rows
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, EngineError, trace_block
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.registry import Registry
-from wsnode.server.printing import Printer, Rate
+from wsnode.server.upkeep.printing import Printer, Rate
 
 TRANSACTIONS_PER_SECOND: Final = 100
 REASONS_PER_SECOND: Final = 10

@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import trio
 
-from wsnode.addresses import Address
-from wsnode.config import AllLimits, Config, ConfigurationError, Guests, NetworkConfig, overridden
+from wsnode.cli.terminal import announce_ready
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
 from wsnode.demo.genesis import CHAIN_ID, FORKS, demo_genesis, development_genesis
@@ -22,16 +21,17 @@ from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.state_file import StateFiles, read_accounts, write_accounts
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.pool.order import Order
 from wsnode.ethereum.primitives.values import Address as EthereumAddress
-from wsnode.ethereum.rpc.limits import GAS_LIMIT_TARGET
+from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
-from wsnode.networks import ETHEREUM_FOLDER
-from wsnode.node import run
-from wsnode.server.printing import Printer
-from wsnode.sync.development.builder import BlockBuilder
-from wsnode.terminal import announce_ready
+from wsnode.node.addresses import Address
+from wsnode.node.config import AllLimits, Config, ConfigurationError, Guests, NetworkConfig, overridden
+from wsnode.node.networks import ETHEREUM_FOLDER
+from wsnode.node.run import run
+from wsnode.server.upkeep.printing import Printer
 
 FEE_RECIPIENT = EthereumAddress(bytes.fromhex("00000000000000000000000000000000000077ff"))
 

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from wsnode.config import ConfigurationError
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.rpc.state_dump import dumped, loaded
+from wsnode.ethereum.rpc.development.state_dump import dumped, loaded
 from wsnode.jsonrpc.errors import RpcError
+from wsnode.node.config import ConfigurationError
 
 MOST_BYTES: Final = 1 << 30
 """Of a file, compressed or not."""

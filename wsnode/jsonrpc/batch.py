@@ -13,7 +13,6 @@ from wsnode.jsonrpc.errors import (
     request_timed_out,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import CancelToken, Replying, Request, Step
 from wsnode.jsonrpc.requests import (
     QUICK_BYTES,
     UnusableRequestError,
@@ -24,6 +23,7 @@ from wsnode.jsonrpc.requests import (
     is_long,
 )
 from wsnode.jsonrpc.slices import aside, joined
+from wsnode.jsonrpc.work import CancelToken, Replying, Request, Step
 
 Item: TypeAlias = Request | bytes | UnusableRequestError
 """What stands in a batch: a request, its text, or what a thread has found that is none."""

@@ -23,10 +23,10 @@ from wsnode.jsonrpc.errors import (
     notifications_not_supported,
     response_too_large,
 )
-from wsnode.jsonrpc.messages import CancelToken, Channel, Replying, Request, Step, Steps, View
 from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method
 from wsnode.jsonrpc.slices import aside, replying, timed
+from wsnode.jsonrpc.work import CancelToken, Channel, Replying, Request, Step, Steps, View
 
 if TYPE_CHECKING:
     from wsnode.jsonrpc.dispatcher import Dispatcher

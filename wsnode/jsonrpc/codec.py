@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wsnode.jsonrpc.errors import RpcError
-from wsnode.jsonrpc.messages import Pieces, Rendered
+from wsnode.jsonrpc.work import Pieces, Rendered
 
 T = TypeVar("T")
 NULL = b"null"

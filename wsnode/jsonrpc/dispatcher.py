@@ -16,7 +16,6 @@ from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import RpcError, internal_error, limit_exceeded
-from wsnode.jsonrpc.messages import Answer, Pending, Replying, Request, View
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import (
     LONG_BYTES,
@@ -27,6 +26,7 @@ from wsnode.jsonrpc.requests import (
     is_long,
     read_request,
 )
+from wsnode.jsonrpc.work import Answer, Pending, Replying, Request, View
 
 logger = logging.getLogger("wsnode.jsonrpc")
 

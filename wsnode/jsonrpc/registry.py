@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from wsnode.jsonrpc.errors import RpcError, method_not_found, request_timed_out
-from wsnode.jsonrpc.messages import CancelToken, InThread
 from wsnode.jsonrpc.meter import Meter
 from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
+from wsnode.jsonrpc.work import CancelToken, InThread
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 

@@ -18,7 +18,7 @@ from wsnode._native import (
 )
 from wsnode.jsonrpc.codec import NULL, UNREADABLE, error_reply
 from wsnode.jsonrpc.errors import RpcError, invalid_request, parse_error
-from wsnode.jsonrpc.messages import Request
+from wsnode.jsonrpc.work import Request
 
 __all__ = [
     "UnusableRequestError",

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.jsonrpc.discovery import Descriptions
-from wsnode.jsonrpc.json_schema import BOOLEAN, COUNT, STRING, Schema, either, list_of, mapping_of, record
+from wsnode.jsonrpc.openrpc.document import Descriptions
+from wsnode.jsonrpc.openrpc.schema import BOOLEAN, COUNT, STRING, Schema, either, list_of, mapping_of, record
+from wsnode.server.access.directory import Caller, Network
 from wsnode.server.limits import Limits
-from wsnode.server.network import Caller, Network
 
 _NUMBER: Final[Schema] = {"type": "number"}
 _NAMES: Final = list_of(STRING)

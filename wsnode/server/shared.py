@@ -5,12 +5,12 @@ from typing import Protocol
 
 from wsnode.jsonrpc.share import Share
 from wsnode.pubsub.fan_out import FanOut
-from wsnode.server.budget import Budget, Held
-from wsnode.server.calls import SlowLane
-from wsnode.server.dialogue import Dialogue
-from wsnode.server.garbage import Shelter
 from wsnode.server.limits import Limits
-from wsnode.server.making import Making
+from wsnode.server.turns.budget import Budget, Held
+from wsnode.server.turns.busy_poll import Dialogue
+from wsnode.server.turns.collector import Shelter
+from wsnode.server.turns.making import Making
+from wsnode.server.turns.slow_lane import SlowLane
 
 
 class Counters:

@@ -11,13 +11,13 @@ from typing import Final
 
 import msgspec
 
+from wsnode.ethereum.appender import Appender, recent_rows
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, block_from_rows
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidBlockError
-from wsnode.sync.appender import Appender, recent_rows
 from wsnode.sync.errors import UnknownParentError
 
 # Branches are executed in pieces, so that a long one does not fill memory.

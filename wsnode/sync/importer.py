@@ -12,6 +12,7 @@ import msgspec
 import trio
 from msgspec import structs
 
+from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock, decode_blocks
 from wsnode.ethereum.codec.headers import block_hash
@@ -19,7 +20,6 @@ from wsnode.ethereum.head import Head, HeadChange, PublishHeadChange
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.errors import StoreError
-from wsnode.sync.appender import Appender
 from wsnode.sync.errors import SourceError
 from wsnode.sync.fork_choice import take_branch_block
 from wsnode.sync.progress import ImportProgress, Step

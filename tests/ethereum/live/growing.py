@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 
 from tests.sync.forks import genesis
+from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.criteria import Log
+from wsnode.ethereum.logs.criteria import Log
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import BlockAttributes, sign_transaction
-from wsnode.sync.appender import Appender
 
 SECRET = bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
 SENDER = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")

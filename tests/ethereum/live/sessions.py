@@ -10,11 +10,11 @@ from tests.ethereum.live.growing import GrowingChain
 from tests.live_client import Client
 from tests.live_node import LiveNode
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, CallLimits
+from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.server.access.directory import Network
 from wsnode.server.limits import Limits
-from wsnode.server.listener import Server
-from wsnode.server.network import Network
+from wsnode.server.server import Server
 
 
 class Node(LiveNode[Client]):

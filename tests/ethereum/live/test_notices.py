@@ -13,12 +13,13 @@ from tests.ethereum.live.sessions import LogView, open_node
 from tests.ethereum.live.test_replay_model import expected
 from tests.live_client import Client
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.live import groups, hub, pages, pending
+from wsnode.ethereum.live import groups, hub, pages
+from wsnode.ethereum.live import pending_feed as pending
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import SNAPSHOTS
-from wsnode.ethereum.log_index import LogCriteria
+from wsnode.ethereum.logs.index import LogCriteria
 from wsnode.server.limits import Limits
-from wsnode.server.listener import RESTARTING, STOPPING
+from wsnode.server.server import RESTARTING, STOPPING
 
 LOGS = [(EMITTERS[0], TOPICS[:1]), (EMITTERS[1], TOPICS[:2])]
 SMALL = Limits(outbox_bytes=8192)

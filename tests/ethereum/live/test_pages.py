@@ -11,10 +11,10 @@ from tests.ethereum.live.test_replay_model import branches, criteria
 from tests.slices import result_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live import pages
-from wsnode.ethereum.live.criteria import Log, LogWish, canonical, meets
 from wsnode.ethereum.live.pages import log_page
 from wsnode.ethereum.live.position import BEGINNING, Position
-from wsnode.ethereum.log_index import LogCriteria
+from wsnode.ethereum.logs.criteria import Log, LogWish, canonical, meets
+from wsnode.ethereum.logs.index import LogCriteria
 from wsnode.ethereum.snapshot import Snapshot
 
 

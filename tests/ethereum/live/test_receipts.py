@@ -11,9 +11,9 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import Node, open_node
-from tests.ethereum.live.test_subscriptions import ACCEPTED, REFUSED
 from tests.ethereum.pool.geth_node import Geth, geth
 from tests.ethereum.pool.playground import ALICE, BOB, signed
+from tests.ethereum.rpc.logs.test_subscriptions import ACCEPTED, REFUSED
 from tests.geth_process import GETH
 from tests.live_client import Client
 from tests.sync.test_fork_choice import ListSource

@@ -15,8 +15,8 @@ from tests.ethereum.live.sessions import LogView, Node, open_node
 from tests.live_client import Client
 from tests.live_steps import Breathe, Notice, Return, common_steps, take_common_step
 from wsnode.ethereum.live import pages
-from wsnode.ethereum.live.criteria import Log, meets
-from wsnode.ethereum.log_index import LogCriteria
+from wsnode.ethereum.logs.criteria import Log, meets
+from wsnode.ethereum.logs.index import LogCriteria
 
 logs = st.tuples(st.sampled_from(EMITTERS), st.lists(st.sampled_from(TOPICS), max_size=3).map(tuple))
 branches = st.lists(st.lists(logs, max_size=4), min_size=1, max_size=3)

@@ -10,12 +10,12 @@ from eth_account import Account as Wallet
 from wsnode.demo.accounts import ACCOUNTS, Account
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.development.builder import BlockBuilder, BuiltBlock
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import sign_transaction
-from wsnode.sync.development.builder import BlockBuilder, BuiltBlock
 
 CHAIN_ID = 31337
 GWEI = 10**9

@@ -11,11 +11,11 @@ from tests.memory_transport import advance
 from tests.slices import text_of
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.pool import SLICE, Pool, SenderParameters, Slices, add_methods
+from wsnode.ethereum.rpc.transactions.pool_methods import SLICE, Pool, SenderParameters, Slices, add_methods
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.messages import InThread, Pending
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.slices import LARGE_BYTES
+from wsnode.jsonrpc.work import InThread, Pending
 
 MANY = 3 * SLICE
 

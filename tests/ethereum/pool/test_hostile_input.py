@@ -12,7 +12,7 @@ from tests.ethereum.pool import invariants
 from tests.ethereum.pool.playground import Playground
 from tests.ethereum.pool.steps import steps
 from tests.slices import text_of
-from wsnode.ethereum.rpc.pool import Pool
+from wsnode.ethereum.rpc.transactions.pool_methods import Pool
 from wsnode.jsonrpc.errors import RpcError
 
 SMALL = 1000

@@ -8,14 +8,14 @@ import pytest
 
 from tests.ethereum.counter import COUNTER, SENDER, counter_chain, sending
 from tests.memory_transport import Ask, asking
+from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
+from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.snapshot import Caller, Snapshot
 from wsnode.ethereum.state import BlockAttributes, ReorganisedError
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.sync.appender import Appender
-from wsnode.sync.development.builder import BlockBuilder
 
 NOT_FOUND = {"error": {"code": -32000, "message": "header not found"}}
 FIRST_SLOT = "0x" + "0" * 64

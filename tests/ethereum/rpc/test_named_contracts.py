@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.calls.overrides import decode_state_overrides
 from wsnode.ethereum.rpc.named_contracts import _of_calls
-from wsnode.ethereum.rpc.overrides import decode_state_overrides
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import sign_transaction
 from wsnode.jsonrpc.dispatcher import Dispatcher

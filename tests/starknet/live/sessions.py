@@ -11,9 +11,9 @@ from tests.live_client import Client
 from tests.live_node import LiveNode
 from tests.server.conftest import Peer
 from tests.starknet.live.growing import GrowingChain, Place
+from wsnode.server.access.directory import Network
 from wsnode.server.limits import Limits
-from wsnode.server.listener import Server
-from wsnode.server.network import Network
+from wsnode.server.server import Server
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.live.hub import Hub
 from wsnode.starknet.rpc.methods import build_registry

@@ -9,7 +9,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.starknet.live.growing import GrowingChain
 from tests.starknet.live.sessions import HeadView, open_node
 from wsnode.server.limits import Limits
-from wsnode.server.listener import RESTARTING
+from wsnode.server.server import RESTARTING
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.position import Position
 from wsnode.starknet.rpc.methods import FAMILIES

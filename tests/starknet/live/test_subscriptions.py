@@ -7,7 +7,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.starknet.live.growing import GrowingChain, Place
 from tests.starknet.live.sessions import HeadClient, open_node
-from tests.starknet.test_schemas import validate_as
+from tests.starknet.rpc.test_schemas import validate_as
 from wsnode.starknet.felt import ZERO, felt_text
 from wsnode.starknet.live.position import Position
 from wsnode.starknet.rpc import subscriptions

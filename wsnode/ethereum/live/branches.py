@@ -2,7 +2,7 @@
 
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.messages import MOST_LISTED, Reorganisation
+from wsnode.ethereum.live.notices import MOST_LISTED, Reorganisation
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot

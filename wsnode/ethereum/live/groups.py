@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from wsnode.ethereum.codec.rendering import render_each_log, render_header
 from wsnode.ethereum.codec.rows import log_values
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.criteria import Log, LogWish
-from wsnode.ethereum.live.filter_index import FilterIndex
-from wsnode.ethereum.live.messages import Message, notification
+from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import ALL_RECEIPTS, Hashes, ReceiptIndex, render_all, render_some
 from wsnode.ethereum.live.subjects import Form, HeaderSubject, ReceiptSubject, StoredSubject
+from wsnode.ethereum.logs.criteria import Log, LogWish
+from wsnode.ethereum.logs.matching import FilterIndex
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES, Event, Farewell
 from wsnode.pubsub.fan_out import FanOut

@@ -19,7 +19,7 @@ from wsnode.ethereum.live.branches import (
     reorganisation,
 )
 from wsnode.ethereum.live.groups import Groups
-from wsnode.ethereum.live.messages import (
+from wsnode.ethereum.live.notices import (
     CLOSE_UNKNOWN,
     CLOSE_UNTOLD,
     Message,
@@ -27,7 +27,7 @@ from wsnode.ethereum.live.messages import (
     unknown_block_notice,
     untold_notice,
 )
-from wsnode.ethereum.live.pending import PendingFeed
+from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import Replay
 from wsnode.ethereum.live.subjects import LogSubject, Subject

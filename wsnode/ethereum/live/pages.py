@@ -20,10 +20,10 @@ from wsnode.ethereum.live.branches import (
     is_canonical,
     parent_of,
 )
-from wsnode.ethereum.live.criteria import LogWish, meets
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.receipts import Hashes, render_all, render_some
-from wsnode.ethereum.log_index import first_logs
+from wsnode.ethereum.logs.criteria import LogWish, meets
+from wsnode.ethereum.logs.index import first_logs
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.canonical import totals

@@ -8,7 +8,7 @@ import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import dropped_from, is_canonical, reorganisation
-from wsnode.ethereum.live.messages import Reorganisation
+from wsnode.ethereum.live.notices import Reorganisation
 from wsnode.ethereum.live.pages import Page, Pages
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subjects import Form, Subject, page_messages

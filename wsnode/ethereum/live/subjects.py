@@ -5,11 +5,11 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.criteria import LogWish
-from wsnode.ethereum.live.messages import Message, notification
+from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.pages import Page, Pages, header_page, log_page, receipt_page
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.receipts import Hashes
+from wsnode.ethereum.logs.criteria import LogWish
 from wsnode.ethereum.snapshot import Snapshot
 
 

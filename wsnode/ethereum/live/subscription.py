@@ -3,7 +3,7 @@
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.messages import (
+from wsnode.ethereum.live.notices import (
     CLOSE_UNKNOWN,
     Message,
     Reorganisation,
@@ -13,7 +13,7 @@ from wsnode.ethereum.live.messages import (
     restart_notice,
     unknown_block_notice,
 )
-from wsnode.ethereum.live.pending import PendingFeed
+from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subjects import StoredSubject
 from wsnode.pubsub.channel import Channel

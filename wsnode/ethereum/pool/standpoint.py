@@ -4,12 +4,12 @@ from typing import Final
 
 import msgspec
 
+from wsnode.ethereum.base_fees import next_base_fee, next_blob_base_fee
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.order import Room
 from wsnode.ethereum.pool.sender import Account
-from wsnode.ethereum.rpc.base_fees import next_base_fee, next_blob_base_fee
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import State
 

@@ -1,1 +1,1 @@
-"""The eth_, net_ and web3_ methods, a module a topic."""
+"""Ethereum's methods, a folder a subject: parameters to the chain's values and back, no more."""

@@ -7,27 +7,27 @@ from typing import Any
 import msgspec
 
 from wsnode.ethereum.codec.rlp import recipient_of
-from wsnode.ethereum.rpc.access_lists import AccessListParameters
-from wsnode.ethereum.rpc.accounts import TransactionSyncParameters
-from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.completion import TransactionParameters
-from wsnode.ethereum.rpc.development_parameters import ReorganisationObject
-from wsnode.ethereum.rpc.execution import CallParameters
-from wsnode.ethereum.rpc.log_pages import PageParameters
-from wsnode.ethereum.rpc.logs import LogParameters
+from wsnode.ethereum.rpc.accounts.methods import AccountParameters, StorageParameters
+from wsnode.ethereum.rpc.accounts.proofs import ProofParameters
+from wsnode.ethereum.rpc.accounts.storage_ranges import StorageRangeParameters
+from wsnode.ethereum.rpc.accounts.storage_values import StorageValuesParameters
+from wsnode.ethereum.rpc.calls.access_lists import AccessListParameters
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.execution import CallParameters
+from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrides
+from wsnode.ethereum.rpc.calls.simulate import SimulationParameters
+from wsnode.ethereum.rpc.development.accounts import TransactionSyncParameters
+from wsnode.ethereum.rpc.development.parameters import ReorganisationObject
+from wsnode.ethereum.rpc.development.reorganising import AnvilParameters, ObjectParameters
+from wsnode.ethereum.rpc.form.text_parameters import TextParameters
+from wsnode.ethereum.rpc.logs.methods import LogParameters
+from wsnode.ethereum.rpc.logs.pages import PageParameters
+from wsnode.ethereum.rpc.logs.subscription_options import SubscribeParameters
 from wsnode.ethereum.rpc.otterscan.parameters import CodeParameters, ContractParameters, SearchParameters
-from wsnode.ethereum.rpc.overrides import NO_STATE_OVERRIDES, StateOverrides
 from wsnode.ethereum.rpc.parity import calls as parity_calls
 from wsnode.ethereum.rpc.parity.filtering import FilterParameters
-from wsnode.ethereum.rpc.plain import TextParameters
-from wsnode.ethereum.rpc.proofs import ProofParameters
-from wsnode.ethereum.rpc.reorganising import AnvilParameters, ObjectParameters
-from wsnode.ethereum.rpc.simulate import SimulationParameters
-from wsnode.ethereum.rpc.state import AccountParameters, StorageParameters
-from wsnode.ethereum.rpc.storage_ranges import StorageRangeParameters
-from wsnode.ethereum.rpc.storage_values import StorageValuesParameters
-from wsnode.ethereum.rpc.subscription_options import SubscribeParameters
-from wsnode.ethereum.rpc.traces import CallTraceParameters, EncodedTraceParameters
+from wsnode.ethereum.rpc.traces.methods import CallTraceParameters, EncodedTraceParameters
+from wsnode.ethereum.rpc.transactions.filling import TransactionParameters
 from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
 

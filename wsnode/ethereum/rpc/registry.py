@@ -5,50 +5,39 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from wsnode.ethereum.building.next_block import NextBlock, block_now
+from wsnode.ethereum.building.pending_block import ALWAYS, SHARE, PendingBlock
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc import (
-    access_lists,
-    blocks,
-    calls,
-    completion,
-    development_methods,
-    fee_history,
-    fees,
-    filters,
-    fork_configuration,
-    headers,
-    inclusion,
-    log_pages,
-    logs,
-    modified_accounts,
-    node,
-    proofs,
-    raw,
-    sending,
-    simulate,
-    state,
-    storage_ranges,
-    storage_values,
-    subscriptions,
-    testing,
-    traces,
-    transactions,
-    witnesses,
-)
-from wsnode.ethereum.rpc import pool as pool_methods
-from wsnode.ethereum.rpc.descriptions import DESCRIPTIONS
-from wsnode.ethereum.rpc.development_methods import Development
-from wsnode.ethereum.rpc.limits import DEFAULT_LIMITS, GAS_LIMIT_TARGET, CallLimits
+from wsnode.ethereum.rpc.accounts import methods as state
+from wsnode.ethereum.rpc.accounts import modified_accounts, proofs, storage_ranges, storage_values
+from wsnode.ethereum.rpc.blocks import headers
+from wsnode.ethereum.rpc.blocks import methods as blocks
+from wsnode.ethereum.rpc.calls import access_lists, simulate
+from wsnode.ethereum.rpc.calls import methods as calls
+from wsnode.ethereum.rpc.development import methods as development_methods
+from wsnode.ethereum.rpc.development import testing
+from wsnode.ethereum.rpc.development.methods import Development
+from wsnode.ethereum.rpc.fees import history as fee_history
+from wsnode.ethereum.rpc.fees import methods as fees
+from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, GAS_LIMIT_TARGET, CallLimits
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter
+from wsnode.ethereum.rpc.logs import filters, subscriptions
+from wsnode.ethereum.rpc.logs import methods as logs
+from wsnode.ethereum.rpc.logs import pages as log_pages
 from wsnode.ethereum.rpc.named_contracts import add_named_contracts
-from wsnode.ethereum.rpc.next_block import NextBlock, block_now
+from wsnode.ethereum.rpc.node import fork_configuration
+from wsnode.ethereum.rpc.node import methods as node
+from wsnode.ethereum.rpc.openrpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.otterscan import methods as otterscan_methods
-from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, PENDING, BlockParameter
 from wsnode.ethereum.rpc.parity import methods as parity_methods
-from wsnode.ethereum.rpc.pending import ALWAYS, SHARE, PendingBlock
-from wsnode.jsonrpc.discovery import Descriptions, add_discovery
+from wsnode.ethereum.rpc.traces import methods as traces
+from wsnode.ethereum.rpc.traces import witnesses
+from wsnode.ethereum.rpc.transactions import filling, inclusion, pool_methods, raw, sending
+from wsnode.ethereum.rpc.transactions import methods as transactions
+from wsnode.jsonrpc.openrpc.document import Descriptions, add_discovery
 from wsnode.jsonrpc.registry import Registry
 
 NEXT_BLOCK: Final = BlockParameter(PENDING)
@@ -132,7 +121,7 @@ def _add_sending(
     control = None if development is None else development.control
     estimating = calls.Calls(limits, pending)
     sender = sending.Sending(pool, None if control is None else control.settle)
-    filler = completion.Completion(
+    filler = filling.Completion(
         chain,
         pool,
         estimating,
@@ -141,7 +130,7 @@ def _add_sending(
         wait_quiet=None if control is None else control.wait_quiet,
     )
     sending.add_methods(registry, sender)
-    completion.add_methods(registry, filler)
+    filling.add_methods(registry, filler)
     if hub is None:
         return
     waiting = inclusion.Inclusion(sender, hub)

@@ -1,6 +1,6 @@
 """Classes: of a contract, by hash, and the hash alone."""
 
-from wsnode.jsonrpc.messages import Rendered
+from wsnode.jsonrpc.work import Rendered
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.rpc.errors import (
     class_hash_not_found,

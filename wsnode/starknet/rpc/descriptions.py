@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from wsnode.jsonrpc.discovery import Descriptions, described_error
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
-from wsnode.jsonrpc.json_schema import (
+from wsnode.jsonrpc.openrpc.document import Descriptions, described_error
+from wsnode.jsonrpc.openrpc.schema import (
     COUNT,
     STRING,
     Schema,

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from wsnode.jsonrpc.messages import Rendered
+from wsnode.jsonrpc.work import Rendered
 from wsnode.starknet.diff_json import FlatDiff, decode_flat, filtered, nested_diff
 from wsnode.starknet.felt import ZERO, felt_text
 from wsnode.starknet.rpc.classes import class_hash_of

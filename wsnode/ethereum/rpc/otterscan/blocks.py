@@ -5,22 +5,22 @@ from typing import Any
 
 import msgspec
 
+from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rows import Row, header_fields, transaction_count
-from wsnode.ethereum.rpc.answers import NULL, header_not_found
-from wsnode.ethereum.rpc.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.form.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.form.parameters import LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.form.results import NULL, header_not_found
 from wsnode.ethereum.rpc.otterscan.parameters import (
     CodeParameters,
     HashParameters,
     NumberParameters,
     PageParameters,
 )
-from wsnode.ethereum.rpc.parameters import LATEST, PENDING, NumberOrTag
-from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError, block_rewards
-from wsnode.jsonrpc.messages import InThread, Step
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import InThread, Step
 
 API_LEVEL = 8
 """What Otterscan has to know of its node: https://docs.otterscan.io/api-docs/ots-api."""

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Final
 
 from wsnode.ethereum.codec.rows import transaction_count
-from wsnode.ethereum.log_index import LogCriteria, LogMatches, search_logs
-from wsnode.ethereum.rpc.answers import header_not_found
+from wsnode.ethereum.logs.index import LogCriteria, LogMatches, search_logs
+from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 

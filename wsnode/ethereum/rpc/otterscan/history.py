@@ -6,15 +6,15 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.rendering import render_block, stored_transaction
-from wsnode.ethereum.rpc.answers import NULL, header_not_found
-from wsnode.ethereum.rpc.limits import CallLimits
-from wsnode.ethereum.rpc.lookup import Rows, rows
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import Rows, rows
+from wsnode.ethereum.rpc.form.results import NULL, header_not_found
 from wsnode.ethereum.rpc.otterscan.parameters import ContractParameters, NonceParameters
-from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, ReorganisedError, parity_creator
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.messages import InThread, Step
+from wsnode.jsonrpc.work import InThread, Step
 
 DELEGATED: Final = b"\xef\x01\x00"
 """What the code of an account that delegates to a contract begins with; nothing creates it."""

@@ -1,12 +1,12 @@
 """The ots_ methods under their names."""
 
-from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.otterscan import blocks
 from wsnode.ethereum.rpc.otterscan.history import History
 from wsnode.ethereum.rpc.otterscan.search import Searching
 from wsnode.ethereum.rpc.otterscan.transactions import InsideTransactions
 from wsnode.ethereum.rpc.parity.blocks import BlockTraces
-from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.registry import Registry
 
 

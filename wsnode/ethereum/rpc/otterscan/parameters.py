@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.blocks import HashParameters
-from wsnode.ethereum.rpc.parameters import (
+from wsnode.ethereum.rpc.blocks.methods import HashParameters
+from wsnode.ethereum.rpc.form.parameters import (
     LATEST,
     BlockParameter,
     NumberOrTag,

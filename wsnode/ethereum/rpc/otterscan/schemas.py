@@ -2,14 +2,14 @@
 
 from typing import Final
 
+from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
+from wsnode.ethereum.rpc.form.reply_schemas import COMPONENTS as REPLIES
+from wsnode.ethereum.rpc.openrpc.parameters import BLOCK_NUMBER, TYPES
+from wsnode.ethereum.rpc.openrpc.parameters import QUANTITY as ANY_QUANTITY
 from wsnode.ethereum.rpc.otterscan.blocks import NOT_IN_HEADERS
 from wsnode.ethereum.rpc.otterscan.parameters import AnyBlock, AnyBlockNumber, AnyCount
-from wsnode.ethereum.rpc.parameter_schemas import BLOCK_NUMBER, TYPES
-from wsnode.ethereum.rpc.parameter_schemas import QUANTITY as ANY_QUANTITY
-from wsnode.ethereum.rpc.parameters import BlockParameter
-from wsnode.ethereum.rpc.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
-from wsnode.ethereum.rpc.reply_schemas import COMPONENTS as REPLIES
-from wsnode.jsonrpc.json_schema import (
+from wsnode.jsonrpc.openrpc.schema import (
     BOOLEAN,
     COUNT,
     NULL,

@@ -6,16 +6,16 @@ from typing import Any, Final
 
 from wsnode.ethereum.codec.rendering import stored_receipt, stored_transaction
 from wsnode.ethereum.codec.rows import header_fields, transaction_hashes
-from wsnode.ethereum.rpc.limits import CallLimits
-from wsnode.ethereum.rpc.lookup import Rows, rows
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import Rows, rows
 from wsnode.ethereum.rpc.otterscan.blocks import with_time
 from wsnode.ethereum.rpc.otterscan.candidates import Candidates, some
 from wsnode.ethereum.rpc.otterscan.parameters import SearchParameters
-from wsnode.ethereum.rpc.traces import SMALL_BYTES, Tracing, run_in_thread
+from wsnode.ethereum.rpc.traces.methods import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_touching
 from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large, server_error
-from wsnode.jsonrpc.messages import Step
+from wsnode.jsonrpc.work import Step
 
 BLOCKS_AT_ONCE: Final = 16
 HASH_SIZE: Final = 32

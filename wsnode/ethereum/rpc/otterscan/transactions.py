@@ -5,10 +5,10 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.rendering import stored_receipt
-from wsnode.ethereum.rpc.answers import data
+from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.rpc.otterscan.parameters import HashParameters
 from wsnode.ethereum.rpc.parity.blocks import BlockTraces
-from wsnode.ethereum.rpc.traces import Tracing
+from wsnode.ethereum.rpc.traces.methods import Tracing
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 

@@ -4,15 +4,15 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rows import header_fields, transaction_count
-from wsnode.ethereum.rpc.answers import NULL
-from wsnode.ethereum.rpc.blocks import HashParameters
-from wsnode.ethereum.rpc.limits import CallLimits
-from wsnode.ethereum.rpc.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
-from wsnode.ethereum.rpc.parameters import BlockParameter
+from wsnode.ethereum.rpc.blocks.methods import HashParameters
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.parity.parameters import TracePlace, TraceTypes
-from wsnode.ethereum.rpc.pending import PendingBlock
-from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_block, parity_filter, parity_transaction
 from wsnode.jsonrpc.errors import server_error

@@ -5,25 +5,25 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
-from wsnode.ethereum.rpc.call_object import CallObject
-from wsnode.ethereum.rpc.execution import fields_of, gas_cap
-from wsnode.ethereum.rpc.limits import CallLimits
-from wsnode.ethereum.rpc.messages import message_of
-from wsnode.ethereum.rpc.overrides import (
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.execution import fields_of, gas_cap
+from wsnode.ethereum.rpc.calls.message import message_of
+from wsnode.ethereum.rpc.calls.overrides import (
     NO_BLOCK_OVERRIDES,
     NO_STATE_OVERRIDES,
     BlockOverrides,
     StateOverrides,
 )
-from wsnode.ethereum.rpc.parameters import LATEST_BLOCK, BlockParameter, Payload
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, Payload
 from wsnode.ethereum.rpc.parity.parameters import TracedCalls, TraceTypes
-from wsnode.ethereum.rpc.pending import PendingBlock
-from wsnode.ethereum.rpc.traces import Tracing, run_in_thread
+from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_calls, parity_raw
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.messages import Step
+from wsnode.jsonrpc.work import Step
 
 Results: TypeAlias = Generator[Step, Any, list[bytes]]
 

@@ -7,16 +7,16 @@ import msgspec
 
 from wsnode.ethereum.codec.rows import header_fields, transaction_count
 from wsnode.ethereum.primitives.values import BlockNumber
-from wsnode.ethereum.rpc.limits import CallLimits
-from wsnode.ethereum.rpc.lookup import Rows, numbered, rows
-from wsnode.ethereum.rpc.parameters import EARLIEST, LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.form.parameters import EARLIEST, LATEST, PENDING, NumberOrTag
 from wsnode.ethereum.rpc.parity.blocks import ALL
 from wsnode.ethereum.rpc.parity.parameters import TraceFilter
-from wsnode.ethereum.rpc.traces import SMALL_BYTES, Tracing, run_in_thread
+from wsnode.ethereum.rpc.traces.methods import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_filter
 from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large
-from wsnode.jsonrpc.messages import Step
+from wsnode.jsonrpc.work import Step
 
 BLOCKS_AT_ONCE: Final = 64
 """Blocks that are read in a row: a fraction of a millisecond."""

@@ -1,10 +1,10 @@
 """The trace_ methods under their names."""
 
-from wsnode.ethereum.rpc.limits import CallLimits
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.parity.blocks import BlockTraces
 from wsnode.ethereum.rpc.parity.calls import CallTraces
 from wsnode.ethereum.rpc.parity.filtering import Filtering
-from wsnode.ethereum.rpc.pending import PendingBlock
 from wsnode.jsonrpc.registry import Registry
 
 

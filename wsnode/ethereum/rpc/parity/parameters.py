@@ -5,9 +5,9 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.call_object import CallObject, decode_call_object
-from wsnode.ethereum.rpc.parameters import NumberOrTag, decode_address, decode_block_number
-from wsnode.ethereum.rpc.words import field, kind, mismatch, parse_quantity
+from wsnode.ethereum.rpc.calls.call_object import CallObject, decode_call_object
+from wsnode.ethereum.rpc.form.decoding import field, kind, mismatch, parse_quantity
+from wsnode.ethereum.rpc.form.parameters import NumberOrTag, decode_address, decode_block_number
 from wsnode.jsonrpc.codec import register_type
 
 TYPES: Final = ("trace", "vmTrace", "stateDiff")

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.parameter_schemas import ADDRESS as ANY_ADDRESS
-from wsnode.ethereum.rpc.parameter_schemas import BLOCK_NUMBER
-from wsnode.ethereum.rpc.parameter_schemas import QUANTITY as ANY_QUANTITY
+from wsnode.ethereum.rpc.form.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY
+from wsnode.ethereum.rpc.openrpc.parameters import ADDRESS as ANY_ADDRESS
+from wsnode.ethereum.rpc.openrpc.parameters import BLOCK_NUMBER
+from wsnode.ethereum.rpc.openrpc.parameters import QUANTITY as ANY_QUANTITY
 from wsnode.ethereum.rpc.parity.parameters import (
     MODES,
     TYPES,
@@ -13,8 +14,7 @@ from wsnode.ethereum.rpc.parity.parameters import (
     TracePlace,
     TraceTypes,
 )
-from wsnode.ethereum.rpc.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY
-from wsnode.jsonrpc.json_schema import (
+from wsnode.jsonrpc.openrpc.schema import (
     COUNT,
     NULL,
     STRING,

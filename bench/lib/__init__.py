@@ -1,0 +1,1 @@
+"""What the benchmarks share: nodes, cases, clients, and the figures' text."""

@@ -1,0 +1,116 @@
+"""The benchmarks against real nodes, as short as they can be."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.lib.load import Load
+from bench.lib.markdown import table_text
+from bench.lib.nodes import Node as Measured
+from tests.node_process import Node, started
+from tests.vector_files import CHECKOUT
+
+SHORT = ("--seconds", "0.05", "--repeats", "1", "--idle", "0")
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Node]:
+    with started("demo", "--listen", "127.0.0.1:0") as node:
+        yield node
+
+
+def place(node: Node) -> str:
+    return f"{node.bare(node.socket_url)}@{node.process.pid}"
+
+
+def run(script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", f"bench.{script}", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=CHECKOUT,
+        env={**os.environ, **environment},
+    )
+
+
+def test_a_node_is_named_by_its_address_its_process_and_a_name() -> None:
+    assert Measured.parse("one=ws://host:1/ws/v3/key@22") == ("one", "ws://host:1/ws/v3/key", 22)
+    assert Measured.parse("ws://user@host:1/") == ("user@host:1", "ws://user@host:1/", None)
+    with pytest.raises(argparse.ArgumentTypeError):
+        Measured.parse("http://host:1/")
+
+
+def test_the_table_names_ratios_and_what_is_missing() -> None:
+    nodes = [Measured("one", "ws://a/", 1), Measured("other", "ws://b/", 2)]
+    loads = [Load(2000, 1, 2, 0.01, 46, 0, 0), Load(1000, 3, 4, 0.04, 46, 0, 0)]
+    text = table_text(nodes, [("cheap", loads), ("dear", [loads[0], None])], [5.0, 20.0])
+    assert text.splitlines()[-3:] == [
+        "| cheap | 46 | 10, 2,000, 1.00/2.00 | 40, 1,000, 3.00/4.00 | 0.25 |",
+        "| dear | 46 | 10, 2,000, 1.00/2.00 | - | - |",
+        "| idle connection |  | 5.0 KiB | 20.0 KiB | 0.25 |",
+    ]
+
+
+def test_every_case_of_the_table_is_answered(demo: Node) -> None:
+    ended = run("table", place(demo), *SHORT, "--patterns", "8x16", "--idle", "20")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    lines = measured(ended)
+    assert len(lines) == 15
+    assert "20 idle: " in ended.stdout
+    assert not [line for line in lines if "errors" in line]
+
+
+def test_two_nodes_are_compared(demo: Node) -> None:
+    nodes = [f"{name}={place(demo)}" for name in ("one", "other")]
+    ended = run("table", *nodes, *SHORT, "--only", "eth_chainId 1x1,rare")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert [" one: " in line for line in measured(ended)] == [False, True] * 3
+
+
+def test_without_a_compiler_python_asks(demo: Node, tmp_path: Path) -> None:
+    nowhere = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    ended = run("table", place(demo), *SHORT, "--only", "eth_blockNumber 1x16,receipt", **nowhere)
+    assert ended.returncode == 0, ended.stderr
+    assert "no C compiler" in ended.stderr
+    assert len(measured(ended)) == 3
+
+
+def measured(ended: subprocess.CompletedProcess[str]) -> list[str]:
+    """Return the lines with figures."""
+    return [line for line in ended.stdout.splitlines() if "/s p50" in line]
+
+
+def test_subscribers_of_a_development_chain_are_counted() -> None:
+    with started("dev", "--listen", "127.0.0.1:0") as node:
+        ended = run("fan_out", f"one={place(node)}", "--only", "newHeads", "--heads", "5")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert " each of 100 " in ended.stdout
+    assert "missing" not in ended.stdout
+
+
+def test_an_attack_on_a_development_chain_leaves_a_line_of_a_table() -> None:
+    with started("dev", "--listen", "127.0.0.1:0") as node:
+        ended = run("hostile", f"one={place(node)}", "--only", "pings", "--seconds", "1")
+        assert node.process.poll() is None
+    assert (ended.returncode, ended.stderr) == (0, "")
+    name, heading, line = ended.stdout.splitlines()
+    columns = dict(zip(heading.replace("sent MB", "sent").split(), line.split()[1:], strict=True))
+    assert (name, line.split()[0]) == ("one", "pings")
+    assert 0 < float(columns["p50"]) <= float(columns["p99"]) <= float(columns["longest"])
+    assert (columns["errors"], columns["open"]) == ("0", "10")
+    assert 0 < float(columns["before"]) <= float(columns["peak"])
+    assert float(columns["sent"]) > 0
+
+
+def test_only_nodes_of_this_machine_are_attacked() -> None:
+    for url in ("ws://192.0.2.1:8545/", "ws://node.example/", "wss://127.0.0.1:8545/"):
+        ended = run("hostile", f"other={url}")
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "other: only nodes of this machine are attacked" in ended.stderr

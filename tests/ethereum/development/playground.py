@@ -1,0 +1,116 @@
+"""A development chain with all its methods, without a socket."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.memory_transport import Ask, asking
+from tests.reply_schemas import validating
+from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.genesis import development_genesis
+from wsnode.demo.live import DevelopmentSettings, Live
+from wsnode.demo.run import begin
+from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.node.config import Config, NetworkConfig
+from wsnode.node.networks import Growth, Opened, open_network
+
+ETHER = 10**18
+GENESIS_TIME = 1_750_000_000
+CREATOR, RECIPIENT, STRANGER = (
+    f"0x{address.hex()}" for address in (ACCOUNTS[0].address, ACCOUNTS[1].address, b"\xaa" * 20)
+)
+
+
+class RefusedError(Exception):
+    """A method's error; `code` and the message."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error["message"])
+        self.code = error["code"]
+
+
+class Playground:
+    """Calls methods of one chain; each result has to fit the chain's own document."""
+
+    def __init__(self, ask: Ask, dispatcher: Dispatcher, control: DevelopmentControl) -> None:
+        self._ask = ask
+        self.dispatcher = dispatcher
+        self.registry = dispatcher.registry
+        self.control = control
+
+    def __call__(self, method: str, *params: Any) -> Any:
+        """Return a method's result.
+
+        Raises:
+            RefusedError: It has none.
+        """
+        reply = self._ask(method, *params)
+        if "error" in reply:
+            raise RefusedError(reply["error"])
+        return reply["result"]
+
+    @property
+    def head(self) -> int:
+        """Return the head's number."""
+        return int(self("eth_blockNumber"), 16)
+
+    def block(self, number: int | str = "latest") -> dict[str, Any]:
+        """Return a block with the hashes of its transactions."""
+        block: dict[str, Any] = self(
+            "eth_getBlockByNumber", number if isinstance(number, str) else hex(number), False
+        )
+        return block
+
+    def time(self, number: int | str = "latest") -> int:
+        """Return a block's time."""
+        return int(self.block(number)["timestamp"], 16)
+
+    def balance(self, address: str, block: str = "latest") -> int:
+        """Return an account's wei."""
+        return int(self("eth_getBalance", address, block), 16)
+
+    def nonce(self, address: str, block: str = "latest") -> int:
+        """Return an account's nonce."""
+        return int(self("eth_getTransactionCount", address, block), 16)
+
+    def send(self, sender: str = CREATOR, **members: Any) -> str:
+        """Return the hash of a transaction, by default of one wei to somebody."""
+        transaction = {"from": sender, "to": RECIPIENT, "value": "0x1"} | members
+        sent: str = self("eth_sendTransaction", {name: value for name, value in transaction.items() if value})
+        return sent
+
+    def receipt(self, transaction: str) -> dict[str, Any] | None:
+        """Return a transaction's receipt, None while it is in no block."""
+        receipt: dict[str, Any] | None = self("eth_getTransactionReceipt", transaction)
+        return receipt
+
+    @property
+    def pool(self) -> tuple[int, int]:
+        """Return how many transactions are pending and queued."""
+        status = self("txpool_status")
+        return int(status["pending"], 16), int(status["queued"], 16)
+
+
+@contextmanager
+def playground(folder: Path, *, gas_limit: int = GAS_LIMIT_TARGET) -> Iterator[Playground]:
+    """Open the chain in a folder, or begin one there; each transaction gets a block at once."""
+    if not (folder / "eth").exists():
+        addresses = [account.address for account in ACCOUNTS]
+        begin(folder, development_genesis(addresses, 10_000 * ETHER, GENESIS_TIME))
+    told = NetworkConfig(str(folder), gas_limit=gas_limit)
+    config = Config(networks={"dev": told}, open=True)
+    live = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
+    growths: list[Growth] = []
+
+    @contextmanager
+    def grow(opened: Opened) -> Iterator[Growth]:
+        with live(opened) as growth:
+            growths.append(growth)
+            yield growth
+
+    with open_network("dev", told, config, grow=grow, durable=False) as network:
+        dispatcher = Dispatcher(network.registry, network.open_view)
+        yield Playground(validating(asking(dispatcher)), dispatcher, growths[0].development.control)

@@ -1,0 +1,145 @@
+"""The last blocks replaced by others, and what becomes of their transactions."""
+
+from typing import Any
+
+import pytest
+
+from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, RefusedError
+
+
+def name(block: dict[str, Any]) -> dict[str, str]:
+    return {"number": block["number"], "hash": block["hash"]}
+
+
+def test_blocks_are_replaced_and_their_transactions_wait_again(chain: Playground) -> None:
+    sent = [chain.send() for _ in range(3)]
+    before = [name(chain.block(number)) for number in range(4)]
+    times = [chain.time(number) for number in range(4)]
+    done = chain("wsnode_reorg", {"depth": 2})
+    after = [name(chain.block(number)) for number in range(4)]
+    assert done == {
+        "commonAncestor": before[1],
+        "dropped": [before[3], before[2]],
+        "added": [after[2], after[3]],
+    }
+    assert before[2] not in after
+    assert [chain.time(number) for number in range(4)] == times
+    assert chain.receipt(sent[0]) is not None
+    assert (chain.receipt(sent[1]), chain.receipt(sent[2])) == (None, None)
+    assert (chain.pool, chain.nonce(CREATOR)) == ((2, 0), 1)
+    chain("evm_mine")
+    assert chain.block()["transactions"] == sent[1:]
+
+
+def test_there_is_room_below_the_head_to_reorganise(chain: Playground) -> None:
+    assert [int(chain.block(tag)["number"], 16) for tag in ("safe", "finalized")] == [0, 0]
+    chain("anvil_mine", 70)
+    assert [int(chain.block(tag)["number"], 16) for tag in ("safe", "finalized")] == [38, 6]
+    chain("wsnode_reorg", {"depth": 40})
+    assert [int(chain.block(tag)["number"], 16) for tag in ("safe", "finalized")] == [38, 6]
+
+
+def test_an_empty_block_is_replaced_by_another_one(chain: Playground) -> None:
+    chain("evm_mine")
+    before = chain.block()["hash"]
+    chain("wsnode_reorg", {"depth": 1})
+    first = chain.block()["hash"]
+    chain("wsnode_reorg", {"depth": 1})
+    assert len({before, first, chain.block()["hash"]}) == 3
+
+
+def test_given_transactions_take_the_place_of_those_dropped(chain: Playground) -> None:
+    dropped = chain.send(value="0x7")
+    raw = chain("eth_signTransaction", {"from": RECIPIENT, "to": CREATOR, "value": "0x3"})
+    placed = [
+        {"from": CREATOR, "to": STRANGER, "value": "0x9"},
+        [{"from": CREATOR, "to": STRANGER}, "0x0"],
+        raw,
+    ]
+    done = chain("wsnode_reorg", {"depth": 1, "transactions": placed})
+    assert "refused" not in done
+    assert len(chain.block()["transactions"]) == 3
+    assert chain.balance(STRANGER) == 9
+    assert (chain.nonce(CREATOR), chain.nonce(RECIPIENT)) == (2, 1)
+    # Another transaction has its nonce now, so it is gone.
+    assert (chain.receipt(dropped), chain.pool) == (None, (0, 0))
+
+
+def test_transactions_are_placed_in_the_blocks_of_the_branch(chain: Playground) -> None:
+    chain("anvil_mine", 3)
+    placed = [[{"from": CREATOR, "to": STRANGER, "value": hex(1 + place)}, place] for place in range(3)]
+    assert chain("anvil_reorg", 3, placed) is None
+    assert [chain.balance(STRANGER, hex(number)) for number in (0, 1, 2, 3)] == [0, 1, 3, 6]
+    assert chain.head == 3
+
+
+def test_anvils_method_forgets_the_dropped_transactions_and_no_others(chain: Playground) -> None:
+    chain.send()
+    waiting = chain.send(nonce="0x5")
+    assert chain("anvil_reorg", 1, []) is None
+    assert chain.pool == (0, 1)
+    assert chain("anvil_dropTransaction", waiting) == waiting
+    assert chain.nonce(CREATOR) == 0
+
+
+def test_what_a_new_block_refuses_is_named(chain: Playground) -> None:
+    chain("evm_mine")
+    placed = [
+        {"from": CREATOR, "to": STRANGER, "nonce": "0x5"},
+        {"from": CREATOR, "to": STRANGER, "nonce": "0x0"},
+    ]
+    done = chain("wsnode_reorg", {"depth": 1, "transactions": placed})
+    assert [each["index"] for each in done["refused"]] == [0]
+    assert "nonce" in done["refused"][0]["reason"]
+    assert len(chain.block()["transactions"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "words"),
+    [
+        ("wsnode_reorg", [{"depth": 3}], "current height 2, depth 3"),
+        ("anvil_reorg", [3, []], "current height 2, depth 3"),
+        ("anvil_reorg", [1, [[{"from": CREATOR, "to": STRANGER}, 1]]], r"must not exceed \(depth-1\) 0"),
+        ("anvil_reorg", [1, [["0x02", 0]]], "Failed to decode transaction"),
+        ("anvil_reorg", [1, [[{"from": STRANGER, "to": CREATOR}, 0]]], "unknown account"),
+        ("anvil_reorg", [1], "missing value for required argument 1"),
+        ("wsnode_reorg", [{"depht": 3}], "unknown member depht"),
+        ("wsnode_reorg", [{}], "missing required field 'depth'"),
+        ("wsnode_reorg", [1], "cannot unmarshal number"),
+    ],
+)
+def test_what_cannot_be_done_changes_nothing(
+    method: str, params: list[Any], words: str, chain: Playground
+) -> None:
+    chain("anvil_mine", 2)
+    before = chain.block()
+    with pytest.raises(RefusedError, match=words):
+        chain(method, *params)
+    assert chain.block() == before
+
+
+def test_a_snapshot_of_a_dropped_block_is_forgotten_and_an_older_one_kept(chain: Playground) -> None:
+    chain("evm_mine")
+    older = chain("evm_snapshot")
+    chain("evm_mine")
+    newer = chain("evm_snapshot")
+    chain("wsnode_reorg", {"depth": 1})
+    assert chain("evm_revert", newer) is False
+    assert chain("evm_revert", older) is True
+    assert chain.head == 1
+
+
+def test_pending_transactions_are_told_once_however_blocks_come_and_go(chain: Playground) -> None:
+    filtered = chain("eth_newPendingTransactionFilter")
+    taken = chain("evm_snapshot")
+    sent = chain.send()
+    assert chain("eth_getFilterChanges", filtered) == [sent]
+    chain("evm_revert", taken)
+    assert chain("eth_getFilterChanges", filtered) == []
+    again = chain.send(value="0x5")
+    chain("anvil_reorg", 1, [])
+    assert chain("eth_getFilterChanges", filtered) == [again]
+    # This one does wait again.
+    last = chain.send(value="0x6")
+    chain("wsnode_reorg", {"depth": 1})
+    assert chain("eth_getFilterChanges", filtered) == [last, last]

@@ -1,0 +1,119 @@
+import json
+from typing import Any
+
+import pytest
+
+from tests.memory_transport import Ask, asking, memory_transport
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import NeverBegunError
+from wsnode.jsonrpc.work import CancelToken, InThread, Pending
+
+TARGET = "0x" + "13" * 20
+# Counts down from 0x40000, then returns 42.
+LONG = {TARGET: {"code": "0x620400005b6001900380600457602a5f5260205ff3"}}
+FUNDED = "0x7435ed30a8b4aeb0877cef0c6e8cffe834eb865f"
+FORTY_TWO = "0x" + "2a".rjust(64, "0")
+
+
+def test_a_long_call_is_run_again_in_a_thread(execution_apis_chain: Chain, ask: Ask) -> None:
+    assert ask("eth_call", {"to": TARGET}, "latest", LONG) == {"result": FORTY_TWO}
+
+
+def test_a_long_estimate_is_run_again_in_a_thread(ask: Ask) -> None:
+    # What geth says.
+    assert ask("eth_estimateGas", {"to": TARGET}, "latest", LONG) == {"result": "0x692a9e"}
+
+
+def test_a_short_call_is_answered_at_once(execution_apis_chain: Chain) -> None:
+    dispatcher = Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
+    session = dispatcher.session(None)
+    request = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}'
+    assert session.receive(request) == b'{"jsonrpc":"2.0","id":1,"result":"0x"}'
+    session.end_turn()
+
+
+def test_a_call_may_have_more_gas_than_64_bits_hold(execution_apis_chain: Chain) -> None:
+    registry = build_registry(execution_apis_chain, limits=CallLimits(call_gas_blocks=2**60))
+    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    request = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}'
+    assert session.receive(request) == b'{"jsonrpc":"2.0","id":1,"result":"0x"}'
+    session.end_turn()
+
+
+def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_chain: Chain) -> None:
+    registry = build_registry(execution_apis_chain, limits=CallLimits(call_seconds=0.5, call_inline_jumps=10))
+    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    request = (
+        b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"%b"},"latest",{"%b":{"code":"0x5b5f56"}}]}'
+        % (TARGET.encode(), TARGET.encode())
+    )
+    answer = session.receive(request)
+    assert isinstance(answer, Pending)
+    assert isinstance(answer.step, InThread)
+    token = CancelToken()
+    token.set()
+    assert answer.resume(answer.step.function(token))
+    assert answer.reply == (
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"execution aborted (timeout = 0.5s)"}}'
+    )
+
+
+NEVER_BEGUN = [
+    ("eth_call", [{"to": TARGET}, "latest", LONG]),
+    ("eth_estimateGas", [{"to": TARGET}, "latest", LONG]),
+    ("eth_createAccessList", [{"to": TARGET}, "latest", LONG]),
+    ("eth_fillTransaction", [{"from": FUNDED, "data": LONG[TARGET]["code"]}]),
+    ("eth_simulateV1", [{"blockStateCalls": [{"calls": [{"to": TARGET}]}]}]),
+    ("debug_traceCall", [{"to": TARGET}, "latest", {"stateOverrides": LONG}]),
+]
+
+
+@pytest.mark.parametrize(("method", "params"), NEVER_BEGUN, ids=[method for method, _ in NEVER_BEGUN])
+def test_a_call_that_was_never_begun_is_not_blamed(
+    execution_apis_chain: Chain, method: str, params: list[Any]
+) -> None:
+    limits = CallLimits(call_inline_jumps=0)
+    pool = TransactionPool(execution_apis_chain)
+    registry = build_registry(execution_apis_chain, pool=pool, limits=limits)
+    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    answer = session.receive(json.dumps(request).encode())
+    assert isinstance(answer, Pending)
+    assert isinstance(answer.step, InThread)
+    assert answer.fail(NeverBegunError())
+    assert json.loads(answer.reply or b"")["error"] == {
+        "code": -32005,
+        "message": "the server is busy: the call was not begun in time, try again",
+    }
+
+
+def test_a_call_that_fails_late_in_its_budget_still_says_why(execution_apis_chain: Chain) -> None:
+    # It spends six of ten and ends at an unknown opcode, whose name takes a second run.
+    registry = build_registry(execution_apis_chain, limits=CallLimits(call_inline_jumps=10))
+    ask = asking(Dispatcher(registry, execution_apis_chain.snapshot))
+    reply = ask("eth_call", {"to": TARGET}, "latest", {TARGET: {"code": "0x5b5b5b5b5b5b0c"}})
+    assert reply == {"error": {"code": -32000, "message": "invalid opcode: opcode 0xc not defined"}}
+
+
+def test_pending_calls_see_the_block_to_come(ask: Ask) -> None:
+    number = {TARGET: {"code": "0x4360005260206000f3"}}
+    assert int(ask("eth_call", {"to": TARGET}, "latest", number)["result"], 16) == 54
+    assert int(ask("eth_call", {"to": TARGET}, "pending", number)["result"], 16) == 55
+
+
+def test_a_call_reads_the_state_of_the_block_that_is_named(ask: Ask) -> None:
+    number = {TARGET: {"code": "0x4360005260206000f3"}}
+    for block, expected in (("0x1", 1), ("earliest", 0), ({"blockNumber": "0x24"}, 0x24)):
+        assert int(ask("eth_call", {"to": TARGET}, block, number)["result"], 16) == expected
+
+
+def test_replies_in_one_batch_see_one_head(execution_apis_chain: Chain) -> None:
+    dispatcher = Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
+    calls = [{"jsonrpc": "2.0", "id": id, "method": "eth_blockNumber"} for id in (1, 2)]
+    reply = memory_transport(dispatcher, None)(json.dumps(calls))
+    assert reply is not None
+    assert [answer["result"] for answer in json.loads(reply)] == ["0x36", "0x36"]

@@ -1,0 +1,141 @@
+"""Calls that the engine answers by itself, one after another, are answered as by one reply a call."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.clocks import stopped
+from tests.ethereum.rpc.form.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
+from tests.memory_transport import run
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import transaction_hashes
+from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.jsonrpc.bounds import Bounds
+from wsnode.jsonrpc.dispatcher import Dispatcher, Session
+from wsnode.jsonrpc.work import Pending
+from wsnode.server.websocket.frames import text_frame
+from wsnode.server.websocket.together import answer_together
+
+ROOM = 1 << 20
+FIRST = ("eth_getBalance", [NOBODY, "latest"])
+BY_HASH = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
+Calls = list[tuple[str, list[Any]]]
+
+
+def usual_and_unusual_calls(chain: Chain) -> st.SearchStrategy[tuple[str, list[Any]]]:
+    of_hash = st.tuples(st.sampled_from(BY_HASH), hashes_of_transactions(chain).map(lambda name: [name]))
+    state = [st.tuples(st.just(method), of_state(chain, *places)) for method, places in STATE_METHODS.items()]
+    none: list[Any] = []
+    others = st.tuples(st.sampled_from(["eth_chainId", "eth_blockNumber"]), st.just(none))
+    return st.one_of(of_hash, *state, others)
+
+
+@given(chosen=st.data())
+def test_what_the_engine_answers_is_what_each_call_gets(
+    execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject
+) -> None:
+    calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), max_size=8))
+    assert_same_answers(dispatcher, calls)
+
+
+def test_usual_calls_are_answered_together(execution_apis_chain: Chain, dispatcher: Dispatcher) -> None:
+    with execution_apis_chain.snapshot() as view:
+        name = "0x" + transaction_hashes(view.body(view.head) or b"")[:32].hex()
+    calls: Calls = [
+        *((method, [name]) for method in BY_HASH),
+        ("eth_getStorageAt", [NOBODY, "0x0", "0x3"]),
+        *((method, [NOBODY]) for method in ("eth_getCode", "eth_getTransactionCount", "eth_getBalance")),
+    ]
+    assert assert_same_answers(dispatcher, calls) == len(calls)
+
+
+def test_what_is_unknown_is_left_to_its_method(dispatcher: Dispatcher) -> None:
+    unknown = "0x" + "13" * 32
+    calls: Calls = [
+        ("eth_getBalance", [NOBODY, "0xffff"]),
+        ("eth_getTransactionByHash", [unknown]),
+        ("eth_syncing", []),
+    ]
+    for call in calls:
+        assert assert_same_answers(dispatcher, [call]) == 0
+    assert assert_same_answers(dispatcher, [("eth_getTransactionReceipt", [unknown])]) == 1
+
+
+class Counting:
+    """Admits every call, and counts them."""
+
+    def __init__(self) -> None:
+        self.admitted = 0
+
+    def admit(self, name: str) -> None:
+        self.admitted += 1
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None: ...
+
+
+def test_calls_that_have_to_be_admitted_are_left_to_their_methods(dispatcher: Dispatcher) -> None:
+    gate = Counting()
+    session = dispatcher.session(None, gate)
+    for number in range(3):
+        session.receive(message(number, *FIRST))
+        assert not session.may_go_together
+    session.end_turn()
+    assert gate.admitted == 3
+
+
+def assert_same_answers(dispatcher: Dispatcher, calls: Calls) -> int:
+    """Return how many calls the engine has answered behind one for a balance."""
+    messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
+    session = dispatcher.session(None)
+    session.receive(messages[0])
+    frames, count = answer_together(session, messages, 1, ROOM, ROOM)
+    session.end_turn()
+    alone = dispatcher.session(None)
+    replies = [reply(alone, each) for each in messages[1 : count + 1]]
+    assert frames == b"".join(map(text_frame, replies))
+    return count
+
+
+def message(identity: int, method: str, params: list[Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": identity, "method": method, "params": params}).encode()
+
+
+def reply(session: Session, text: bytes) -> bytes:
+    answer = session.receive(text)
+    session.end_turn()
+    # On a busy machine a batch may take more than one turn.
+    reply = run(answer) if isinstance(answer, Pending) else answer
+    assert reply is not None
+    return reply
+
+
+@given(chosen=st.data())
+def test_a_batch_is_answered_as_its_calls_are(
+    execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject
+) -> None:
+    calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), min_size=1, max_size=8))
+    messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
+    answer = reply(dispatcher.session(None), b"[" + b",".join(messages) + b"]")
+    assert answer == b"[" + b",".join(reply(dispatcher.session(None), each) for each in messages) + b"]"
+
+
+@pytest.mark.parametrize("room", [0, 100, 1000])
+def test_a_batch_that_grows_too_long_is_refused_where_it_does(execution_apis_chain: Chain, room: int) -> None:
+    calls = [message(number, *FIRST) for number in range(40)]
+    registry, view = build_registry(execution_apis_chain), execution_apis_chain.snapshot
+
+    def answered(batch: Sequence[bytes]) -> list[Any]:
+        bounds = Bounds(batch_reply_bytes=room)
+        session = Dispatcher(registry, view, bounds=bounds, clock=stopped).session(None)
+        answers: list[Any] = json.loads(reply(session, b"[" + b",".join(batch) + b"]"))
+        return answers
+
+    # With an escape in it no batch is read by the engine.
+    slowly = answered([each.replace(b'"id"', b'"\\u0069d"') for each in calls])
+    assert answered(calls) == slowly
+    size = len(reply(Dispatcher(registry, execution_apis_chain.snapshot).session(None), calls[0]))
+    assert sum("result" in each for each in slowly) <= room // size

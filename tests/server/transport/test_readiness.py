@@ -1,0 +1,243 @@
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from time import perf_counter
+
+import pytest
+import trio
+import trio.testing
+
+from wsnode.server.transport.readiness import SLICE_SECONDS, Arrivals
+from wsnode.server.transport.transport import SocketTransport
+
+
+class Sockets:
+    """Pairs of sockets, of which one end is read through one `Arrivals`."""
+
+    def __init__(self, arrivals: Arrivals, nursery: trio.Nursery) -> None:
+        self.arrivals = arrivals
+        self.nursery = nursery
+        self.transports: list[SocketTransport] = []
+        self.clients: list[socket.socket] = []
+
+    def pair(self) -> tuple[socket.socket, SocketTransport]:
+        client, ours = socket.socketpair()
+        client.setblocking(False)
+        transport = SocketTransport(ours, self.arrivals)
+        self.clients.append(client)
+        self.transports.append(transport)
+        return client, transport
+
+    async def settle(self) -> None:
+        """Let all that has been sent arrive."""
+        await trio.testing.wait_all_tasks_blocked(0.01)
+
+
+@pytest.fixture
+async def sockets() -> AsyncIterator[Sockets]:
+    arrivals = Arrivals()
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(arrivals.run)
+            found = Sockets(arrivals, nursery)
+            yield found
+            nursery.cancel_scope.cancel()
+    for client in found.clients:
+        client.close()
+    for transport in found.transports:
+        await transport.aclose()
+    arrivals.close()
+
+
+class Taker:
+    """Keeps what it is given, until that is `last`."""
+
+    def __init__(self, last: bytes = b"!") -> None:
+        self.taken: list[bytes] = []
+        self.last = last
+
+    def __call__(self, data: bytes) -> bool:
+        self.taken.append(data)
+        return data != self.last
+
+
+async def test_each_burst_is_taken_and_the_reader_goes_on_after_the_last(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    taker, more = Taker(), list[bool]()
+
+    async def read() -> None:
+        more.append(await transport.feed(taker))
+
+    sockets.nursery.start_soon(read)
+    for burst in (b"one", b"two"):
+        client.send(burst)
+        await sockets.settle()
+    assert (taker.taken, more) == ([b"one", b"two"], [])
+    client.send(b"!")
+    await sockets.settle()
+    assert (taker.taken, more) == ([b"one", b"two", b"!"], [True])
+
+
+async def test_what_arrives_while_nobody_reads_is_kept_for_the_next_reader(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    for text in (b"first", b"second"):
+        client.send(text)
+        await sockets.settle()
+        taker = Taker(last=text)
+        assert await transport.feed(taker)
+        assert taker.taken == [text]
+    client.send(b"third")
+    await sockets.settle()
+    assert await transport.receive() == b"third"
+
+
+async def test_a_reader_that_gave_up_has_lost_nothing(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    taker = Taker()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(transport.feed, taker)
+        await sockets.settle()
+        nursery.cancel_scope.cancel()
+    client.send(b"!")
+    await sockets.settle()
+    assert taker.taken == []
+    assert await transport.feed(taker)
+    assert taker.taken == [b"!"]
+
+
+async def test_the_end_of_a_stream_is_told_after_its_last_bytes(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    client.send(b"last words")
+    client.close()
+    taker = Taker()
+    assert not await transport.feed(taker)
+    assert taker.taken == [b"last words"]
+    await transport.aclose()
+    assert not await transport.feed(taker)
+
+
+async def test_a_reset_connection_has_ended(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    transport.send_nowait(b"never read")
+    client.close()
+    assert not await transport.feed(Taker())
+
+
+async def test_a_failure_is_the_reader_s_own(sockets: Sockets) -> None:
+    (broken, transport), (client, other) = sockets.pair(), sockets.pair()
+    taker = Taker()
+    sockets.nursery.start_soon(other.feed, taker)
+
+    def fail(_data: bytes) -> bool:
+        raise KeyError("absent")
+
+    broken.send(b"anything")
+    with pytest.raises(KeyError):
+        await transport.feed(fail)
+    client.send(b"still read")
+    await sockets.settle()
+    assert taker.taken == [b"still read"]
+
+
+async def test_a_descriptor_is_watched_again_when_another_socket_has_it(sockets: Sockets) -> None:
+    descriptors = set[int]()
+    for _ in range(3):
+        client, transport = sockets.pair()
+        descriptors.add(client.fileno())
+        client.send(b"!")
+        assert await transport.feed(Taker())
+        client.close()
+        await transport.aclose()
+    assert len(descriptors) < 3
+
+
+async def test_other_tasks_have_their_turn_while_many_sockets_are_read(sockets: Sockets) -> None:
+    turns, seen = [0], list[int]()
+
+    async def others() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns[0] += 1
+
+    def slow(_data: bytes) -> bool:
+        end = perf_counter() + SLICE_SECONDS
+        while perf_counter() < end:
+            pass
+        seen.append(turns[0])
+        return True
+
+    for _ in range(4):
+        client, transport = sockets.pair()
+        client.send(b"x")
+        sockets.nursery.start_soon(transport.feed, slow)
+    sockets.nursery.start_soon(others)
+    while len(seen) < 4:
+        await trio.lowlevel.checkpoint()
+    # Of two tasks either may be the first in each pass of the scheduler.
+    assert seen[-1] - seen[0] >= 2
+
+
+async def test_a_socket_that_always_has_more_does_not_keep_others_waiting(sockets: Sockets) -> None:
+    (flood, flooded), (client, transport) = sockets.pair(), sockets.pair()
+    flood_taken, order = [0], list[int]()
+
+    def take_flood(_data: bytes) -> bool:
+        flood_taken[0] += 1
+        fill()
+        return True
+
+    def fill() -> None:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                flood.send(bytes(1 << 16))
+
+    def take(_data: bytes) -> bool:
+        order.append(flood_taken[0])
+        return True
+
+    fill()
+    sockets.nursery.start_soon(flooded.feed, take_flood)
+    sockets.nursery.start_soon(transport.feed, take)
+    for number in range(10):
+        client.send(b"x")
+        while len(order) <= number:
+            await trio.lowlevel.checkpoint()
+    assert flood_taken[0] > 1
+    assert order[-1] - order[0] <= 4 * len(order)
+
+
+async def test_a_quick_request_comes_before_the_rest_of_many_long_bursts() -> None:
+    now, order = [0.0], list[str]()
+    arrivals = Arrivals(clock=lambda: now[0])
+    async with trio.open_nursery() as nursery:
+        sockets = Sockets(arrivals, nursery)
+        client, transport = sockets.pair()
+        many = [sockets.pair() for _ in range(10)]
+
+        def take_quick(_data: bytes) -> bool:
+            order.append("quick")
+            return True
+
+        def take_long(_data: bytes) -> bool:
+            now[0] += 2 * SLICE_SECONDS
+            if not order:
+                client.send(b"x")
+            order.append("long")
+            return True
+
+        nursery.start_soon(transport.feed, take_quick)
+        client.send(b"x")
+        nursery.start_soon(arrivals.run)
+        await sockets.settle()
+        assert order == ["quick"]
+        order.clear()
+        for other, its_transport in many:
+            other.send(b"x")
+            nursery.start_soon(its_transport.feed, take_long)
+        await sockets.settle()
+        assert order == ["long", "quick", *["long"] * 9]
+        nursery.cancel_scope.cancel()
+    for each, its_transport in [(client, transport), *many]:
+        each.close()
+        await its_transport.aclose()
+    arrivals.close()

@@ -1,0 +1,136 @@
+"""What calls hold of their results is bounded, for a connection and for all of them."""
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from tests.server.conftest import Gate, OpenSite, View, until
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import InThread, Pending, Pieces, Step
+from wsnode.server.limits import Limits
+from wsnode.server.turns.budget import Budget
+from wsnode.server.turns.making import Account, Making
+from wsnode.server.turns.slow_lane import SlowLane
+
+PIECE = 1000
+PIECES = 20
+REFUSED = {"code": -32005, "message": "too many bytes of replies are being made, try again"}
+
+
+class Stage:
+    """Calls that make their result piece by piece, and how much they held when it was most."""
+
+    def __init__(self, limit: int) -> None:
+        self.lane = SlowLane(Limits(), Making(Budget(limit)))
+        self.held = self.most = 0
+        methods = Registry()
+        methods.method("pieces", view=False)(self._pieces)
+        self.calls = Dispatcher(methods, lambda _caller: View(Gate()), clock=trio.current_time)
+
+    def _pieces(self) -> Generator[Step, Any, Pieces]:
+        made = Pieces([b'"'])
+        try:
+            for count in range(1, PIECES + 1):
+                made.append(b"0" * PIECE)
+                self.held += PIECE
+                self.most = max(self.most, self.held)
+                yield count * PIECE
+        finally:
+            self.held -= PIECE * (len(made) - 1)
+        made.append(b'"')
+        return made
+
+    def begun(self) -> Pending:
+        session = self.calls.session(None)
+        session.eager = False
+        pending = session.receive(b'{"jsonrpc":"2.0","id":1,"method":"pieces"}')
+        assert isinstance(pending, Pending)
+        return pending
+
+    async def answers(self, accounts: list[Account], each: int) -> list[Any]:
+        pendings = [(self.begun(), account) for account in accounts for _ in range(each)]
+        async with trio.open_nursery() as nursery:
+            for pending, account in pendings:
+                nursery.start_soon(self.lane.finish, pending, Party(), account)
+        assert (self.held, self.lane.making.used, self.lane.making.budget.used) == (0, 0, 0)
+        assert not self.lane.making.accounts
+        return [json.loads(pending.reply or b"") for pending, _ in pendings]
+
+
+async def test_calls_of_a_connection_take_turns_beyond_its_bytes() -> None:
+    stage = Stage(1 << 30)
+    limit = 10 * PIECE
+    answers = await stage.answers([Account(stage.lane.making, limit)], 50)
+    assert all(len(answer["result"]) == PIECE * PIECES for answer in answers)
+    # What was there before turns were taken, one result, and the first piece of each that had begun.
+    assert stage.most <= limit + PIECE * PIECES + PIECE * 2
+
+
+async def test_beyond_the_bytes_of_all_calls_are_refused_and_the_others_end() -> None:
+    limit = 400 * 1000
+    stage = Stage(limit)
+    accounts = [Account(stage.lane.making, 1 << 30) for _ in range(20)]
+    answers = await stage.answers(accounts, 10)
+    refused = [answer["error"] for answer in answers if "error" in answer]
+    assert refused
+    assert all(error == REFUSED for error in refused)
+    assert 0 < len(refused) < len(answers)
+    assert stage.most <= limit + len(accounts) * 64 * 1024
+
+
+async def test_who_holds_little_goes_on_while_others_wait() -> None:
+    stage = Stage(100 * 1000)
+    stage.lane.making.budget.used = 200 * 1000
+    small = Account(stage.lane.making, 1 << 30)
+    with trio.fail_after(60):
+        pending = stage.begun()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stage.lane.finish, pending, Party(), small)
+    assert len(json.loads(pending.reply or b"")["result"]) == PIECE * PIECES
+
+
+async def test_a_large_result_waits_for_room_before_it_is_begun() -> None:
+    gate, making = Gate(), Making(Budget(100))
+    methods = Registry()
+
+    @methods.method("large")
+    def large(view: View) -> Generator[Step, Any, Any]:
+        work = InThread(view.gate.pass_through)
+        work.most_bytes = 60
+        return (yield work)
+
+    lane = SlowLane(Limits(), making)
+    calls = Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
+    pendings = [calls.session(None).receive(b'{"jsonrpc":"2.0","id":1,"method":"large"}') for _ in range(2)]
+    async with trio.open_nursery() as nursery:
+        for pending in pendings:
+            assert isinstance(pending, Pending)
+            nursery.start_soon(lane.finish, pending, Party(), Account(making, 1 << 20))
+        await until(lambda: gate.entered == 1)
+        await wait_all_tasks_blocked()
+        assert making.used == 60
+        gate.opened = 1
+    assert (gate.entered, making.used) == (2, 0)
+
+
+async def test_the_client_that_leaves_most_unread_is_cut_off_before_all_memory_is_gone(
+    open_site: OpenSite, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("wsnode.server.turns.budget.OVERFLOW_BYTES", 1 << 20)
+    async with open_site(Limits(waiting_bytes=1 << 20)) as site:
+        waiting = site.server.shared.waiting
+        peers = [await site.peer() for _ in range(6)]
+        for size, peer in enumerate(peers, 4):
+            await peer.call("zeros", size * 100_000)
+            await wait_all_tasks_blocked()
+        assert waiting.used <= 2 << 20
+        reader = await site.peer()
+        await reader.call("number")
+        assert (await reader.reply())["result"] == "0x1"
+        # The largest went, the smallest is still there.
+        assert len((await peers[0].reply())["result"]) == 400_000

@@ -1,0 +1,87 @@
+"""What calls learn whose time is up: those that ran, and those whose turn never came."""
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.server.conftest import Gate, View
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import AsyncCall, InThread, Pending, Step
+from wsnode.server.limits import Limits
+from wsnode.server.turns.making import Account
+from wsnode.server.turns.slow_lane import SlowLane
+
+SECONDS = 5.0
+ABORTED = {"code": -32000, "message": "execution aborted (timeout = 5s)"}
+BUSY = {"code": -32005, "message": "the server is busy: the call was not begun in time, try again"}
+
+
+def dispatcher(gate: Gate) -> Dispatcher:
+    methods = Registry()
+    timed_out = server_error("execution aborted (timeout = 5s)")
+
+    @methods.method("wait", deadline=SECONDS, timeout_error=timed_out)
+    def wait(view: View) -> Generator[Step, Any, Any]:
+        return (yield InThread(view.gate.pass_through))
+
+    @methods.method("listen", deadline=SECONDS, timeout_error=timed_out)
+    def listen(_view: View) -> Generator[Step, Any, Any]:
+        return (yield AsyncCall(trio.sleep_forever))
+
+    @methods.method("wait_twice", deadline=SECONDS, timeout_error=timed_out)
+    def wait_twice(view: View) -> Generator[Step, Any, Any]:
+        yield InThread(lambda _cancel: None)
+        return (yield InThread(view.gate.pass_through))
+
+    return Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
+
+
+def begun(calls: Dispatcher, method: str) -> Pending:
+    session = calls.session(None)
+    pending = session.receive(b'{"jsonrpc":"2.0","id":1,"method":"%b"}' % method.encode())
+    assert isinstance(pending, Pending)
+    return pending
+
+
+async def errors_after_the_limit(lane: SlowLane, pendings: list[Pending], clock: MockClock) -> list[Any]:
+    """Return the errors of calls that came one after another, each of its own client, when time is up."""
+
+    async with trio.open_nursery() as nursery:
+        for key, pending in enumerate(pendings):
+            nursery.start_soon(lane.finish, pending, key, Account(lane.making, 1 << 20))
+            await wait_all_tasks_blocked()
+        clock.jump(SECONDS)
+    return [json.loads(pending.reply or b"")["error"] for pending in pendings]
+
+
+@pytest.mark.parametrize("method", ["wait", "wait_twice"])
+async def test_a_call_whose_turn_never_came_is_told_that_the_server_is_busy(
+    mock_clock: MockClock, method: str
+) -> None:
+    gate, lane = Gate(), SlowLane(Limits(threads=1))
+    calls = dispatcher(gate)
+    pendings = [begun(calls, "wait"), begun(calls, method), begun(calls, "wait")]
+    assert await errors_after_the_limit(lane, pendings, mock_clock) == [ABORTED, BUSY, BUSY]
+    assert gate.entered <= 1
+    assert gate.closed == 0
+
+
+async def test_what_waits_for_no_thread_has_begun(mock_clock: MockClock) -> None:
+    lane = SlowLane(Limits(threads=1))
+    calls = dispatcher(Gate())
+    pendings = [begun(calls, "wait"), begun(calls, "listen")]
+    assert await errors_after_the_limit(lane, pendings, mock_clock) == [ABORTED, ABORTED]
+
+
+async def test_threads_are_free_again_after_calls_that_were_never_begun(mock_clock: MockClock) -> None:
+    lane = SlowLane(Limits(threads=1))
+    calls = dispatcher(Gate())
+    await errors_after_the_limit(lane, [begun(calls, "wait") for _ in range(3)], mock_clock)
+    assert lane.workers.waiting == 0
+    assert await lane.workers.run("key", lambda _cancel: 5) == 5

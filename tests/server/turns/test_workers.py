@@ -1,0 +1,70 @@
+"""Threads: as many as there are, fairly shared, and never left behind."""
+
+import os
+import sys
+import threading
+import time
+
+import pytest
+import trio
+
+from tests.server.conftest import until
+from wsnode.jsonrpc.work import CancelToken
+from wsnode.server.turns.workers import NICENESS, WorkerPool
+
+
+async def test_a_result_and_an_error_come_back() -> None:
+    pool = WorkerPool(1)
+    assert await pool.run("a", lambda _cancel: threading.current_thread() is threading.main_thread()) is False
+
+    def fail(_cancel: CancelToken) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await pool.run("a", fail)
+    assert pool.waiting == 0
+
+
+async def test_a_cancellation_tells_the_function_and_waits_for_it() -> None:
+    pool, begun, ended = WorkerPool(1), threading.Event(), list[bool]()
+
+    def work(cancel: CancelToken) -> None:
+        begun.set()
+        while not cancel.is_set:
+            time.sleep(0.001)
+        time.sleep(0.01)
+        ended.append(True)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pool.run, "a", work)
+        await until(begun.is_set)
+        nursery.cancel_scope.cancel()
+    assert ended == [True]
+    assert await pool.run("a", lambda _cancel: 5) == 5
+
+
+async def test_no_more_threads_than_there_are() -> None:
+    pool, running, most = WorkerPool(2), list[int](), list[int]()
+
+    def work(_cancel: CancelToken) -> None:
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.005)
+        running.pop()
+
+    async with trio.open_nursery() as nursery:
+        for number in range(10):
+            nursery.start_soon(pool.run, number, work)
+        await until(lambda: len(most) == 10)
+    assert max(most) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority a thread")
+async def test_a_worker_steps_back_behind_the_loop() -> None:
+    def priority(_cancel: CancelToken) -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    ours = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    pool = WorkerPool(1)
+    for _ in range(2):
+        assert await pool.run("key", priority) == min(ours + NICENESS, 19)

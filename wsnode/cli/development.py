@@ -1,0 +1,265 @@
+"""`wsnode demo` and `wsnode dev`: chains to look at and to test against."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import click
+
+from wsnode.cli.options import (
+    FILE,
+    FiniteRange,
+    address_options,
+    fit_address,
+    guest_options,
+    limit_option,
+    log_level_option,
+)
+from wsnode.cli.terminal import one_line_failures
+from wsnode.node.addresses import DEFAULT_LISTEN, Address
+
+if TYPE_CHECKING:
+    from wsnode.node.config import AllLimits, Guests
+
+MNEMONIC = "test test test test test test test test test test test junk"
+ETHER = 10**18
+GAS_LIMIT = 60_000_000
+FORKS = (
+    *("tangerine", "spuriousdragon", "byzantium", "constantinople", "petersburg", "istanbul", "muirglacier"),
+    *("berlin", "london", "arrowglacier", "grayglacier", "paris", "shanghai", "cancun", "prague", "osaka"),
+)
+ALIASES = {"merge": "paris", "latest": "osaka"}
+TOO_EARLY = ("frontier", "homestead", "dao")
+LONDON = FORKS.index("london")
+
+
+def block_time_option(seconds: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds `block_time`, which is `seconds` unless it is given."""
+    return click.option(
+        "--block-time",
+        "-b",
+        type=FiniteRange(min=0),
+        default=seconds,
+        show_default=True,
+        metavar="SECONDS",
+        help="From one block to the next; 0: a block for each transaction.",
+    )
+
+
+def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what both commands have, but for the block time; `served` reads it."""
+    for option in (
+        limit_option,
+        guest_options,
+        click.option("--verbose", "-v", is_flag=True, help="Log all; short for --log-level debug."),
+        log_level_option,
+        click.option(
+            "--quiet",
+            "-q",
+            is_flag=True,
+            help="Print the first line alone, and errors; else blocks, transactions, failed calls and "
+            "controls go to standard error.",
+        ),
+        click.option(
+            "--data",
+            type=FILE,
+            metavar="DIR",
+            help="Keep the chain here; otherwise it is gone at the end.",
+        ),
+        address_options,
+    ):
+        command = option(command)
+    return command
+
+
+class Common(TypedDict):
+    """What the options of both commands mean."""
+
+    address: Address
+    data: Path | None
+    is_quiet: bool
+    log_level: str
+    guests: "Guests"
+    limits: "AllLimits"
+
+
+def common(options: Mapping[str, Any]) -> Common:
+    """Return what the options of both commands mean.
+
+    Raises:
+        click.UsageError: They contradict one another.
+    """
+    from wsnode.node.config import AllLimits, ConfigurationError, Guests
+
+    level = options["log_level"]
+    if options["verbose"] and level not in (None, "debug"):
+        raise click.UsageError("give either --verbose or --log-level")
+    if options["quiet"] and (options["verbose"] or level is not None):
+        raise click.UsageError("give either --quiet or what to log")
+    try:
+        limits = AllLimits.of_table(options["limit"])
+    except ConfigurationError as error:
+        raise click.BadParameter(str(error), param_hint="--limit") from None
+    return {
+        "address": fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN),
+        "data": options["data"],
+        "is_quiet": options["quiet"],
+        "log_level": "debug" if options["verbose"] else level or "info",
+        "guests": Guests(options["vhost"], options["origin"]),
+        "limits": limits,
+    }
+
+
+@click.command()
+@block_time_option(2.0)
+@served_options
+def demo(*, block_time: float, **options: Any) -> None:
+    """Serve a chain on which something happens in every block.
+
+    Nothing else is needed: accounts have ether, tokens are traded, and all controls of `wsnode dev` work.
+    """
+    told = common(options)
+    with one_line_failures():
+        from wsnode.demo.run import Served, serve_demo
+
+        serve_demo(Served(block_time=block_time, **told))
+
+
+def read_fork(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    """Return the fork that is meant, whatever its case and the marks between its words."""
+    if name is None:
+        return None
+    plain = name.lower().replace("-", "").replace("_", "").replace(" ", "").removesuffix("whistle")
+    if plain in TOO_EARLY:
+        raise click.BadParameter(
+            f"at {plain} transactions cannot name their chain, as all clients' do today; begin at tangerine"
+        )
+    if (fork := ALIASES.get(plain, plain)) not in FORKS:
+        raise click.BadParameter(f"{name!r} is none of {', '.join((*FORKS, 'latest'))}")
+    return fork
+
+
+@click.command()
+@block_time_option(0.0)
+@served_options
+@click.option(
+    "--accounts",
+    "-a",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="How many have ether.",
+)
+@click.option(
+    "--balance",
+    type=click.IntRange(min=0),
+    default=10_000,
+    show_default=True,
+    metavar="ETHER",
+    help="How much each has.",
+)
+@click.option(
+    "--mnemonic",
+    "-m",
+    default=MNEMONIC,
+    show_default=True,
+    metavar="PHRASE",
+    help="What they are derived from.",
+)
+@click.option(
+    "--chain-id", type=click.IntRange(1, 2**63 - 1), metavar="N", help="Of a new chain; 31337 if not given."
+)
+@click.option(
+    "--hardfork",
+    callback=read_fork,
+    metavar="NAME",
+    help="The rules of a new chain, from tangerine to osaka; osaka if not given.",
+)
+@click.option(
+    "--gas-limit",
+    type=click.IntRange(5000, 2**63 - 1),
+    default=GAS_LIMIT,
+    show_default=True,
+    metavar="GAS",
+    help="Of a new chain's blocks; those of an old one move towards it.",
+)
+@click.option(
+    "--base-fee",
+    "--block-base-fee-per-gas",
+    type=click.IntRange(0, 2**64 - 1),
+    metavar="WEI",
+    help="Of a new chain's first blocks; 1 gwei in its genesis if not given.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["fees", "fifo"]),
+    default="fees",
+    show_default=True,
+    help="Which transaction comes first: the one that pays best, or the oldest.",
+)
+@click.option(
+    "--state", type=FILE, metavar="FILE", help="Both of the next two; the file need not be there yet."
+)
+@click.option("--load-state", type=FILE, metavar="FILE", help="Begin with the accounts of anvil's file.")
+@click.option("--dump-state", type=FILE, metavar="FILE", help="Write all accounts there at the end.")
+def dev(
+    *,
+    block_time: float,
+    accounts: int,
+    balance: int,
+    mnemonic: str,
+    chain_id: int | None,
+    hardfork: str | None,
+    gas_limit: int,
+    base_fee: int | None,
+    order: str,
+    state: Path | None,
+    load_state: Path | None,
+    dump_state: Path | None,
+    **options: Any,
+) -> None:
+    """Serve an empty chain to test against.
+
+    It has funded accounts, and the controls of anvil and hardhat over blocks, time and state.
+    """
+    told = common(options)
+    files = state_files(state, load_state, dump_state)
+    if state is not None and told["data"] is not None:
+        raise click.UsageError("give either --data, which keeps the chain, or --state")
+    if base_fee is not None and hardfork is not None and FORKS.index(hardfork) < LONDON:
+        raise click.UsageError(f"--base-fee: {hardfork} has none, it came with london")
+    with one_line_failures():
+        from wsnode.demo.accounts import derived
+        from wsnode.demo.run import Beginning, Served, serve_development
+        from wsnode.demo.state_file import StateFiles
+        from wsnode.ethereum.pool.order import Order
+
+        served = Served(block_time=block_time, gas_limit=gas_limit, **told)
+        beginning = Beginning(
+            accounts=derived(mnemonic, accounts),
+            balance=balance * ETHER,
+            mnemonic=mnemonic,
+            chain_id=chain_id,
+            fork=hardfork,
+            base_fee=base_fee,
+            order=Order(order),
+            state=StateFiles(*files),
+        )
+        serve_development(served, beginning)
+
+
+def state_files(
+    state: Path | None, load_state: Path | None, dump_state: Path | None
+) -> tuple[Path | None, Path | None]:
+    """Return what to begin with and where to write at the end; `state` is both, and may come to be.
+
+    Raises:
+        click.UsageError: There are two of one kind.
+    """
+    if state is None:
+        return load_state, dump_state
+    if load_state is not None or dump_state is not None:
+        raise click.UsageError("give either --state or --load-state and --dump-state")
+    file = state / "state.json" if state.is_dir() else state
+    return (file if file.exists() else None), file

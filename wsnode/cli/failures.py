@@ -1,0 +1,25 @@
+"""What may be wrong with an input, a folder or an address, and is the operator's to mend."""
+
+from wsnode.ethereum.state import EngineError
+from wsnode.ethereum.storage.errors import ChainError
+from wsnode.node.addresses import ListenError
+from wsnode.node.config import ConfigurationError
+from wsnode.server.access.keys import KeyFileError
+from wsnode.starknet.errors import StarknetError
+from wsnode.store.errors import StoreError
+from wsnode.sync.errors import SourceError, UnknownParentError
+from wsnode.verify.cases import CaseFileError
+
+FAILURES = (
+    ListenError,
+    CaseFileError,
+    ChainError,
+    ConfigurationError,
+    EngineError,
+    KeyFileError,
+    OSError,
+    SourceError,
+    StarknetError,
+    StoreError,
+    UnknownParentError,
+)

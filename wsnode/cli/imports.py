@@ -1,0 +1,120 @@
+"""`wsnode import`: chains from files."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wsnode.cli.options import FILE, data_option
+from wsnode.cli.terminal import (
+    announce_head,
+    one_line_failures,
+    shown_alt_progress,
+    shown_progress,
+)
+
+if TYPE_CHECKING:
+    from wsnode.starknet.chain import Chain as StarknetChain
+
+
+@click.group("import")
+def app() -> None:
+    """Import, verify and store a chain."""
+
+
+@app.command("eth")
+@click.argument("files", metavar="CHAIN.rlp …", nargs=-1, required=True)
+@data_option
+@click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain, in geth's format.")
+def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None) -> None:
+    """Execute and verify every block of RLP files; importing again continues.
+
+    The files are .rlp or .rlp.gz; - is stdin.
+    """
+    with one_line_failures():
+        import trio
+
+        from wsnode.ethereum.chain import Chain
+        from wsnode.node.networks import ETHEREUM_FOLDER
+        from wsnode.sync.importer import import_files
+
+        with Chain.open(data / ETHEREUM_FOLDER, read_genesis(genesis), writer=True) as chain:
+            try:
+                with shown_progress() as shown:
+                    trio.run(import_files, chain, files, shown)
+            finally:
+                announce_head(chain.head)
+
+
+@app.command("alt")
+@click.argument("folder", metavar="FOLDER", type=FILE)
+@data_option
+@click.option("--classes", type=FILE, metavar="DIR", help="More classes, by hash.")
+@click.option("--first-block", type=click.IntRange(min=0), metavar="N", help="Begin an empty chain here.")
+@click.option("--chain-id", metavar="NAME", help="Such as SN_MAIN.")
+@click.option("--trust-roots", is_flag=True, help="Check links, and no state roots.")
+@click.option("--replace", is_flag=True, help="Take back stored blocks that the dump has otherwise.")
+def import_alt(
+    *,
+    folder: Path,
+    data: Path,
+    classes: Path | None,
+    first_block: int | None,
+    chain_id: str | None,
+    trust_roots: bool,
+    replace: bool,
+) -> None:
+    """Check and store a dump of Starknet's state updates; importing again continues.
+
+    FOLDER holds state updates, headers and classes.
+    """
+    with one_line_failures():
+        import trio
+
+        from wsnode.starknet.chain import Chain
+        from wsnode.sync.starknet_folder import import_folder
+
+        with Chain.open(data, writer=True) as chain:
+            try:
+                with shown_alt_progress() as shown:
+                    work = partial(
+                        import_folder,
+                        chain,
+                        folder,
+                        classes,
+                        first_block=first_block,
+                        chain_id=chain_id,
+                        verify_roots=not trust_roots,
+                        replace=replace,
+                        progress=shown,
+                        report=shown.report,
+                    )
+                    trio.run(work)
+            finally:
+                announce_alt_head(chain)
+
+
+def announce_alt_head(chain: "StarknetChain") -> None:
+    """Say on standard output where the alt chain ends; nothing of an empty one."""
+    from wsnode.starknet.felt import felt_text
+
+    with chain.snapshot() as snapshot:
+        head = None if snapshot.head is None else snapshot.block(snapshot.head)
+        if head is not None:
+            announce_head(f"{snapshot.head} {felt_text(head.hash)}")
+
+
+def read_genesis(path: Path | None) -> bytes | None:
+    """Return the bytes of a genesis file, if one is named.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    from wsnode.node.config import ConfigurationError
+
+    try:
+        return None if path is None else path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from error

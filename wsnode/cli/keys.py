@@ -1,0 +1,114 @@
+"""`wsnode keys`: make, list and revoke the API keys of a data folder; a running server follows at once."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wsnode.cli.options import FiniteRange, data_option
+from wsnode.cli.terminal import one_line_failures
+
+if TYPE_CHECKING:
+    from wsnode.server.access.keys import KeyFile
+
+
+@click.group("keys")
+def app() -> None:
+    """Make, list and revoke API keys; a running server follows at once."""
+
+
+@app.command()
+@click.argument("name", metavar="NAME")
+@data_option
+@click.option("--requests-per-second", type=FiniteRange(min=0), help="Credits a second.")
+@click.option("--burst", type=FiniteRange(min=0), help="Credits that can be saved up.")
+@click.option("--cost", multiple=True, metavar="METHOD=CREDITS", help="1 if not given.")
+@click.option("--connections", type=click.IntRange(min=0), help="WebSocket connections at once.")
+@click.option("--subscriptions", type=click.IntRange(min=0), help="Subscriptions at once.")
+@click.option("--method", multiple=True, help="An allowed method; may end in *.")
+@click.option("--forwarding", is_flag=True, help="Ask the partner in an outage.")
+@click.option("--contract", multiple=True, metavar="0x…", help="A contract that calls may name.")
+@click.option("--origin", multiple=True, help="A web page that may use the key.")
+def add(
+    *,
+    name: str,
+    data: Path,
+    requests_per_second: float | None,
+    burst: float | None,
+    cost: Sequence[str],
+    connections: int | None,
+    subscriptions: int | None,
+    method: Sequence[str],
+    forwarding: bool,
+    contract: Sequence[str],
+    origin: Sequence[str],
+) -> None:
+    """Print a new key, once: only its hash is kept."""
+    from wsnode.server.access.grants import KeyLimits
+
+    limits = KeyLimits(
+        requests_per_second=requests_per_second,
+        burst=burst,
+        credits=dict(map(parse_cost, cost)),
+        connections=connections,
+        subscriptions=subscriptions,
+        methods=tuple(method) if method else None,
+        contracts=tuple(map(parse_contract, contract)) if contract else None,
+        origins=tuple(origin) if origin else None,
+        forwarding=forwarding,
+    )
+    with one_line_failures():
+        print(key_file(data).add(name, limits))
+
+
+@app.command("list")
+@data_option
+def list_keys(data: Path) -> None:
+    """Print each key's name, its day, and its limits."""
+    import msgspec
+
+    with one_line_failures():
+        for key in key_file(data).read():
+            print(f"{key.name}\t{key.created}\t{msgspec.json.encode(key.limits).decode()}")
+
+
+@app.command()
+@click.argument("name", metavar="NAME")
+@data_option
+def revoke(name: str, data: Path) -> None:
+    """Make a key worthless; its connections end."""
+    with one_line_failures():
+        key_file(data).revoke(name)
+
+
+def key_file(data: Path) -> "KeyFile":
+    """Return the file of a folder's keys."""
+    from wsnode.server.access.keys import FILE_NAME, KeyFile
+
+    return KeyFile(data / FILE_NAME)
+
+
+def parse_contract(text: str) -> str:
+    """Return the address `text`, if it is one."""
+    import msgspec
+
+    from wsnode.server.access.grants import ContractAddress
+
+    try:
+        return msgspec.convert(text, ContractAddress)
+    except msgspec.ValidationError:
+        raise click.BadParameter(f"{text!r} is no address 0x…") from None
+
+
+def parse_cost(text: str) -> tuple[str, float]:
+    """Return the method and the credits in `METHOD=CREDITS`."""
+    method, equals, credits_text = text.partition("=")
+    try:
+        credits = float(credits_text)
+    except ValueError:
+        credits = -1
+    if not (method and equals and credits >= 0 and math.isfinite(credits)):
+        raise click.BadParameter(f"{text!r} is not METHOD=CREDITS")
+    return method, credits

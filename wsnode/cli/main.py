@@ -1,0 +1,119 @@
+"""The command line: `wsnode demo`, `dev`, `import`, `serve`, `keys`, `outage`, `verify`, `bench`.
+
+Each command imports what it runs when it runs: what reads the command line knows no chain and no server, so
+`--help` and wrong usage are answered before those are loaded, and no command waits for another one's.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wsnode.cli import bench, development, imports, keys, outage, verify
+from wsnode.cli.options import FILE, address_options, fit_address, guest_options, log_level_option
+from wsnode.cli.terminal import announce_ready, one_line_failures
+from wsnode.node.addresses import DEFAULT_LISTEN
+
+
+class InOrder(click.Group):
+    """Lists its commands in the order in which they were added: what is needed first comes first."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    "-V",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _option, asked: show_version(context) if asked else None,
+    help="Show the version and exit.",
+)
+def app() -> None:
+    """A WebSocket-first JSON-RPC node. Begin with `wsnode demo`, or test against `wsnode dev`."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="wsnode")
+
+
+def show_version(context: click.Context) -> None:
+    """Print the program's version and end."""
+    from wsnode.ethereum.rpc.node.methods import release
+
+    print(f"wsnode {release()}")
+    context.exit()
+
+
+@click.command()
+@click.option("--data", type=FILE, metavar="DIR", help="The folder of one network.")
+@click.option("--config", "file", type=FILE, metavar="FILE", help="A wsnode.toml.")
+@address_options
+@click.option("--unix-socket", metavar="PATH", help="Listen there as well.")
+@click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /.")
+@click.option("--tls-cert", metavar="FILE", help="Encrypt; a PEM chain.")
+@click.option("--tls-key", metavar="FILE", help="Its private key.")
+@log_level_option
+@click.option("--log-format", type=click.Choice(["human", "json"]), help="How; human if not given.")
+@guest_options
+@click.option("--metrics-listen", metavar="HOST:PORT", help="Where operators find metrics and health.")
+def serve(
+    *,
+    data: Path | None,
+    file: Path | None,
+    listen: str | None,
+    host: str | None,
+    port: int | None,
+    unix_socket: str | None,
+    open_to_all: bool,
+    tls_cert: str | None,
+    tls_key: str | None,
+    log_level: str | None,
+    log_format: str | None,
+    origin: tuple[str, ...],
+    vhost: tuple[str, ...],
+    metrics_listen: str | None,
+) -> None:
+    """Serve what was imported, over WebSocket and HTTP on one port."""
+    if (data is None) == (file is None):
+        raise click.UsageError("give either --data or --config")
+    if file is not None and vhost:
+        raise click.UsageError("--vhost: a --config names the hosts of its networks")
+    fit_address(listen, host, port, DEFAULT_LISTEN)
+    settings: dict[str, Any] = {
+        "unix_socket": unix_socket,
+        "open": open_to_all,
+        "tls_cert": tls_cert,
+        "tls_key": tls_key,
+    }
+    settings |= {"log_level": log_level, "log_format": log_format}
+    settings |= {"origins": origin, "metrics_listen": metrics_listen}
+    with one_line_failures():
+        import trio
+
+        from wsnode.node import config, run
+
+        def read_config() -> config.Config:
+            told = config.read(file) if file is not None else config.of_folder(data or Path(), vhost)
+            address = fit_address(listen, host, port, told.listen)
+            return config.overridden(told, **settings, listen=str(address))
+
+        trio.run(run.run, read_config(), announce_ready, read_config)
+
+
+for command in (
+    development.demo,
+    development.dev,
+    imports.app,
+    serve,
+    keys.app,
+    outage.outage,
+    verify.verify,
+    bench.bench,
+):
+    app.add_command(command)

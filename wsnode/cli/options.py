@@ -1,0 +1,144 @@
+"""Options that several commands have, and what they mean together."""
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from wsnode.node.addresses import DEFAULT_LISTEN, MOST_PORT, Address, ListenError
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
+FILE = click.Path(path_type=Path)
+"""A path that may or may not be there: what reads it says what is wrong."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class FiniteRange(click.FloatRange):
+    """Numbers within a range, without those that are none (`nan`) or have no end (`inf`)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number that `value` is.
+
+        Raises:
+            click.BadParameter: It is none, or outside of the range.
+        """
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
+
+
+def address_options(command: Command) -> Command:
+    """Add `listen`, `host` and `port`, which `fit_address` reads."""
+    for option in (
+        click.option(
+            "--port",
+            "-p",
+            type=click.IntRange(0, MOST_PORT),
+            metavar="PORT",
+            help="The port of --listen by itself; 0 takes a free one.",
+        ),
+        click.option("--host", metavar="HOST", help="The host of --listen by itself."),
+        click.option(
+            "--listen",
+            metavar="HOST:PORT",
+            help=f"Where to accept connections, or a port of this machine; {DEFAULT_LISTEN} if not given.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def guest_options(command: Command) -> Command:
+    """Add `origin` and `vhost`: which web pages and host names besides this machine's own are let in."""
+    for option in (
+        click.option(
+            "--vhost",
+            multiple=True,
+            metavar="NAME",
+            help="A host name to be called by besides localhost, once or more; * for any.",
+        ),
+        click.option(
+            "--origin",
+            multiple=True,
+            metavar="URL",
+            help="A web page that may connect besides local ones, once or more; * for all.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def limit_option(command: Command) -> Command:
+    """Add `limit`, the numbers that are given to limits, by name."""
+    return click.option(
+        "--limit",
+        multiple=True,
+        callback=_numbers_by_name,
+        metavar="NAME=VALUE",
+        help="A bound by its name in [limits] of a wsnode.toml, such as body_bytes=64000000, once or more.",
+    )(command)
+
+
+def _numbers_by_name(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        numbers[name] = _number(name, value)
+    return numbers
+
+
+def _number(name: str, value: str) -> float:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(value)
+    raise click.BadParameter(f"{name}: {value!r} is no number")
+
+
+def log_level_option(command: Command) -> Command:
+    """Add `log_level`."""
+    return click.option(
+        "--log-level",
+        type=click.Choice(LOG_LEVELS),
+        help="What to log on standard error; info if not given.",
+    )(command)
+
+
+def data_option(command: Command) -> Command:
+    """Add `data`, the folder that a command works on."""
+    return click.option("--data", type=FILE, metavar="DIR", required=True, help="The folder of one network.")(
+        command
+    )
+
+
+def fit_address(listen: str | None, host: str | None, port: int | None, otherwise: str) -> Address:
+    """Return the address that the options name, with the parts that they leave out from `otherwise`.
+
+    Raises:
+        click.BadParameter: They name none, or two.
+        ListenError: `otherwise` names none.
+    """
+    if listen is None:
+        usual = Address.parse(otherwise)
+        return Address(usual.host if host is None else _host(host), usual.port if port is None else port)
+    if host is not None or port is not None:
+        raise click.UsageError("give either --listen or --host and --port")
+    try:
+        return Address.parse(listen)
+    except ListenError as error:
+        raise click.BadParameter(str(error), param_hint="--listen") from None
+
+
+def _host(text: str) -> str:
+    host = text.removeprefix("[").removesuffix("]")
+    if not host or host.count(":") == 1:
+        raise click.BadParameter(f"{text!r} is no host, such as 127.0.0.1", param_hint="--host")
+    return host

@@ -1,0 +1,78 @@
+"""What a command prints: progress, the head, the address, and failures as one line."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wsnode.sync import progress, starknet_progress
+
+INTERRUPTED = 130
+
+
+def announce_ready(address: object) -> None:
+    """Say on standard output where clients may connect."""
+    print(f"ready ws://{address}/ws/v3/<API_KEY> http://{address}/v3/<API_KEY>", flush=True)
+
+
+def announce_head(head: object) -> None:
+    """Say on standard output where the chain ends: `head NUMBER HASH`."""
+    print(f"head {head}", flush=True)
+
+
+@contextmanager
+def one_line_failures() -> Iterator[None]:
+    """Turn what is wrong with an input, a folder or an address into one line and exit status 1."""
+    try:
+        yield
+    except* failures() as group:
+        error = first_leaf(group)
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        print(f"error: {error}{notes}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except* KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Return what may be wrong; imported when something is, as nearly everything belongs to it."""
+    from wsnode.cli.failures import FAILURES
+
+    return FAILURES
+
+
+def first_leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first exception in a group of groups."""
+    first = group.exceptions[0]
+    return first_leaf(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+@contextmanager
+def shown_progress() -> Iterator["progress.ImportProgress"]:
+    """Show progress as a bar on a terminal, as lines otherwise, on standard error."""
+    from rich.console import Console
+
+    from wsnode.sync import progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield progress.Lines(sys.stderr)
+        return
+    with progress.Bar(console) as bar:
+        yield bar
+
+
+@contextmanager
+def shown_alt_progress() -> Iterator["starknet_progress.Lines | starknet_progress.Bar"]:
+    """Show the progress of a dump, and what is reported of it, on standard error."""
+    from rich.console import Console
+
+    from wsnode.sync import starknet_progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield starknet_progress.Lines(sys.stderr)
+        return
+    with starknet_progress.Bar(console) as bar:
+        yield bar

@@ -1,0 +1,112 @@
+"""What the block to come is built of: the pool's executable transactions on top of the head."""
+
+import time
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.base_fees import next_base_fee
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rows import Header
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT
+from wsnode.ethereum.rpc.form.lookup import Rows
+from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.state import BlockAttributes, ChainSpec, ReorganisedError, State
+
+MOST_GAS: Final = 100_000_000
+LAST_TIME: Final = 2**64 - 1
+GAS_LIMIT_DIVISOR: Final = 1024
+_ZERO_ADDRESS: Final = bytes(20)
+_ZERO_HASH: Final = bytes(32)
+
+
+class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """What the maker of a block decides about it; without a base fee, the parent's leads to one."""
+
+    timestamp: int
+    gas_limit: int
+    prev_randao: bytes = _ZERO_HASH
+    base_fee: int | None = None
+
+    def base_fee_after(self, spec: ChainSpec, parent: Header) -> int | None:
+        """Return its base fee on top of `parent`, None before there are base fees."""
+        return next_base_fee(spec, parent) if self.base_fee is None else self.base_fee
+
+    def attributes(self, fee_recipient: bytes = _ZERO_ADDRESS) -> BlockAttributes:
+        """Return the same for the engine."""
+        return BlockAttributes(
+            timestamp=self.timestamp,
+            fee_recipient=fee_recipient,
+            prev_randao=self.prev_randao,
+            gas_limit=self.gas_limit,
+            parent_beacon_block_root=_ZERO_HASH,
+            base_fee=self.base_fee,
+        )
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A block that could be built on a head."""
+
+    state_root: bytes
+    """The head's: a development chain may change its state in place."""
+    chain_id: int
+    """Of the block: a development chain may be given another one."""
+    parent: Rows
+    head: Header
+    next_block: NextBlock
+    transactions: list[PooledTransaction]
+    pool_version: int
+
+    @property
+    def gas(self) -> int:
+        """Return how much gas its transactions may use."""
+        return sum(transaction.gas for transaction in self.transactions)
+
+    def build(self, state: State) -> BuiltBlock:
+        """Return the block.
+
+        Raises:
+            RpcError: The head is gone.
+        """
+        encoded = [transaction.encoded for transaction in self.transactions]
+        senders = [named_sender(transaction) for transaction in self.transactions]
+        try:
+            return state.build_block(self.parent, self.next_block.attributes(), encoded, senders=senders)[0]
+        except ReorganisedError:
+            raise header_not_found() from None
+
+
+def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlock:
+    """Return a block of which nothing is known but that it comes now."""
+    timestamp = min(max(int(time.time()), head.timestamp + 1), LAST_TIME)
+    return NextBlock(timestamp=timestamp, gas_limit=gas_limit_after(head.gas_limit, gas_limit_target))
+
+
+def gas_limit_after(parent: int, target: int) -> int:
+    """Return the gas limit closest to the target that may follow on the parent's (core.CalcGasLimit)."""
+    step = parent // GAS_LIMIT_DIVISOR - 1
+    return min(max(target, LEAST_GAS_LIMIT, parent - step), parent + step)
+
+
+def continues(head: Header) -> bool:
+    """Tell whether there is a block to come: none on proof of work."""
+    return head.difficulty == 0
+
+
+def within(transactions: Sequence[PooledTransaction], gas_limit: int) -> list[PooledTransaction]:
+    """Return as many of the transactions as can be run while everybody waits.
+
+    That is all that a block holds, but for chains whose blocks have next to no limit.
+    """
+    if gas_limit <= MOST_GAS:
+        return list(transactions)
+    spent = accumulate(transaction.gas for transaction in transactions)
+    return [transaction for transaction, gas in zip(transactions, spent, strict=True) if gas <= MOST_GAS]
+
+
+def named_sender(transaction: PooledTransaction) -> bytes | None:
+    """Return whom a transaction is taken to be from though nobody signed it, None for any other."""
+    return transaction.sender if transaction.is_impersonated else None

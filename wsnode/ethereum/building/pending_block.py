@@ -1,0 +1,196 @@
+"""The block to come, built by the engine as blocks are, and the state after it."""
+
+import time
+from collections.abc import Callable, Generator
+from math import inf
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from wsnode.ethereum.building.next_block import NextBlock, Plan, block_now, continues, within
+from wsnode.ethereum.codec.blocks import BuiltBlock, VerifiedBlock
+from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.rpc.form.lookup import rows, state_block, state_number
+from wsnode.ethereum.rpc.form.parameters import PENDING, BlockParameter
+from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ChainSpec, State
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.work import InThread, Step
+
+SHARE: Final = 0.1
+"""How much of the time may be spent on building the same block again."""
+ALWAYS: Final = inf
+"""The share where the block is built whenever anything has changed: nobody's test goes by the clock there."""
+SAVED_SECONDS: Final = 1.0
+"""Of how much time that share may be spent at once."""
+GAS_AT_ONCE: Final = 1_000_000
+"""What is run without a thread, which would take longer."""
+_NO_MINER: Final = b"00" * 20
+
+Answer = TypeVar("Answer")
+Steps = Generator[Step, Any, Answer]
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A block, and what it was built of."""
+
+    block: BuiltBlock
+    plan: Plan
+
+
+class PendingBlock:
+    """Builds the block after a head when it is asked for, and again for another head, pool or second.
+
+    On the same head it does so only as long as that takes no more than `share` of the time: a full block,
+    asked for again and again, may be some seconds old.
+    """
+
+    def __init__(
+        self,
+        pool: TransactionPool | None = None,
+        *,
+        next_block: Callable[[Header], NextBlock] = block_now,
+        makes_blocks: bool = False,
+        share: float = SHARE,
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Begin; where the program `makes_blocks` itself, there is one to come on proof of work as well."""
+        self._pool = pool
+        self._makes_blocks = makes_blocks
+        self._share = share
+        self._next_block = next_block
+        self._timer = timer
+        self._turn = Lock()
+        self._allowed_at = 0.0
+        self._kept: _Kept | None = None
+
+    def base_fee(self, spec: ChainSpec, head: Header) -> int | None:
+        """Return the base fee of the block after a head, None before there are base fees."""
+        return self._next_block(head).base_fee_after(spec, head)
+
+    def advised_base_fee(self, head: Header) -> int | None:
+        """Return the base fee that fees are advised by: the head's, as with geth, unless one is decided."""
+        decided = self._next_block(head).base_fee
+        return head.base_fee if decided is None else decided
+
+    def after(self, view: Snapshot) -> BuiltBlock:
+        """Return the block after the view's head.
+
+        Raises:
+            RpcError: There is none, as `continues` says, or the head is gone.
+        """
+        root = view.state.state_root
+        return self._current(view.head_hash, root, view.spec.chain_id) or self._build(
+            self._plan(view, root, "block"), view.state
+        )
+
+    def state_after(self, view: Snapshot) -> Steps[BuiltBlock]:
+        """Return the same for who reads the state after it; if that takes long it is built in a thread."""
+        root = view.state.state_root
+        current = self._current(view.head_hash, root, view.spec.chain_id)
+        if current is not None:
+            return current
+        plan = self._plan(view, root, "state")
+        if plan.gas <= GAS_AT_ONCE:
+            return self._build(plan, view.state)
+        built: BuiltBlock = yield InThread(lambda _cancel: self._build_in_turn(plan, view.state))
+        return built
+
+    def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
+        """Return what `answer` makes of the state after the block to come, or how to get there."""
+        current = self._current(view.head_hash, view.state.state_root, view.spec.chain_id)
+        return self._read_later(view, answer) if current is None else answer(current)
+
+    def _read_later(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Steps[Answer]:
+        return answer((yield from self.state_after(view)))
+
+    def block(self, view: Snapshot, block: BlockParameter) -> Steps[tuple[BlockNumber, Hash32] | BuiltBlock]:
+        """Return the block after which state is asked for.
+
+        Raises:
+            RpcError: There is no such block on the canonical chain.
+        """
+        if block.number == PENDING:
+            return (yield from self.state_after(view))
+        return state_block(view, block)
+
+    def header(self, view: Snapshot, block: BlockParameter) -> Steps[bytes | BuiltBlock]:
+        """Return the header row of the block on whose state something is to run, or the block to come.
+
+        Raises:
+            RpcError: There is no such block on the canonical chain.
+        """
+        if block.number == PENDING:
+            return (yield from self.state_after(view))
+        header = view.header(state_number(view, block))
+        if header is None:
+            raise header_not_found()
+        return header
+
+    def _current(self, head: bytes, state_root: bytes, chain_id: int) -> BuiltBlock | None:
+        kept = self._kept
+        if kept is None:
+            return None
+        plan = kept.plan
+        if (plan.head.hash, plan.state_root, plan.chain_id) != (head, state_root, chain_id):
+            return None
+        is_old = plan.pool_version != self._version or plan.next_block != self._next_block(plan.head)
+        return None if is_old and self._timer() >= self._allowed_at else kept.block
+
+    @property
+    def _version(self) -> int:
+        return -1 if self._pool is None else self._pool.version
+
+    def _plan(self, view: Snapshot, state_root: bytes, wanted: str) -> Plan:
+        parent = rows(view, view.head)
+        assert parent is not None, "the head is stored"
+        header = header_fields(parent[0])
+        if not (self._makes_blocks or continues(header)):
+            raise server_error(f"pending {wanted} is not available")
+        # Before the transactions: if they change meanwhile, the block counts as old.
+        version, following = self._version, self._next_block(header)
+        executable: list[PooledTransaction] = []
+        if self._pool is not None:
+            base_fee, gas_limit = following.base_fee, following.gas_limit
+            executable = within(self._pool.executable(base_fee=base_fee, gas_limit=gas_limit), gas_limit)
+        return Plan(
+            state_root=state_root,
+            chain_id=view.spec.chain_id,
+            parent=parent,
+            head=header,
+            next_block=following,
+            transactions=executable,
+            pool_version=version,
+        )
+
+    def _build(self, plan: Plan, state: State) -> BuiltBlock:
+        began = self._timer()
+        block = plan.build(state)
+        taken = self._timer() - began
+        self._allowed_at = max(self._allowed_at, began - SAVED_SECONDS) + taken / self._share
+        self._kept = _Kept(block, plan)
+        return block
+
+    def _build_in_turn(self, plan: Plan, state: State) -> BuiltBlock:
+        with self._turn:
+            # Many may have asked at the same time.
+            return self._current(plan.head.hash, plan.state_root, plan.chain_id) or self._build(plan, state)
+
+
+def render_in_plain_form(block: VerifiedBlock, *, full: bool) -> bytes:
+    """Return the block to come as geth does: nobody's, without a hash, yet its transactions name the hash."""
+    text = render_block(block.header, block.body, full=full)
+    members = (
+        (b'"hash":"0x%b"' % block.hash.hex().encode(), b'"hash":null'),
+        (b'"miner":"0x%b"' % _NO_MINER, b'"miner":null'),
+        (b'"nonce":"0x0000000000000000"', b'"nonce":null'),
+    )
+    for member, nothing in members:
+        text = text.replace(member, nothing, 1)
+    return text

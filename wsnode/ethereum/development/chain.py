@@ -1,0 +1,205 @@
+"""A live development chain: blocks are replaced and taken back, accounts changed, as tests ask for it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.development.clock import Setting
+from wsnode.ethereum.development.control import (
+    ControlError,
+    DevelopmentLog,
+    Impersonation,
+    NotWrittenError,
+    Placed,
+    Reorganisation,
+)
+from wsnode.ethereum.development.maker import FEE_RECIPIENT, Audience, BlockMaker, written
+from wsnode.ethereum.development.plans import NO_WISHES
+from wsnode.ethereum.development.reorganisation import check_branch, replace_blocks
+from wsnode.ethereum.development.snapshots import Moment, Moments
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
+from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
+from wsnode.ethereum.storage.errors import ChainIdsError
+
+
+class DevelopmentChain(BlockMaker):
+    """Makes blocks, and does to them what tests ask for; implements `DevelopmentControl`."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        audience: Audience,
+        *,
+        block_time: float | None = None,
+        fee_recipient: Address = FEE_RECIPIENT,
+        gas_limit: int = GAS_LIMIT_TARGET,
+    ) -> None:
+        """Begin with a block every `block_time` seconds, or without it on each transaction.
+
+        The blocks' gas limit moves towards `gas_limit`.
+        """
+        super().__init__(
+            chain, pool, audience, block_time=block_time, fee_recipient=fee_recipient, gas_limit=gas_limit
+        )
+        self._moments = Moments()
+        self._first_fee_recipient = fee_recipient
+        self.impersonation = Impersonation()
+        self.log = DevelopmentLog()
+
+    @property
+    def snapshots(self) -> Mapping[int, Head]:
+        """Return the heads of the snapshots that there are, by their numbers."""
+        return self._moments.heads
+
+    async def snapshot(self) -> int:
+        """Return a number under which the chain can be brought back to how it is now, once."""
+        async with self._lock:
+            state_root = Hash32(self._chain.state.state_root)
+            return self._moments.add(Moment(self._chain.head, state_root, self._pool.held(), *self.decided))
+
+    async def revert(self, identity: int) -> bool:
+        """Bring the chain back to a snapshot, and tell whether there was one of that number."""
+        async with self._lock:
+            moment = self._moments.take(identity)
+            if moment is None:
+                return False
+            try:
+                await self._go_back(moment.head.number, moment.state_root)
+            except NotWrittenError:
+                self._moments.put_back(identity, moment)
+                raise
+            self.decide(moment.clock, moment.wishes)
+            self._pool.put_back(moment.pooled)
+            return True
+
+    async def roll_back(self, depth: int) -> None:
+        """Take the last `depth` blocks off the chain, and forget their transactions.
+
+        Raises:
+            ControlError: The chain is not that long.
+        """
+        async with self._lock:
+            check_branch(self._chain.head.number, depth, ())
+            root = self._chain.head.number - depth
+            with self._told_at_once(takes_back=False):
+                await written(lambda: self._builder.unwind(root))
+                self._moments.forget_above(root)
+
+    async def reset(self) -> None:
+        """Begin anew after the genesis block, with everything else as it was in the beginning."""
+        async with self._lock:
+            with self._chain.snapshot() as view:
+                genesis = view.header(0)
+            assert genesis is not None, "the genesis block is stored"
+            await self._go_back(0, Hash32(header_fields(genesis).state_root))
+            self._moments.clear()
+            self.decide(Setting(), NO_WISHES)
+            self.impersonation.end_all()
+            self.fee_recipient = self._first_fee_recipient
+            self._mode.reset()
+
+    async def _go_back(self, number: int, state_root: Hash32) -> None:
+        """Unwind to a block with a state of that root, and empty the pool."""
+        with self._told_at_once(takes_back=False):
+            await written(lambda: self._builder.unwind(number, state_root))
+            self._pool.clear()
+        self._pool.refresh()
+
+    async def patch(self, address: Address, changes: dict[str, Any]) -> None:
+        """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
+        async with self._lock:
+            await self._patch({address: changes})
+
+    async def set_chain_id(self, chain_id: int) -> None:
+        """Have the blocks to come and all calls be of another chain; drop what waits for the one before.
+
+        Raises:
+            ControlError: It was changed as often as can be kept.
+        """
+        async with self._lock:
+            try:
+                await written(lambda: self._builder.set_chain_id(chain_id))
+            except ChainIdsError as error:
+                raise ControlError(str(error)) from None
+            self._pool.drop_of_other_chains()
+
+    async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
+        """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""
+        async with self._lock:
+            changes = {}
+            for address, changed in accounts.items():
+                nonce, _balance = self._nonce_and_balance(address)
+                changes[address] = {**changed, "nonce": hex(max(nonce, changed["nonce"]))}
+            await self._patch(changes)
+
+    async def add_balance(self, address: Address, wei: int) -> None:
+        """Give an account so much more.
+
+        Raises:
+            ControlError: Its balance would not fit 256 bits.
+        """
+        async with self._lock:
+            balance = wei + self._nonce_and_balance(address)[1]
+            if balance >= 1 << 256:
+                raise ControlError("the balance is too big")
+            await self._patch({address: {"balance": hex(balance)}})
+
+    async def drop(self, transaction: Hash32) -> bool:
+        """Take a transaction out of the pool and tell whether it was there."""
+        async with self._lock:
+            return self._pool.drop(transaction)
+
+    async def drop_sent_by(self, address: Address) -> None:
+        """Take every transaction of an account out of the pool."""
+        async with self._lock:
+            for transaction in self._pool.held():
+                if transaction.sender == address:
+                    self._pool.drop(Hash32(transaction.hash))
+
+    async def drop_all(self) -> None:
+        """Take every transaction out of the pool."""
+        async with self._lock:
+            self._pool.clear()
+
+    async def reorganise(
+        self, depth: int, transactions: Sequence[Placed], *, keep_dropped: bool
+    ) -> Reorganisation:
+        """Replace the last `depth` blocks by as many others, which hold the transactions given.
+
+        Those of the dropped blocks go back into the pool, or with `keep_dropped` unset nowhere.
+
+        Raises:
+            ControlError: The chain is not that long, or a transaction is placed outside of the branch.
+        """
+        async with self._lock:
+            check_branch(self._chain.head.number, depth, transactions)
+            root = self._chain.head.number - depth
+            with self._told_at_once(takes_back=keep_dropped):
+                outcome = await written(
+                    lambda: replace_blocks(
+                        self._chain,
+                        self._builder,
+                        depth,
+                        transactions,
+                        self.fee_recipient,
+                        self._gas_limit_after,
+                    )
+                )
+                self._moments.forget_above(root)
+            return outcome
+
+    def _nonce_and_balance(self, address: Address) -> tuple[int, int]:
+        head = self._chain.head
+        account = self._chain.state.account(address, (head.number, head.hash))
+        return (0, 0) if account is None else account[:2]
+
+    async def _patch(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
+        text = msgspec.json.encode({hexadecimal(address): each for address, each in accounts.items()})
+        await written(lambda: self._builder.patch(text))
+        self._pool.refresh()

@@ -1,0 +1,231 @@
+"""What the methods of a development chain ask of the one that makes its blocks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from wsnode.ethereum.building.next_block import NextBlock
+from wsnode.ethereum.codec.rows import Header
+from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, RpcError
+
+BLOCKS_AT_ONCE: Final = 256
+"""Blocks on demand that are made in a row, which takes a tenth of a second."""
+
+
+class NotWrittenError(RpcError):
+    """The chain could not be written: its disk is full, or cannot be reached. It goes on once it can be."""
+
+    def __init__(self) -> None:
+        super().__init__(INTERNAL_ERROR, "the chain cannot be written at the moment")
+
+
+class ControlError(Exception):
+    """Something that cannot be done to the chain; the text is for the caller."""
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A transaction for a new branch: its bytes, the sender if nobody signed it, in which block."""
+
+    encoded: bytes
+    sender: Address | None = None
+    block: int = 0
+
+
+class Reorganisation(msgspec.Struct, frozen=True):
+    """A change of branch after `ancestor`; the transactions given that could not be in it, and why."""
+
+    ancestor: Head
+    change: HeadChange
+    refused: list[tuple[int, str]]
+
+
+class Impersonation:
+    """Whose transactions need no signature."""
+
+    def __init__(self) -> None:
+        self._addresses: dict[Address, None] = {}
+        self.is_general = False
+        """Whether nobody's do."""
+
+    @property
+    def addresses(self) -> list[Address]:
+        """Return those that were named."""
+        return list(self._addresses)
+
+    def covers(self, address: Address) -> bool:
+        """Tell whether transactions of `address` need none."""
+        return self.is_general or address in self._addresses
+
+    def begin(self, address: Address) -> None:
+        """Take transactions of `address` without a signature."""
+        self._addresses[address] = None
+
+    def end_all(self) -> None:
+        """Ask everybody for signatures again."""
+        self._addresses.clear()
+        self.is_general = False
+
+    def end(self, address: Address) -> bool:
+        """Ask for signatures again, and tell whether `address` had been named."""
+        was_named = address in self._addresses
+        self._addresses.pop(address, None)
+        return was_named
+
+
+class DevelopmentLog:
+    """Whether blocks, transactions and controls are printed for the person at the terminal."""
+
+    def __init__(self) -> None:
+        self.enabled = True
+
+
+class DevelopmentControl(Protocol):
+    """A chain that does as it is told; what changes it ends when everybody can see the change."""
+
+    @property
+    def is_automatic(self) -> bool:
+        """Return whether each transaction gets a block at once."""
+
+    @property
+    def interval(self) -> float | None:
+        """Return the seconds between two blocks, None if they do not come at regular times."""
+
+    async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
+        """Make blocks, and return the last one's number.
+
+        Each is `interval` seconds later than it would be, the first exactly at `timestamp`. Other changes
+        may come between `BLOCKS_AT_ONCE` of them and the next; a cancellation ends it between two.
+
+        Raises:
+            ControlError: The time is not later than the head's, or no block can be as late.
+        """
+
+    async def wait_quiet(self) -> None:
+        """Return when no change of the chain is under way; none begins before the caller waits again."""
+
+    async def settle(self) -> None:
+        """Return when the transactions that can be in a block are, if each is to get one at once."""
+
+    async def set_automatic(self, *, enabled: bool) -> None:
+        """Give each transaction a block at once, or no longer."""
+
+    def set_interval(self, seconds: float) -> None:
+        """Make a block every so many seconds; 0: only when told to."""
+
+    def next_block(self, head: Header) -> NextBlock:
+        """Return what the block after `head` will have that does not follow from it, if it is made now."""
+
+    def increase_time(self, seconds: int) -> int:
+        """Set the clock forward and return how far it is ahead by now.
+
+        Raises:
+            ControlError: No block can be as late.
+        """
+
+    def set_time(self, timestamp: int) -> int:
+        """Have it be that time now, and return how many seconds later than the world's that is.
+
+        Raises:
+            ControlError: No block can be as late.
+        """
+
+    def set_next_timestamp(self, timestamp: int) -> None:
+        """Give the next block exactly this time.
+
+        Raises:
+            ControlError: It is not later than the head's, or no block can be as late.
+        """
+
+    def set_next_base_fee(self, base_fee: int) -> None:
+        """Give the next block this base fee, in wei.
+
+        Raises:
+            ControlError: It has more than 64 bits.
+        """
+
+    def set_gas_limit(self, gas_limit: int) -> None:
+        """Give the next blocks this gas limit.
+
+        Raises:
+            ControlError: No block can have it.
+        """
+
+    def set_next_randao(self, prev_randao: Hash32) -> None:
+        """Give the next block this random value."""
+
+    def set_timestamp_interval(self, seconds: int | None) -> bool:
+        """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
+
+    @property
+    def snapshots(self) -> Mapping[int, Head]:
+        """Return the heads of the snapshots that there are, by their numbers."""
+
+    async def snapshot(self) -> int:
+        """Return a number under which the chain can be brought back to how it is now, once."""
+
+    async def revert(self, identity: int) -> bool:
+        """Bring the chain back to a snapshot, and tell whether there was one of that number."""
+
+    async def patch(self, address: Address, changes: dict[str, Any]) -> None:
+        """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
+
+    async def set_chain_id(self, chain_id: int) -> None:
+        """Have the blocks to come and all calls be of another chain; drop what waits for the one before.
+
+        Raises:
+            ControlError: It was changed as often as can be kept.
+        """
+
+    async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
+        """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""
+
+    async def add_balance(self, address: Address, wei: int) -> None:
+        """Give an account so much more.
+
+        Raises:
+            ControlError: Its balance would not fit 256 bits.
+        """
+
+    @property
+    def impersonation(self) -> Impersonation:
+        """Return whose transactions need no signature."""
+
+    @property
+    def log(self) -> DevelopmentLog:
+        """Return the switch of what is printed."""
+
+    fee_recipient: Address
+    """Where the tips of the next blocks go."""
+
+    async def drop(self, transaction: Hash32) -> bool:
+        """Take a transaction out of the pool and tell whether it was there."""
+
+    async def drop_sent_by(self, address: Address) -> None:
+        """Take every transaction of an account out of the pool."""
+
+    async def drop_all(self) -> None:
+        """Take every transaction out of the pool."""
+
+    async def roll_back(self, depth: int) -> None:
+        """Take the last `depth` blocks off the chain, and forget their transactions.
+
+        Raises:
+            ControlError: The chain is not that long.
+        """
+
+    async def reset(self) -> None:
+        """Begin anew after the genesis block, with everything else as it was in the beginning."""
+
+    async def reorganise(
+        self, depth: int, transactions: Sequence[Placed], *, keep_dropped: bool
+    ) -> Reorganisation:
+        """Replace the last `depth` blocks by as many others, which hold the transactions given.
+
+        Those of the dropped blocks go back into the pool, or with `keep_dropped` unset nowhere.
+
+        Raises:
+            ControlError: The chain is not that long, or a transaction is placed outside of the branch.
+        """

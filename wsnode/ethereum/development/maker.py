@@ -1,0 +1,196 @@
+"""Blocks of a development chain: one change at a time, in a thread, and everybody told after each."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+import trio
+
+from wsnode.ethereum.building.next_block import NextBlock, named_sender
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.development.builder import BlockBuilder, BuiltBlock
+from wsnode.ethereum.development.clock import BlockClock
+from wsnode.ethereum.development.control import BLOCKS_AT_ONCE, NotWrittenError
+from wsnode.ethereum.development.mining import MiningMode
+from wsnode.ethereum.development.plans import Plans
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
+from wsnode.ethereum.state import HistoryError, ReorganisedError, StateError
+from wsnode.ethereum.storage.errors import StoreError
+
+FEE_RECIPIENT = Address(bytes(20))
+
+logger = logging.getLogger("wsnode.development")
+
+Result = TypeVar("Result")
+
+
+class Audience(Protocol):
+    """Who is told of changes, and meanwhile may look for some by itself."""
+
+    is_held: bool
+    """Whether it has to wait with that, for a change that has several steps."""
+
+    def advance(self) -> object:
+        """Take note of what is stored by now."""
+
+
+class BlockMaker(Plans):
+    """Makes blocks from a pool: on each transaction, at regular times, or when told to."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        audience: Audience,
+        *,
+        block_time: float | None = None,
+        fee_recipient: Address = FEE_RECIPIENT,
+        gas_limit: int = GAS_LIMIT_TARGET,
+    ) -> None:
+        """Begin with a block every `block_time` seconds, or without it on each transaction."""
+        self._chain = chain
+        self._pool = pool
+        self._audience = audience
+        self._mode = MiningMode(block_time)
+        super().__init__(BlockBuilder(chain), BlockClock(), gas_limit_target=gas_limit)
+        self._lock = trio.Lock()
+        self.fee_recipient = fee_recipient
+
+    @property
+    def is_automatic(self) -> bool:
+        """Return whether each transaction gets a block at once."""
+        return self._mode.is_automatic
+
+    @property
+    def interval(self) -> float | None:
+        """Return the seconds between two blocks, None if they do not come at regular times."""
+        return self._mode.seconds
+
+    async def run(self) -> None:
+        """Make blocks at their times, for ever."""
+        last = trio.current_time()
+        while True:
+            last = await self._mode.wait_due(last)
+            try:
+                await self.mine()
+            except NotWrittenError:
+                # It has been logged.
+                continue
+            except Exception:
+                # What is wrong with one block must not end the node; the next one has its own chance.
+                logger.exception("no block was made")
+
+    async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
+        """Make blocks, and return the last one's number.
+
+        Each is `interval` seconds later than it would be, the first exactly at `timestamp`. Other changes
+        may come between `BLOCKS_AT_ONCE` of them and the next; a cancellation ends it between two.
+
+        Raises:
+            ControlError: The time is not later than the head's, or no block can be as late.
+        """
+        while blocks > BLOCKS_AT_ONCE:
+            await self._mine_some(BLOCKS_AT_ONCE, interval, timestamp)
+            blocks, timestamp = blocks - BLOCKS_AT_ONCE, None
+        return await self._mine_some(blocks, interval, timestamp)
+
+    async def _mine_some(self, blocks: int, interval: int, timestamp: int | None) -> int:
+        # Who waits for the lock by now has it before the next ones are made.
+        async with self._lock:
+            if timestamp is not None:
+                self.set_next_timestamp(timestamp)
+            for _ in range(blocks):
+                self.increase_time(interval)
+                await self._mine_one()
+            return self._builder.tip.number
+
+    async def wait_quiet(self) -> None:
+        """Return when no change of the chain is under way; none begins before the caller waits again."""
+        # Whoever is next is given the lock, but does not run yet.
+        async with self._lock:
+            pass
+
+    async def settle(self) -> None:
+        """Return when the transactions that can be in a block are, if each is to get one at once."""
+        if self._mode.is_automatic:
+            async with self._lock:
+                # Whoever waited here may find its transaction in the block that another one was given.
+                while self._mode.is_automatic and self._executable(self.next_block(self._builder.tip)):
+                    await self._mine_one()
+
+    async def set_automatic(self, *, enabled: bool) -> None:
+        """Give each transaction a block at once, those that wait as well, or no longer."""
+        self._mode.set_automatic(enabled=enabled)
+        await self.settle()
+
+    def set_interval(self, seconds: float) -> None:
+        """Make a block every so many seconds; 0: only when told to."""
+        self._mode.set_seconds(seconds)
+
+    @contextmanager
+    def _told_at_once(self, *, takes_back: bool) -> Iterator[None]:
+        """Have a change of several steps told as one in the end.
+
+        Without `takes_back` what dropped blocks held does not wait again.
+        """
+        self._audience.is_held = True
+        self._pool.takes_back = takes_back
+        try:
+            yield
+        finally:
+            self._audience.is_held = False
+            self._audience.advance()
+            self._pool.takes_back = True
+
+    async def _mine_one(self) -> None:
+        """Make a block; each one takes at least a transaction out of the pool, if there are any for it."""
+        decided = self.decided
+        following = self._take_next(self._builder.tip)
+        transactions = self._executable(following)
+        try:
+            built = await written(lambda: self._build(transactions, following))
+        except BaseException:
+            # It was decided for a block that is not there.
+            self.decide(*decided)
+            raise
+        self._audience.advance()
+        if len(built.refused) == len(transactions):
+            # What an empty block has no room for will be in none.
+            for transaction in transactions:
+                self._pool.drop(transaction.hash)
+
+    def _executable(self, following: NextBlock) -> list[PooledTransaction]:
+        return self._pool.executable(base_fee=following.base_fee, gas_limit=following.gas_limit)
+
+    def _build(self, transactions: Sequence[PooledTransaction], following: NextBlock) -> BuiltBlock:
+        return self._builder.append_next(
+            following,
+            [transaction.encoded for transaction in transactions],
+            senders=[named_sender(transaction) for transaction in transactions],
+            fee_recipient=self.fee_recipient,
+        )
+
+
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """Return the result of work that blocks."""
+    # Not given up when nobody waits for it any more: what is begun is finished and told.
+    return await trio.to_thread.run_sync(work)
+
+
+async def written(work: Callable[[], Result]) -> Result:
+    """Return the result of work that writes the chain.
+
+    Raises:
+        NotWrittenError: It cannot be written at the moment; the log says why.
+    """
+    try:
+        return await in_thread(work)
+    except (HistoryError, ReorganisedError):
+        raise
+    except (StateError, StoreError) as error:
+        logger.error("the chain cannot be written: %s", error)  # noqa: TRY400 - no bug of ours
+        raise NotWrittenError from error

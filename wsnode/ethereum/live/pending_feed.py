@@ -1,0 +1,99 @@
+"""Pending transactions as they come: they are in no store, so the last ones are kept for filters."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, Final, Protocol
+
+from wsnode.ethereum.live.notices import Message, notification
+from wsnode.pubsub.event import PART_BYTES, Event
+from wsnode.pubsub.fan_out import FanOut
+from wsnode.pubsub.group import Group
+
+KEPT: Final = 16_384
+"""How many transactions a filter may be behind."""
+KEPT_BYTES: Final = 32 * 1024 * 1024
+
+
+class Arrival(Protocol):
+    """A transaction that came into the pool."""
+
+    @property
+    def hash(self) -> bytes:
+        """Return its hash."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Return its bytes on the network."""
+        ...
+
+
+class MissedError(Exception):
+    """More transactions came than are kept: `count` of them are gone."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.count = count
+
+
+class PendingFeed:
+    """Tells of new pending transactions; each has a number, in the order in which they came."""
+
+    def __init__(self, fan_out: FanOut) -> None:
+        self.count = 0
+        """How many there have been."""
+        self.hashes = Group(fan_out)
+        self.full = Group(fan_out)
+        self._kept: deque[Arrival] = deque()
+        self._kept_bytes = 0
+        self.render: Callable[[Any], bytes] = render_hash
+        """Renders a whole transaction."""
+
+    def announce(self, arrivals: Sequence[Arrival]) -> None:
+        """Tell of transactions that have just become pending."""
+        self._publish(self.hashes, render_hash, arrivals)
+        self._publish(self.full, self.render, arrivals)
+        self.count += len(arrivals)
+        for arrival in arrivals:
+            self._keep(arrival)
+
+    def since(self, count: int) -> Sequence[Arrival]:
+        """Return what came behind the first `count`.
+
+        Raises:
+            MissedError: Some of it is not kept any more.
+        """
+        wanted = self.count - count
+        if wanted > len(self._kept):
+            raise MissedError(wanted - len(self._kept))
+        return list(islice(self._kept, len(self._kept) - wanted, None))
+
+    @property
+    def oldest(self) -> int:
+        """Return how many came before the first that is kept."""
+        return self.count - len(self._kept)
+
+    def _publish(self, group: Group, render: Callable[[Arrival], bytes], arrivals: Sequence[Arrival]) -> None:
+        if not len(group):
+            return
+        messages: list[Message] = []
+        size, before = 0, self.count
+        for number, arrival in enumerate(arrivals, self.count):
+            if size >= PART_BYTES:
+                group.publish(Event(messages), before)
+                messages, size, before = [], 0, number
+            messages.append(message := notification(render(arrival)))
+            size += len(message[0]) + len(message[1])
+        group.publish(Event(messages), before)
+
+    def _keep(self, arrival: Arrival) -> None:
+        self._kept.append(arrival)
+        self._kept_bytes += arrival.size
+        while len(self._kept) > KEPT or self._kept_bytes > KEPT_BYTES:
+            self._kept_bytes -= self._kept.popleft().size
+
+
+def render_hash(arrival: Arrival) -> bytes:
+    """Return the JSON text of a transaction's hash."""
+    return b'"0x%b"' % arrival.hash.hex().encode()

@@ -1,0 +1,220 @@
+"""Find logs by address and topics: the cost follows the answer, not the range of blocks.
+
+A criterion is a group of values of which a log must have one; a search finds the logs that meet every
+criterion. Each value's chunks lie side by side in the index, so a group leaps to the next chunk it occurs
+in, all groups leap until they stand at the same chunk, and only then bitmaps are read and intersected.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+import msgspec
+from pyroaring import BitMap
+
+from wsnode.ethereum.codec.rows import locate_logs
+from wsnode.ethereum.logs.values import NO_CHUNK, Group, Value, common_positions, within
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.storage.canonical import log_count_before
+from wsnode.ethereum.storage.log_entries import (
+    CHUNK_BITS,
+    CHUNK_KEY,
+    Positions,
+    read_positions,
+)
+from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, number_from, number_key
+from wsnode.store.environment import Reader
+from wsnode.store.table import Cursor
+
+MAX_TOPICS: Final = 4
+# A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond.
+_SEEKS_A_SLICE: Final = 128
+
+_ADDRESS: Final = b"\x00"
+_TOPIC: Final = (b"\x01", b"\x02", b"\x03", b"\x04")
+_TOPIC_COUNT: Final = b"\x05"
+
+
+class LogCriteria(msgspec.Struct, frozen=True):
+    """Which logs are wanted.
+
+    `addresses`: one of these, or any when empty. `topics`: for each position one of the values, or any
+    when empty; a log with fewer topics than positions does not match.
+    """
+
+    addresses: Sequence[bytes] = ()
+    topics: Sequence[Sequence[bytes]] = ()
+
+
+class BlockLogs(NamedTuple):
+    """Logs of one block by their index in it, ascending; `indices` None means all of the block's logs."""
+
+    number: BlockNumber
+    indices: Sequence[int] | None
+
+
+class LogMatches(msgspec.Struct, frozen=True):
+    """How many logs matched, and where they are; beyond the limit only that there were more."""
+
+    count: int
+    exceeded: bool
+    blocks: list[BlockLogs]
+
+
+Search = Generator[None, None, LogMatches]
+
+
+def search_logs(
+    reader: Reader, criteria: LogCriteria, first: int, last: int, *, limit: int | None = None
+) -> Search:
+    """Search blocks `first` to `last`, both canonical; the generator yields between slices and returns.
+
+    With a `limit` the search ends at the first match beyond it, and no blocks are looked up then.
+    """
+    begin, end = log_count_before(reader, first), log_count_before(reader, last + 1)
+    groups = _groups(criteria)
+    if not groups:
+        return (yield from _all_logs(reader, begin, end, limit))
+    count = 0
+    chunks: list[tuple[int, Positions]] = []
+    for match in _matches(reader, groups, begin, end):
+        if match is None:
+            yield
+            continue
+        chunks.append(match)
+        count += len(match[1])
+        if limit is not None and count > limit:
+            return LogMatches(count, exceeded=True, blocks=[])
+    blocks: list[BlockLogs] = []
+    yield from _locate(reader, chunks, blocks)
+    return LogMatches(count, exceeded=False, blocks=blocks)
+
+
+def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most: int) -> Search:
+    """Search the logs numbered `begin` to before `end`, and return at most `most`, the first ones.
+
+    `exceeded` tells that there are more; the generator yields between slices and returns.
+    """
+    chunks: list[tuple[int, Positions | range]] = []
+    room = most
+    if groups := _groups(criteria):
+        for match in _matches(reader, groups, begin, end):
+            if match is None:
+                yield
+                continue
+            base, positions = match
+            chunks.append((base, list(islice(positions, room))))
+            room -= len(positions)
+            if room < 0:
+                break
+    else:
+        chunks.append((begin, range(min(end - begin, most))))
+        room -= end - begin
+    blocks: list[BlockLogs] = []
+    yield from _locate(reader, chunks, blocks)
+    return LogMatches(most - max(room, 0), exceeded=room < 0, blocks=blocks)
+
+
+def _groups(criteria: LogCriteria) -> list[list[bytes]]:
+    """Return the criteria as groups of key prefixes; no group, no criterion."""
+    groups = [[_ADDRESS + address for address in criteria.addresses]] if criteria.addresses else []
+    for kind, values in zip(_TOPIC, criteria.topics, strict=False):
+        if values:
+            groups.append([kind + value for value in values])
+    if criteria.topics and not criteria.topics[-1]:
+        # A trailing wildcard still asks for a topic in its position.
+        counts = range(len(criteria.topics), MAX_TOPICS + 1)
+        groups.append([_TOPIC_COUNT + bytes((count,)) for count in counts])
+    return groups
+
+
+def _all_logs(reader: Reader, begin: int, end: int, limit: int | None) -> Search:
+    count = end - begin
+    if limit is not None and count > limit:
+        return LogMatches(count, exceeded=True, blocks=[])
+    blocks: list[BlockLogs] = []
+    cursor = reader.cursor(LOG_BLOCKS)
+    found = count > 0 and cursor.set_range(number_key(begin + 1))
+    while found:
+        block_end, block = number_from(cursor.key()), cursor.value()
+        blocks.append(BlockLogs(number_from(block[:8]), None))
+        found = block_end < end and cursor.next()
+        if len(blocks) % _SEEKS_A_SLICE == 0:
+            yield
+    return LogMatches(count, exceeded=False, blocks=blocks)
+
+
+def _locate(
+    reader: Reader, chunks: Sequence[tuple[int, Positions | range]], blocks: list[BlockLogs]
+) -> Generator[None, None, None]:
+    """Put the blocks of logs into `blocks`; a chunk is a log number and ascending distances from it."""
+    seeks = 0
+    for base, found in chunks:
+        positions = found.to_array() if isinstance(found, BitMap) else found
+        place = 0
+        while place < len(positions):
+            located, place = locate_logs(reader, base, positions, place, _SEEKS_A_SLICE - seeks)
+            seeks += len(located)
+            if blocks and blocks[-1].number == located[0][0]:
+                # The chunk before ended within this block.
+                number, indices = located[0]
+                located[0] = number, [*(blocks.pop().indices or ()), *indices]
+            blocks += [BlockLogs(BlockNumber(number), indices) for number, indices in located]
+            if seeks == _SEEKS_A_SLICE:
+                seeks = 0
+                yield
+
+
+def _matches(
+    reader: Reader, groups: list[list[bytes]], begin: int, end: int
+) -> Iterator[tuple[int, Positions] | None]:
+    """Yield each chunk's first log number and its matches, and None when a slice has lasted long enough."""
+    cursor = reader.cursor(LOG_INDEX)
+    if len(groups) == 1 == len(groups[0]):
+        # Most filters name one value, and leaps to find where several meet take twice as long.
+        yield from _matches_of_one(cursor, groups[0][0], begin, end)
+        return
+    # Few values first: their leaps are cheapest, and most searches name one address.
+    members = [
+        Value(cursor, prefixes[0]) if len(prefixes) == 1 else Group(cursor, prefixes)
+        for prefixes in (sorted(groups, key=len) if len(groups) > 1 else groups)
+    ]
+    seeks = 0
+    chunk = begin >> CHUNK_BITS
+    while chunk < NO_CHUNK and (chunk << CHUNK_BITS) < end:
+        target = chunk
+        for group in members:
+            while group.chunk < target:
+                seeks += group.leap(target, _SEEKS_A_SLICE - seeks)
+                if seeks == _SEEKS_A_SLICE:
+                    seeks = 0
+                    yield None
+            if group.chunk > target:
+                target = group.chunk
+        if target > chunk:
+            chunk = target
+            continue
+        base = chunk << CHUNK_BITS
+        positions = common_positions(members) if len(members) > 1 else members[0].positions()
+        yield base, within(positions, begin - base, end - base)
+        chunk += 1
+
+
+def _matches_of_one(
+    cursor: Cursor, prefix: bytes, begin: int, end: int
+) -> Iterator[tuple[int, Positions] | None]:
+    chunk = begin >> CHUNK_BITS
+    found = cursor.set_range(prefix + chunk.to_bytes(CHUNK_KEY, "big"))
+    moves = 0
+    while found:
+        key, row = cursor.item()
+        if not key.startswith(prefix):
+            return
+        base = int.from_bytes(key[-CHUNK_KEY:], "big") << CHUNK_BITS
+        if base >= end:
+            return
+        yield base, within(read_positions(row), begin - base, end - base)
+        moves += 1
+        if moves % _SEEKS_A_SLICE == 0:
+            yield None
+        found = cursor.next()

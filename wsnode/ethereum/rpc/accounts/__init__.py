@@ -1,0 +1,1 @@
+"""Methods about accounts: balances, code, slots, proofs, what blocks changed."""

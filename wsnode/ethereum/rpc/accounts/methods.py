@@ -1,0 +1,145 @@
+"""Balances, nonces, code and storage slots after a block."""
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.rpc.form.lookup import state_block
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter, StorageKey, slot_of
+from wsnode.ethereum.rpc.form.results import (
+    data,
+    header_not_found,
+    quantity,
+    refused_argument,
+)
+from wsnode.ethereum.rpc.form.text_parameters import PlainRead, TextParameters, reading_plainly
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import (
+    ReorganisedError,
+    read_balance,
+    read_code,
+    read_storage,
+    read_transaction_count,
+)
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Steps
+
+Block: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
+
+
+class AccountParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, block]`; without `block`, the latest."""
+
+    address: Address
+    block: BlockParameter = LATEST_BLOCK
+
+
+class StorageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, position, block]`; without `block`, the latest."""
+
+    address: Address
+    position: StorageKey
+    block: BlockParameter = LATEST_BLOCK
+
+
+class StateMethods:
+    """The methods, which know the block to come."""
+
+    def __init__(self, pending: PendingBlock, pool: TransactionPool | None) -> None:
+        self._pending = pending
+        self._pool = pool
+
+    def get_balance(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
+        """Return the balance of an account in wei."""
+        if params.block.number == PENDING:
+            return self._pending.read(view, lambda block: _balance(view, params.address, block))
+        return _balance(view, params.address, state_block(view, params.block))
+
+    def get_transaction_count(self, view: Snapshot, params: AccountParameters) -> bytes:
+        """Return the nonce of an account, at the block to come after its executable transactions."""
+        if params.block.number != PENDING:
+            return _nonce(view, params.address, state_block(view, params.block))
+        if self._pool is None:
+            return _nonce(view, params.address, (view.head, view.head_hash))
+        try:
+            return quantity(self._pool.next_nonce(params.address, view))
+        except ReorganisedError:
+            raise header_not_found() from None
+
+    def get_code(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
+        """Return the code of an account, of a delegated one the designator."""
+        if params.block.number == PENDING:
+            return self._pending.read(view, lambda block: _code(view, params.address, block))
+        return _code(view, params.address, state_block(view, params.block))
+
+    def get_account_info(self, view: Snapshot, params: AccountParameters) -> dict[str, str] | Steps:
+        """Return balance, nonce and code of an account."""
+        if params.block.number == PENDING:
+            return self._pending.read(view, lambda block: _account(view, params.address, block))
+        return _account(view, params.address, state_block(view, params.block))
+
+    def get_storage_at(self, view: Snapshot, params: StorageParameters) -> bytes | Steps:
+        """Return the 32 bytes in a slot."""
+        if params.block.number == PENDING:
+            return self._pending.read(view, lambda block: _storage(view, params, block))
+        return _storage(view, params, state_block(view, params.block))
+
+
+def _balance(view: Snapshot, address: bytes, block: Block) -> bytes:
+    try:
+        account = view.state.account(address, block)
+    except ReorganisedError:
+        raise header_not_found() from None
+    return quantity(account[1]) if account else b'"0x0"'
+
+
+def _nonce(view: Snapshot, address: bytes, block: Block) -> bytes:
+    try:
+        account = view.state.account(address, block)
+    except ReorganisedError:
+        raise header_not_found() from None
+    return quantity(account[0]) if account else b'"0x0"'
+
+
+def _account(view: Snapshot, address: bytes, block: Block) -> dict[str, str]:
+    try:
+        nonce, balance = (view.state.account(address, block) or (0, 0))[:2]
+        code = view.state.code(address, block)
+    except ReorganisedError:
+        raise header_not_found() from None
+    return {"balance": hex(balance), "nonce": hex(nonce), "code": hexadecimal(code)}
+
+
+def _code(view: Snapshot, address: bytes, block: Block) -> bytes:
+    try:
+        return data(view.state.code(address, block))
+    except ReorganisedError:
+        raise header_not_found() from None
+
+
+def _storage(view: Snapshot, params: StorageParameters, block: Block) -> bytes:
+    try:
+        return data(view.state.storage(params.address, slot_of(params.position), block))
+    except ValueError as error:
+        raise refused_argument(error) from None
+    except ReorganisedError:
+        raise header_not_found() from None
+
+
+def add_methods(registry: Registry, pending: PendingBlock, pool: TransactionPool | None = None) -> None:
+    """Register this module's methods."""
+    methods = StateMethods(pending, pool)
+    readers: tuple[tuple[str, PlainRead, Any, type[msgspec.Struct]], ...] = (
+        ("eth_getBalance", read_balance, methods.get_balance, AccountParameters),
+        ("eth_getTransactionCount", read_transaction_count, methods.get_transaction_count, AccountParameters),
+        ("eth_getCode", read_code, methods.get_code, AccountParameters),
+        ("eth_getStorageAt", read_storage, methods.get_storage_at, StorageParameters),
+    )
+    for name, read, handler, struct in readers:
+        parameters = TextParameters(struct)
+        registry.method(name, decoder=parameters, at_engine=True)(reading_plainly(read, handler, parameters))
+    registry.method("eth_getAccountInfo")(methods.get_account_info)

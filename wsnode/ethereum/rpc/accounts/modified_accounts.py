@@ -1,0 +1,112 @@
+"""debug_getModifiedAccounts…: which accounts a block, or a row of them, has changed."""
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.in_worker import in_worker
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import modified_accounts
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Step
+
+
+class PlainNumber(int):
+    """A number below 2**64 as a JSON number."""
+
+
+class NumberRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[first, last]`; without `last`, what block `first` itself changes."""
+
+    first: PlainNumber
+    last: PlainNumber | None = None
+
+
+class HashRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[first, last]`; without `last`, what block `first` itself changes."""
+
+    first: Hash32
+    last: Hash32 | None = None
+
+
+Modified = Generator[Step, Any, list[str]]
+
+
+class ModifiedAccounts:
+    """The methods within their limits."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+        self.timed_out = server_error("execution timeout")
+
+    def by_number(self, view: Snapshot, params: NumberRangeParameters) -> Modified:
+        """Return the accounts that differ after two canonical blocks and are there after the last."""
+        first, last = params.first, params.last
+        if view.hash_of(first) is None:
+            raise server_error(f"start block {first:x} not found")
+        if last is not None and view.hash_of(last) is None:
+            raise server_error(f"end block {last} not found")
+        return self._modified(view, first, last)
+
+    def by_hash(self, view: Snapshot, params: HashRangeParameters) -> Modified:
+        """Return the accounts that differ after two canonical blocks and are there after the last."""
+        first = _number(view, params.first, "start")
+        return self._modified(view, first, None if params.last is None else _number(view, params.last, "end"))
+
+    def _modified(self, view: Snapshot, first: int, last: int | None) -> Modified:
+        if last is None:
+            if first == 0:
+                raise server_error("block 0 has no parent")
+            first, last = first - 1, first
+        if first >= last:
+            raise server_error(f"start block height ({first}) must be less than end block height ({last})")
+        blocks = _named(view, first), _named(view, last)
+        changes = self._limits.history_bytes
+        found = yield from in_worker(
+            lambda flag: modified_accounts(view.state, *blocks, changes=changes, cancel=flag),
+            self.timed_out,
+        )
+        return [f"0x{address.hex()}" for address in found]
+
+
+def _number(view: Snapshot, block_hash: Hash32, name: str) -> int:
+    number = view.number_of(block_hash)
+    if number is None:
+        if view.side_header(block_hash) is not None:
+            raise server_error("hash is not currently canonical")
+        raise server_error(f"{name} block {block_hash.hex()} not found")
+    return number
+
+
+def _named(view: Snapshot, number: int) -> tuple[int, bytes]:
+    row = view.header(number)
+    assert row is not None, "the block was looked up"
+    return number, header_fields(row).hash
+
+
+def _decode_number(value: Any) -> PlainNumber:
+    if type(value) is not int or not 0 <= value < 1 << 64:
+        raise mismatch(f"number {value}" if type(value) in {int, float} else kind(value), "uint64")
+    return PlainNumber(value)
+
+
+register_type(PlainNumber, _decode_number)
+
+
+def add_methods(registry: Registry, limits: CallLimits) -> None:
+    """Register this module's methods."""
+    modified = ModifiedAccounts(limits)
+    for name, handler in (
+        ("debug_getModifiedAccountsByNumber", modified.by_number),
+        ("debug_getModifiedAccountsByHash", modified.by_hash),
+    ):
+        registry.method(name, deadline=limits.trace_longest_seconds, timeout_error=modified.timed_out)(
+            handler
+        )

@@ -1,0 +1,143 @@
+"""Accounts as the trie holds them: with the root of their slots, or the nodes that prove all of it."""
+
+from collections.abc import Generator, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock, keccak256
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
+from wsnode.ethereum.rpc.accounts.methods import AccountParameters
+from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.in_worker import in_worker
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, slot_of
+from wsnode.ethereum.rpc.form.results import header_not_found, refused_argument
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ReorganisedError
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import invalid_params, server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Step
+
+MAX_KEYS: Final = 1024
+WHOLE_KEY: Final = 64
+"""Digits of a key that is given as 32 bytes, and so returned as 32 bytes."""
+_ABSENT: Final = bytes(32)
+NO_CODE: Final = keccak256(b"")
+
+
+StateBlock: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
+Proof: TypeAlias = tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]
+"""The nodes to an account, each slot's value and nodes, and the root of the account's storage."""
+
+
+class StorageKeys(list[str]):
+    """Slots as the caller wrote them."""
+
+
+class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, keys, block]`; without `block`, the latest."""
+
+    address: Address
+    keys: StorageKeys
+    block: BlockParameter = LATEST_BLOCK
+
+
+class Proofs:
+    """The method, which knows the block to come."""
+
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
+        self._pending = pending
+        self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
+
+    def get_proof(self, view: Snapshot, params: ProofParameters) -> Generator[Step, Any, dict[str, Any]]:
+        """Return an account, some of its slots, and the nodes from the state root to each."""
+        if len(params.keys) > MAX_KEYS:
+            raise invalid_params(f"too many storage keys requested (max {MAX_KEYS}, got {len(params.keys)})")
+        try:
+            slots = [slot_of(key) for key in params.keys]
+        except ValueError as error:
+            raise refused_argument(error) from None
+        block = yield from self._pending.block(view, params.block)
+        try:
+            account = view.state.account(params.address, block)
+        except ReorganisedError:
+            raise header_not_found() from None
+        nodes, proofs, storage_root = yield from self._proof(view, params.address, slots, block)
+        nonce, balance, code_hash = account or (0, 0, _ABSENT)
+        return {
+            "address": _hex(params.address),
+            "accountProof": list(map(_hex, nodes)),
+            "balance": hex(balance),
+            "codeHash": _hex(code_hash),
+            "nonce": hex(nonce),
+            "storageHash": _hex(storage_root if account else _ABSENT),
+            "storageProof": [
+                {
+                    "key": shown(key),
+                    "value": hex(int.from_bytes(value, "big")),
+                    "proof": list(map(_hex, path)),
+                }
+                for key, (value, path) in zip(params.keys, proofs, strict=True)
+            ],
+        }
+
+    def get_account(self, view: Snapshot, params: AccountParameters) -> Generator[Step, Any, dict[str, str]]:
+        """Return nonce, balance, storage root and code hash of an account; one that is not there is empty."""
+        block = yield from self._pending.block(view, params.block)
+        try:
+            account = view.state.account(params.address, block)
+        except ReorganisedError:
+            raise header_not_found() from None
+        _nodes, _slots, storage_root = yield from self._proof(view, params.address, [], block)
+        nonce, balance, code_hash = account or (0, 0, NO_CODE)
+        return {
+            "nonce": hex(nonce),
+            "balance": hex(balance),
+            "storageRoot": _hex(storage_root),
+            "codeHash": _hex(code_hash),
+        }
+
+    def _proof(
+        self, view: Snapshot, address: Address, slots: Sequence[bytes], block: StateBlock
+    ) -> Generator[Step, Any, Proof]:
+        # An old block's trie has to be made up again, which takes time.
+        changes, prove = self._limits.history_bytes, view.state.proof
+        return (
+            yield from in_worker(
+                lambda flag: prove(address, slots, block, changes=changes, cancel=flag), self.timed_out
+            )
+        )
+
+
+def shown(key: str) -> str:
+    """Return a key as it is returned: 32 bytes as they are, anything shorter as a quantity."""
+    digits = key[2:] if key[:2] in {"0x", "0X"} else key
+    slot = slot_of(key)
+    return _hex(slot) if len(digits) >= WHOLE_KEY - 1 else hex(int.from_bytes(slot, "big"))
+
+
+def _hex(content: bytes) -> str:
+    return f"0x{content.hex()}"
+
+
+def _decode_keys(value: Any) -> StorageKeys:
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]string")
+    for item in value:
+        if type(item) is not str and item is not None:
+            raise mismatch(kind(item), "string")
+    return StorageKeys(item or "" for item in value)
+
+
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+    """Register this module's methods."""
+    proofs = Proofs(limits, pending)
+    for name, handler in (("eth_getProof", proofs.get_proof), ("eth_getAccount", proofs.get_account)):
+        registry.method(name, deadline=limits.call_seconds, timeout_error=proofs.timed_out)(handler)
+
+
+register_type(StorageKeys, _decode_keys)

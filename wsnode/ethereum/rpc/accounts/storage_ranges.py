@@ -1,0 +1,89 @@
+"""debug_storageRangeAt: a contract's slots between the transactions of a block, some at a time."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.rows import header_fields, transaction_count
+from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent
+from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.in_worker import in_worker
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import BlockParameter, Payload
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import storage_range
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Step
+
+_SIGNED: Final = 1 << 63
+
+
+class PlainInteger(int):
+    """A JSON number without a fraction, in 64 bits."""
+
+
+class StorageRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block, transaction index, address, first hash, most results]`."""
+
+    block: BlockParameter
+    index: PlainInteger
+    address: Address
+    start: Payload
+    count: PlainInteger
+
+
+class StorageRanges:
+    """The method within its limits."""
+
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
+        self._pending = pending
+        self.timed_out = server_error("execution timeout")
+
+    def storage_range_at(self, view: Snapshot, params: StorageRangeParameters) -> Generator[Step, Any, bytes]:
+        """Return slots by their hashes, before a transaction of a block, and the hash of the next one."""
+        found = yield from block_rows(view, params.block, self._pending)
+        header = header_fields(found[0])
+        if header.number == 0:
+            raise server_error("no transaction in genesis")
+        check_parent(view, found)
+        index, transactions = params.index, transaction_count(found[1])
+        if not 0 <= index < max(transactions, 1):
+            raise server_error(f"transaction index {index} out of range for block 0x{header.hash.hex()}")
+        count = min(max(params.count, 0), self._limits.storage_range_results)
+        return (
+            yield from in_worker(
+                lambda flag: storage_range(
+                    view.state,
+                    found,
+                    transactions=index,
+                    address=params.address,
+                    start=params.start,
+                    count=count,
+                    cancel=flag,
+                ),
+                self.timed_out,
+            )
+        )
+
+
+def _decode_integer(value: Any) -> PlainInteger:
+    if type(value) is not int or not -_SIGNED <= value < _SIGNED:
+        raise mismatch(f"number {value}" if type(value) in {int, float} else kind(value), "int")
+    return PlainInteger(value)
+
+
+register_type(PlainInteger, _decode_integer)
+
+
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+    """Register this module's method."""
+    ranges = StorageRanges(limits, pending)
+    registry.method(
+        "debug_storageRangeAt", deadline=limits.trace_longest_seconds, timeout_error=ranges.timed_out
+    )(ranges.storage_range_at)

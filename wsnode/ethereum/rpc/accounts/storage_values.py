@@ -1,0 +1,88 @@
+"""eth_getStorageValues: many slots of many accounts at once."""
+
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
+from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.lookup import is_pending, state_block
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, decode_address, decode_hash
+from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ReorganisedError
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import RpcError, invalid_params
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Steps
+
+MAX_SLOTS: Final = 1024
+TOO_MUCH_ASKED: Final = -38026
+
+
+class SlotsByAccount(dict[Address, list[Hash32]]):
+    """Slots by account."""
+
+
+class StorageValuesParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[slots by account, block]`; without `block`, the latest."""
+
+    slots: SlotsByAccount
+    block: BlockParameter = LATEST_BLOCK
+
+
+class StorageValues:
+    """The method, which knows the block to come."""
+
+    def __init__(self, pending: PendingBlock) -> None:
+        self._pending = pending
+
+    def get_storage_values(
+        self, view: Snapshot, params: StorageValuesParameters
+    ) -> dict[str, list[str]] | Steps:
+        """Return the 32 bytes in each slot, in the order asked for."""
+        count = sum(map(len, params.slots.values()))
+        if count > MAX_SLOTS:
+            raise RpcError(TOO_MUCH_ASKED, f"too many slots (max {MAX_SLOTS})")
+        if count == 0:
+            raise invalid_params("empty request")
+        if is_pending(params.block.number):
+            return self._pending.read(view, lambda block: _values(view, params.slots, block))
+        return _values(view, params.slots, state_block(view, params.block))
+
+
+def _values(
+    view: Snapshot, slots_by_account: SlotsByAccount, block: tuple[BlockNumber, Hash32] | BuiltBlock
+) -> dict[str, list[str]]:
+    storage = view.state.storage
+    try:
+        return {
+            f"0x{address.hex()}": [f"0x{storage(address, slot, block).hex()}" for slot in slots]
+            for address, slots in slots_by_account.items()
+        }
+    except ReorganisedError:
+        raise header_not_found() from None
+
+
+def _decode_slots(value: Any) -> SlotsByAccount:
+    if type(value) is not dict:
+        raise mismatch(kind(value), "map[common.Address][]common.Hash")
+    return SlotsByAccount({decode_address(name): _decode_keys(keys) for name, keys in value.items()})
+
+
+def _decode_keys(value: Any) -> list[Hash32]:
+    if value is None:
+        return []
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]common.Hash")
+    return [decode_hash(key) for key in value]
+
+
+def add_methods(registry: Registry, pending: PendingBlock) -> None:
+    """Register this module's method."""
+    registry.method("eth_getStorageValues")(StorageValues(pending).get_storage_values)
+
+
+register_type(SlotsByAccount, _decode_slots)

@@ -1,0 +1,1 @@
+"""Methods about blocks, headers and uncles."""

@@ -1,0 +1,45 @@
+"""eth_getHeaderBy…: what a block is, without what is in it."""
+
+from contextlib import suppress
+from typing import TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import render_header
+from wsnode.ethereum.rpc.blocks.methods import HashParameters, NumberParameters
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered
+from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.registry import Registry
+
+Header: TypeAlias = dict[str, str]
+
+
+def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | bytes:
+    """Return the header of a canonical block, or null: beyond the head, and for a tag without a block."""
+    number = None
+    if not is_pending(params.block):
+        with suppress(RpcError):
+            number = numbered(view, params.block)
+    header = None if number is None else view.header(number)
+    return NULL if header is None else _shown(header)
+
+
+def get_header_by_hash(view: Snapshot, params: HashParameters) -> Header | bytes:
+    """Return the header of a block, canonical or not, or null when unknown."""
+    number = view.number_of(params.hash)
+    header = view.side_header(params.hash) if number is None else view.header(number)
+    return NULL if header is None else _shown(header)
+
+
+def _shown(header: bytes) -> Header:
+    """Return a header as blocks show it: in notifications what it has not yet is null."""
+    members = msgspec.json.decode(render_header(header))
+    return {name: members[name] for name in sorted(members) if members[name] is not None}
+
+
+def add_methods(registry: Registry) -> None:
+    """Register this module's methods."""
+    registry.method("eth_getHeaderByNumber")(get_header_by_number)
+    registry.method("eth_getHeaderByHash")(get_header_by_hash)

@@ -1,0 +1,189 @@
+"""Blocks and uncles, with their transactions in full or by hash."""
+
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.building.pending_block import PendingBlock, render_in_plain_form
+from wsnode.ethereum.codec.rendering import render_block, render_uncle
+from wsnode.ethereum.codec.rows import ommer_hashes, transaction_count
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.form.lookup import (
+    Rows,
+    hashed_rows,
+    is_pending,
+    numbered,
+    numbered_rows,
+    viewed_rows,
+)
+from wsnode.ethereum.rpc.form.parameters import Flag, Index, NumberOrTag
+from wsnode.ethereum.rpc.form.results import NULL, quantity
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.registry import Registry
+
+HASH_BYTES: Final = 32
+
+
+class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block]`."""
+
+    block: NumberOrTag
+
+
+class HashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[hash]`."""
+
+    hash: Hash32
+
+
+class BlockByNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block, full]`."""
+
+    block: NumberOrTag
+    full: Flag
+
+
+class BlockByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[hash, full]`."""
+
+    hash: Hash32
+    full: Flag
+
+
+class IndexByNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block, index]`."""
+
+    block: NumberOrTag
+    index: Index
+
+
+class IndexByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[hash, index]`."""
+
+    hash: Hash32
+    index: Index
+
+
+class Blocks:
+    """The block methods; the block to come is shared by them."""
+
+    def __init__(self, pending: PendingBlock) -> None:
+        self._pending = pending
+
+    def get_block_by_number(self, view: Snapshot, params: BlockByNumberParameters) -> bytes:
+        """Return a canonical block, or null beyond the head."""
+        if is_pending(params.block):
+            return self._render_pending(view, full=params.full.is_set)
+        number = numbered(view, params.block)
+        found = None if number is None else viewed_rows(view, number)
+        if number is None or found is None:
+            return NULL
+        if not view.caller.service_form:
+            return render_block(*found, full=params.full.is_set)
+        return render_block(
+            *found,
+            full=params.full.is_set,
+            with_total_difficulty=True,
+            total_difficulty=view.total_difficulty(number),
+        )
+
+    def _render_pending(self, view: Snapshot, *, full: bool) -> bytes:
+        block = self._pending.after(view)
+        if not view.caller.service_form:
+            return render_in_plain_form(block, full=full)
+        text = render_block(
+            block.header,
+            block.body,
+            full=full,
+            pending=True,
+            with_total_difficulty=True,
+            total_difficulty=view.total_difficulty(view.head) + block.difficulty,
+        )
+        return text.replace(b'"number":%b' % quantity(block.number), b'"number":null', 1)
+
+    def pending_rows(self, view: Snapshot) -> tuple[bytes, bytes, bytes]:
+        """Return header, body and receipts of the block to come."""
+        block = self._pending.after(view)
+        return block.header, block.body, block.receipts
+
+    def rows_of(self, view: Snapshot, number: NumberOrTag) -> Rows | None:
+        """Return the rows of a canonical block or of the block to come, None beyond the head."""
+        if is_pending(number):
+            block = self._pending.after(view)
+            return block.header, block.body
+        return numbered_rows(view, number)
+
+    def get_uncle_by_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
+        """Return an uncle of a canonical block, or null."""
+        return _render_uncle(view, self.rows_of(view, params.block), params.index)
+
+    def count_transactions_by_number(self, view: Snapshot, params: NumberParameters) -> bytes:
+        """Return how many transactions a canonical block has, or null."""
+        return _transaction_count(self.rows_of(view, params.block))
+
+    def count_uncles_by_number(self, view: Snapshot, params: NumberParameters) -> bytes:
+        """Return how many uncles a canonical block has, or null."""
+        return _uncle_count(self.rows_of(view, params.block))
+
+
+def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> bytes:
+    """Return a block, canonical or not, or null when unknown."""
+    found = hashed_rows(view, params.hash)
+    if found is None:
+        return NULL
+    if not view.caller.service_form:
+        return render_block(*found, full=params.full.is_set)
+    return render_block(
+        *found,
+        full=params.full.is_set,
+        with_total_difficulty=True,
+        total_difficulty=_total_difficulty(view, params.hash),
+    )
+
+
+def get_uncle_by_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
+    """Return an uncle of a block, or null."""
+    return _render_uncle(view, hashed_rows(view, params.hash), params.index)
+
+
+def count_transactions_by_hash(view: Snapshot, params: HashParameters) -> bytes:
+    """Return how many transactions a block has, or null."""
+    return _transaction_count(hashed_rows(view, params.hash))
+
+
+def count_uncles_by_hash(view: Snapshot, params: HashParameters) -> bytes:
+    """Return how many uncles a block has, or null."""
+    return _uncle_count(hashed_rows(view, params.hash))
+
+
+def _total_difficulty(view: Snapshot, block_hash: bytes) -> int | None:
+    number = view.number_of(block_hash)
+    return view.side_total_difficulty(block_hash) if number is None else view.total_difficulty(number)
+
+
+def _render_uncle(view: Snapshot, found: Rows | None, index: int) -> bytes:
+    if found is None:
+        return NULL
+    uncle = render_uncle(found[1], index, with_total_difficulty=view.caller.service_form)
+    return NULL if uncle is None else uncle
+
+
+def _transaction_count(found: Rows | None) -> bytes:
+    return NULL if found is None else quantity(transaction_count(found[1]))
+
+
+def _uncle_count(found: Rows | None) -> bytes:
+    return NULL if found is None else quantity(len(ommer_hashes(found[1])) // HASH_BYTES)
+
+
+def add_methods(registry: Registry, blocks: Blocks) -> None:
+    """Register this module's methods."""
+    method = registry.method
+    method("eth_getBlockByNumber")(blocks.get_block_by_number)
+    method("eth_getBlockByHash")(get_block_by_hash)
+    method("eth_getUncleByBlockNumberAndIndex")(blocks.get_uncle_by_number)
+    method("eth_getUncleByBlockHashAndIndex")(get_uncle_by_hash)
+    method("eth_getUncleCountByBlockNumber")(blocks.count_uncles_by_number)
+    method("eth_getUncleCountByBlockHash")(count_uncles_by_hash)
+    method("eth_getBlockTransactionCountByNumber")(blocks.count_transactions_by_number)
+    method("eth_getBlockTransactionCountByHash")(count_transactions_by_hash)

@@ -1,0 +1,1 @@
+"""Methods that execute calls: eth_call, estimates, access lists, simulated blocks."""

@@ -1,0 +1,132 @@
+"""eth_createAccessList: what a call touches, and its gas if it says so in advance."""
+
+from collections.abc import Generator
+from copy import copy
+from typing import Any, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.base_fees import blob_base_fee
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rows import Header
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.execution import CallParameters, fields_of, prepare
+from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrides
+from wsnode.ethereum.rpc.fees.methods import PriceOracle
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.form.results import header_not_found, quantity
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import (
+    CancelFlag,
+    Interrupted,
+    InvalidTransactionError,
+    ReorganisedError,
+    create_access_list,
+)
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import CancelToken, InThread, Step
+
+Listed: TypeAlias = tuple[bytes, int, str | None] | Interrupted
+
+
+class AccessListParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[call, block, state overrides]`; without `block`, the latest."""
+
+    call: CallObject
+    block: BlockParameter = LATEST_BLOCK
+    state_overrides: StateOverrides = NO_STATE_OVERRIDES
+
+
+class AccessLists:
+    """The method within its limits."""
+
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
+        self._pending = pending
+        self._oracle = PriceOracle()
+        self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
+
+    def create(self, view: Snapshot, params: AccessListParameters) -> Generator[Step, Any, bytes]:
+        """Return the accounts and slots that a call touches, and how it ends with that list."""
+        header = yield from self._pending.header(view, params.block)
+        call = self._with_fees(view, params.call, header)
+        whole = CallParameters(call, params.block, params.state_overrides)
+
+        def run(token: CancelToken) -> Listed:
+            execution = prepare(view, header, whole, self._limits.call_gas_blocks)
+            flag = CancelFlag()
+            token.link(flag.set)
+            return create_access_list(
+                view.state,
+                execution.header,
+                execution.message,
+                gas_cap=execution.gas_cap,
+                nonce=call.nonce,
+                cancel=flag,
+                state_overrides=execution.state_overrides,
+            )
+
+        try:
+            listed = yield InThread(run)
+        except InvalidTransactionError as error:
+            raise server_error(str(error)) from None
+        except ReorganisedError:
+            raise header_not_found() from None
+        if isinstance(listed, Interrupted):
+            raise self.timed_out
+        access_list, gas_used, failure = listed
+        reason = b"" if failure is None else b'"error":%b,' % msgspec.json.encode(failure)
+        return b'{"accessList":%b,%b"gasUsed":%b}' % (access_list, reason, quantity(gas_used))
+
+    def _with_fees(self, view: Snapshot, call: CallObject, header: bytes | BuiltBlock) -> CallObject:
+        fees = (call.gas_price, call.max_fee, call.max_priority_fee, call.max_blob_fee)
+        if fees == (None, None, None, None):
+            # Without any, gas costs nothing.
+            return call
+        return self._complete(view, copy(call), fields_of(header))
+
+    def _complete(self, view: Snapshot, call: CallObject, header: Header) -> CallObject:
+        """Return the call with all fees of its kind, as geth completes a transaction's."""
+        _check(call, header)
+        if call.blob_hashes is not None and call.max_blob_fee is None:
+            blob_fee = blob_base_fee(view.spec, header)
+            call.max_blob_fee = None if blob_fee is None else 2 * blob_fee
+        if call.gas_price is not None:
+            return call
+        if header.base_fee is None:
+            if call.max_fee is not None or call.max_priority_fee is not None:
+                raise server_error(
+                    "maxFeePerGas and maxPriorityFeePerGas are not valid before London is active"
+                )
+            call.gas_price = self._oracle.tip(view)
+            return call
+        if call.max_priority_fee is None:
+            call.max_priority_fee = self._oracle.tip(view)
+        if call.max_fee is None:
+            call.max_fee = call.max_priority_fee + 2 * header.base_fee
+        return call
+
+
+def _check(call: CallObject, header: Header) -> None:
+    most, tip = call.max_fee, call.max_priority_fee
+    if call.max_blob_fee == 0:
+        raise server_error("maxFeePerBlobGas, if specified, must be non-zero")
+    if call.gas_price is not None and not (most is None and tip is None):
+        raise server_error("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
+    if call.gas_price is not None and call.authorizations is not None:
+        raise server_error("both gasPrice and authorizationList specified")
+    if most == 0 and tip is not None:
+        raise server_error("maxFeePerGas must be non-zero")
+    if call.gas_price == 0 and header.base_fee is not None:
+        raise server_error("gasPrice must be non-zero after london fork")
+
+
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+    """Register this module's method."""
+    lists = AccessLists(limits, pending)
+    registry.method("eth_createAccessList", deadline=limits.call_seconds, timeout_error=lists.timed_out)(
+        lists.create
+    )

@@ -1,0 +1,148 @@
+"""The call object of eth_call and eth_estimateGas, member by member in geth's words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.rpc.form.decoding import decode_bytes, decode_quantity, field, kind, mismatch
+from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
+from wsnode.jsonrpc.codec import register_type
+
+STRUCT = "TransactionArgs"
+UINT64 = "hexutil.Uint64"
+BIG = "*hexutil.Big"
+
+
+class CallObject:
+    """A call as its caller describes it; what was not given is None."""
+
+    # Defaults of the class: a call sets the few that it has.
+    sender: Address | None = None
+    to: Address | None = None
+    gas: int | None = None
+    gas_price: int | None = None
+    max_fee: int | None = None
+    max_priority_fee: int | None = None
+    max_blob_fee: int | None = None
+    value: int | None = None
+    nonce: int | None = None
+    data: bytes | None = None
+    input: bytes | None = None
+    chain_id: int | None = None
+    access_list: bytes | None = None
+    blob_hashes: list[Hash32] | None = None
+    authorizations: bytes | None = None
+
+
+def decode_call_object(value: Any) -> CallObject:
+    """Return the call that a JSON object describes; names match in any case, others are passed over.
+
+    Raises:
+        ValueError: A member is malformed.
+    """
+    if type(value) is not dict:
+        raise mismatch(kind(value), "ethapi.TransactionArgs")
+    call = CallObject()
+    for name, member in value.items():
+        known = _MEMBERS.get(name) or _MEMBERS_BY_LOWER_CASE.get(name.lower())
+        if known is not None:
+            attribute, decode, place = known
+            setattr(call, attribute, None if member is None else decode(member, place))
+    return call
+
+
+def _uint64(value: Any, place: str) -> int:
+    return decode_quantity(value, 64, UINT64, place)
+
+
+def _big(value: Any, place: str) -> int:
+    return decode_quantity(value, 256, BIG, place)
+
+
+def _payload(value: Any, place: str) -> bytes:
+    return decode_bytes(value, place=place)
+
+
+def _access_list(value: Any, place: str) -> bytes:
+    """Return the list as JSON in lower case, for the engine."""
+    items = [_access_tuple(item, place) for item in _array(value, "types.AccessList", place)]
+    return msgspec.json.encode(items)
+
+
+def _access_tuple(value: Any, place: str) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise mismatch(kind(value), "types.AccessTuple", place)
+    if value.get("address") is None:
+        raise ValueError("missing required field 'address' for AccessTuple")
+    address = decode_address(value["address"], f"{place}.address")
+    if value.get("storageKeys") is None:
+        raise ValueError("missing required field 'storageKeys' for AccessTuple")
+    keys = _array(value["storageKeys"], "[]common.Hash", f"{place}.storageKeys")
+    slots = [decode_hash(key, f"{place}.storageKeys") for key in keys]
+    return {"address": f"0x{address.hex()}", "storageKeys": [f"0x{slot.hex()}" for slot in slots]}
+
+
+def _blob_hashes(value: Any, place: str) -> list[Hash32]:
+    return [decode_hash(item, place) for item in _array(value, "[]common.Hash", place)]
+
+
+_AUTHORIZATION: dict[str, tuple[int, str]] = {
+    "chainId": (256, "*uint256.Int"),
+    "nonce": (64, UINT64),
+    "yParity": (8, UINT64),
+    "r": (256, "*uint256.Int"),
+    "s": (256, "*uint256.Int"),
+}
+
+
+def _authorizations(value: Any, place: str) -> bytes:
+    """Return the list as JSON with plain quantities, for the engine."""
+    items = _array(value, "[]types.SetCodeAuthorization", place)
+    return msgspec.json.encode([_authorization(item, place) for item in items])
+
+
+def _authorization(value: Any, place: str) -> dict[str, str]:
+    if type(value) is not dict:
+        raise mismatch(kind(value), "types.SetCodeAuthorization", place)
+    for name in ("chainId", "address", "nonce", "yParity", "r", "s"):
+        if value.get(name) is None:
+            raise ValueError(f"missing required field '{name}' for SetCodeAuthorization")
+    quantities = {
+        name: hex(decode_quantity(value[name], bits, type_name, f"{place}.{name}"))
+        for name, (bits, type_name) in _AUTHORIZATION.items()
+    }
+    return {"address": f"0x{decode_address(value['address'], f'{place}.address').hex()}", **quantities}
+
+
+def _array(value: Any, type_name: str, place: str) -> list[Any]:
+    if type(value) is not list:
+        raise mismatch(kind(value), type_name, place)
+    return value
+
+
+_Member = tuple[str, Callable[[Any, str], Any], str]
+_MEMBERS: dict[str, _Member] = {
+    name: (attribute, decode, field(STRUCT, name))
+    for name, attribute, decode in (
+        ("from", "sender", decode_address),
+        ("to", "to", decode_address),
+        ("gas", "gas", _uint64),
+        ("gasPrice", "gas_price", _big),
+        ("maxFeePerGas", "max_fee", _big),
+        ("maxPriorityFeePerGas", "max_priority_fee", _big),
+        ("maxFeePerBlobGas", "max_blob_fee", _big),
+        ("value", "value", _big),
+        ("nonce", "nonce", _uint64),
+        ("data", "data", _payload),
+        ("input", "input", _payload),
+        ("chainId", "chain_id", _big),
+        ("accessList", "access_list", _access_list),
+        ("blobVersionedHashes", "blob_hashes", _blob_hashes),
+        ("authorizationList", "authorizations", _authorizations),
+    )
+}
+_MEMBERS_BY_LOWER_CASE = {name.lower(): member for name, member in _MEMBERS.items()}
+
+register_type(CallObject, decode_call_object)

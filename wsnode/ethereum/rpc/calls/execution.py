@@ -1,0 +1,142 @@
+"""What a call asks the engine to run, and on which block."""
+
+from collections.abc import Generator
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.message import message_of
+from wsnode.ethereum.rpc.calls.overrides import (
+    NO_BLOCK_OVERRIDES,
+    NO_STATE_OVERRIDES,
+    BlockOverrides,
+    StateOverrides,
+)
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.work import CancelToken, InThread, Step
+
+# Development chains like a gas limit of 2**63 - 1, ten times which no 64 bits hold.
+LARGEST_GAS: Final = 2**63 - 1
+LARGE_BYTES: Final = 64 * 1024
+"""Of JSON for the engine, which reads it in about a millisecond."""
+
+Outcome: TypeAlias = Success | Revert | Halt | Interrupted
+Estimate: TypeAlias = int | Revert | Halt | Interrupted
+
+
+class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[call, block, state overrides, block overrides]`; without `block`, the latest."""
+
+    call: CallObject
+    block: BlockParameter = LATEST_BLOCK
+    state_overrides: StateOverrides = NO_STATE_OVERRIDES
+    block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
+
+    @property
+    def is_large(self) -> bool:
+        """Tell whether the engine takes milliseconds to read what the call brings along."""
+        lists = (self.call.access_list, self.call.authorizations, self.state_overrides)
+        return sum(len(text or b"") for text in lists) > LARGE_BYTES
+
+
+class Execution(msgspec.Struct, frozen=True, gc=False):
+    """What the engine is asked to run, and where."""
+
+    view: Snapshot
+    header: bytes | BuiltBlock
+    """A stored block's row, or the block to come."""
+    message: Message
+    gas_cap: int
+    state_overrides: bytes | None = None
+    block_overrides: bytes | None = None
+
+    def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Outcome:
+        """Return what the message leads to."""
+        return self.view.state.call(
+            self.header,
+            self.message,
+            gas_cap=self.gas_cap,
+            budget=budget,
+            cancel=cancel,
+            state_overrides=self.state_overrides,
+            block_overrides=self.block_overrides,
+        )
+
+    def estimate(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Estimate:
+        """Return the gas that the message needs."""
+        return self.view.state.estimate_gas(
+            self.header,
+            self.message,
+            gas_cap=self.gas_cap,
+            budget=budget,
+            cancel=cancel,
+            state_overrides=self.state_overrides,
+            block_overrides=self.block_overrides,
+        )
+
+    def call_until_cancelled(self, token: CancelToken) -> Outcome:
+        """Return what the message leads to, unless `token` is set before."""
+        return self.call(cancel=_flag(token))
+
+    def estimate_until_cancelled(self, token: CancelToken) -> Estimate:
+        """Return the gas that the message needs, unless `token` is set before."""
+        return self.estimate(cancel=_flag(token))
+
+
+def _flag(token: CancelToken) -> CancelFlag:
+    flag = CancelFlag()
+    token.link(flag.set)
+    return flag
+
+
+def execution_of(
+    view: Snapshot, params: CallParameters, gas_blocks: int, pending: PendingBlock
+) -> Generator[Step, Any, Execution]:
+    """Return the call on the block that is meant.
+
+    Raises:
+        RpcError: There is no such block, or as `prepare` says.
+    """
+    header = yield from pending.header(view, params.block)
+    if not params.is_large:
+        return prepare(view, header, params, gas_blocks)
+    work = InThread(lambda _cancel: prepare(view, header, params, gas_blocks))
+    work.is_short = True
+    prepared: Execution = yield work
+    return prepared
+
+
+def gas_cap(gas_limit: int, blocks: int) -> int:
+    """Return the gas that a call may have: `blocks` times that of its block."""
+    return min(blocks * gas_limit, LARGEST_GAS)
+
+
+def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, gas_blocks: int) -> Execution:
+    """Return the call on a block, with `gas_blocks` times its gas limit at most.
+
+    Raises:
+        RpcError: The arguments contradict each other.
+    """
+    if unsupported := params.block_overrides.unsupported:
+        raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
+    fields = fields_of(header)
+    return Execution(
+        view,
+        header,
+        message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
+        gas_cap(fields.gas_limit, gas_blocks),
+        params.state_overrides or None,
+        params.block_overrides or None,
+    )
+
+
+def fields_of(header: bytes | BuiltBlock) -> Header:
+    """Return the header of a stored block, given by its row, or of one that is not stored."""
+    return header_fields(header if isinstance(header, bytes) else header.header)

@@ -1,0 +1,186 @@
+"""eth_call and eth_estimateGas: short ones at once, long ones in a thread until a time limit."""
+
+from collections.abc import Callable, Generator
+from typing import Any, Final, TypeAlias
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.calls.execution import CallParameters, execution_of
+from wsnode.ethereum.rpc.calls.message import supplied_gas
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.results import data, header_not_found, quantity
+from wsnode.ethereum.rpc.form.text_parameters import TextParameters
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import (
+    Halt,
+    Interrupted,
+    InvalidTransactionError,
+    ReorganisedError,
+    Revert,
+    State,
+    Success,
+    estimate_plain_call,
+    revert_reason,
+    run_plain_call,
+)
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import InThread, Step
+
+REVERTED: Final = 3
+PARAMETERS: Final = TextParameters(CallParameters)
+
+Steps: TypeAlias = Generator[Step, Any, bytes]
+PlainRun: TypeAlias = Callable[
+    [State, int, bytes, bytes, int, int], bytes | int | Revert | Halt | Interrupted | None
+]
+"""Runs a call after the block of this number and header, as `PlainRead` reads: then two limits follow."""
+
+
+class Calls:
+    """The methods within their limits."""
+
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
+        self._pending = pending
+        self._head = (Hash32(b""), b"")
+        """Of the block that was the latest one last: its hash and the row of its header."""
+        self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
+
+    def call(self, view: Snapshot, params: CallParameters, *, is_long: bool = False) -> Steps:
+        """Return what the called contract returns."""
+        execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
+        try:
+            outcome = (
+                None if is_long or params.is_large else execution.call(budget=self._limits.call_inline_jumps)
+            )
+            if outcome is None or isinstance(outcome, Interrupted):
+                outcome = yield InThread(execution.call_until_cancelled)
+        except InvalidTransactionError as error:
+            raise _refused(error, supplied_gas(params.call.gas, execution.gas_cap)) from None
+        except ReorganisedError:
+            raise header_not_found() from None
+        if isinstance(outcome, Success):
+            return data(outcome.output)
+        raise self._failed(outcome)
+
+    def call_of_text(self, view: Snapshot, params: bytes) -> Steps:
+        """Return the same for parameters as they were sent."""
+        return (yield from self.call(view, PARAMETERS.read(params)))
+
+    def call_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
+        """Return the same, or how to go on if that takes long."""
+        outcome = self._plainly(run_plain_call, view, params)
+        if isinstance(outcome, bytes):
+            return outcome
+        if outcome is None:
+            return self.call_of_text(view, params)
+        if isinstance(outcome, Interrupted):
+            return self.call(view, PARAMETERS.read(params), is_long=True)
+        raise self._failed(outcome)
+
+    def estimate_gas(self, view: Snapshot, params: CallParameters, *, is_long: bool = False) -> Steps:
+        """Return the lowest gas limit, within 1.5 %, with which the call succeeds."""
+        return quantity((yield from self.estimated(view, params, is_long=is_long)))
+
+    def estimated(
+        self, view: Snapshot, params: CallParameters, *, is_long: bool = False
+    ) -> Generator[Step, Any, int]:
+        """Return the lowest gas limit with which the call succeeds, as a number.
+
+        Raises:
+            RpcError: It does not succeed with any, or not in time.
+        """
+        execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
+        try:
+            estimate = (
+                None
+                if is_long or params.is_large
+                else execution.estimate(budget=self._limits.call_inline_jumps)
+            )
+            if estimate is None or isinstance(estimate, Interrupted):
+                work = InThread(execution.estimate_until_cancelled)
+                # For methods that have no deadline of their own.
+                work.seconds = self._limits.call_seconds
+                estimate = yield work
+        except TimeLimitError as error:
+            raise out_of_time(error, self.timed_out) from None
+        except InvalidTransactionError as error:
+            raise server_error(str(error)) from None
+        except ReorganisedError:
+            raise header_not_found() from None
+        if isinstance(estimate, int):
+            return estimate
+        raise self._failed(estimate)
+
+    def estimate_of_text(self, view: Snapshot, params: bytes) -> Steps:
+        """Return the same for parameters as they were sent."""
+        return (yield from self.estimate_gas(view, PARAMETERS.read(params)))
+
+    def estimate_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
+        """Return the same, or how to go on if that takes long."""
+        estimate = self._plainly(estimate_plain_call, view, params)
+        if isinstance(estimate, bytes):
+            return estimate
+        if estimate is None:
+            return self.estimate_of_text(view, params)
+        if isinstance(estimate, Interrupted):
+            return self.estimate_gas(view, PARAMETERS.read(params), is_long=True)
+        raise self._failed(estimate)
+
+    def _plainly(
+        self, run: PlainRun, view: Snapshot, params: bytes
+    ) -> bytes | Revert | Halt | Interrupted | None:
+        """Return how a call ends within its budget, nothing if anything about it is unusual."""
+        state, limits = view.state, (self._limits.call_gas_blocks, self._limits.call_inline_jumps)
+        try:
+            found = run(state, view.head, self._head_row(view), params, *limits)
+            if type(found) is int and (header := view.header(found)) is not None:
+                found = run(state, found, header, params, *limits)
+        except (InvalidTransactionError, ReorganisedError):
+            return None
+        return None if isinstance(found, int) else found
+
+    def _head_row(self, view: Snapshot) -> bytes:
+        # A header is the same for ever under its hash, and nearly all calls are on the latest.
+        if view.head_hash != self._head[0]:
+            header = view.header(view.head)
+            assert header is not None, "the head is stored"
+            self._head = (view.head_hash, header)
+        return self._head[1]
+
+    def _failed(self, outcome: Revert | Halt | Interrupted) -> RpcError:
+        if isinstance(outcome, Revert):
+            return reverted(outcome.output)
+        return server_error(outcome.reason) if isinstance(outcome, Halt) else self.timed_out
+
+
+def _refused(error: InvalidTransactionError, gas: int) -> RpcError:
+    """Return what a caller learns of a call that cannot begin."""
+    if error.kind == "overrides":
+        return server_error(str(error))
+    return server_error(f"err: {error} (supplied gas {gas})")
+
+
+def reverted(output: bytes) -> RpcError:
+    """Return the error of a call that reverted with `output`."""
+    reason = revert_reason(output)
+    message = "execution reverted" if reason is None else f"execution reverted: {reason}"
+    return RpcError(REVERTED, message, f"0x{output.hex()}")
+
+
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+    """Register this module's methods."""
+    calls = Calls(limits, pending)
+    methods = (
+        ("eth_call", calls.call_of_text, calls.call_at_once),
+        ("eth_estimateGas", calls.estimate_of_text, calls.estimate_at_once),
+    )
+    for name, handler, at_once in methods:
+        registry.method(
+            name,
+            deadline=limits.call_seconds,
+            timeout_error=calls.timed_out,
+            at_once=at_once,
+            decoder=PARAMETERS,
+        )(handler)

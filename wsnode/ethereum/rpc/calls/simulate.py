@@ -1,0 +1,172 @@
+"""eth_simulateV1: calls as transactions of blocks that might come, run in a thread until a time limit."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.simulation import SimulatedBlock, SimulationObject
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import (
+    BoundError,
+    CancelFlag,
+    InvalidTransactionError,
+    Message,
+    ReorganisedError,
+    Simulation,
+    StoppedError,
+)
+from wsnode.jsonrpc.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    SERVER_ERROR,
+    RpcError,
+    invalid_params,
+    limit_exceeded,
+)
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import CancelToken, InThread, Step
+
+MAXIMUM_BLOCKS: Final = 256
+MAXIMUM_CALLS_OF_A_BLOCK: Final = 5_000
+MAXIMUM_CALLS: Final = 10_000
+
+CLIENT_LIMIT: Final = -38026
+CODES: Final = {
+    "nonce_too_low": -38010,
+    "nonce_too_high": -38011,
+    "fee_below_base": -38012,
+    "intrinsic_gas": -38013,
+    "insufficient_funds": -38014,
+    "block_gas_limit": -38015,
+    "block_number": -38020,
+    "block_timestamp": -38021,
+    "initcode_size": -38025,
+    "client_limit": CLIENT_LIMIT,
+    "tip_above_fee": INVALID_PARAMS,
+    **dict.fromkeys(("arguments", "overrides", "system_call", "unsupported"), SERVER_ERROR),
+}
+"""The code of each kind of refusal; others are -32603, as in geth."""
+
+
+class SimulationParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[simulation, block]`; without `block`, the latest."""
+
+    simulation: SimulationObject
+    block: BlockParameter = LATEST_BLOCK
+
+
+class Simulations:
+    """The method within its limits."""
+
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
+        self._pending = pending
+        self.timed_out = RpcError(INTERNAL_ERROR, f"execution aborted (timeout = {limits.call_seconds:g}s)")
+
+    def simulate(self, view: Snapshot, params: SimulationParameters) -> Generator[Step, Any, bytes]:
+        """Return the blocks with what each call came to."""
+        _check_size(params.simulation.blocks)
+        header = yield from self._pending.header(view, params.block)
+
+        def run(token: CancelToken) -> bytes:
+            flag = CancelFlag()
+            token.link(flag.set)
+            simulation = self._prepare(view, params)
+            return view.state.simulate(header, simulation, changes=self._limits.history_bytes, cancel=flag)
+
+        try:
+            blocks: bytes = yield InThread(run)
+        except InvalidTransactionError as error:
+            raise self._refused(error) from None
+        except StoppedError:
+            raise self.timed_out from None
+        except BoundError as error:
+            raise limit_exceeded(str(error)) from None
+        except ReorganisedError:
+            raise header_not_found() from None
+        return blocks
+
+    def _prepare(self, view: Snapshot, params: SimulationParameters) -> Simulation:
+        wanted = params.simulation
+        blocks = [
+            (
+                block.block_overrides or None,
+                block.state_overrides or None,
+                [_message(call, view.spec.chain_id) for call in block.calls],
+            )
+            for block in wanted.blocks
+        ]
+        return Simulation(
+            blocks,
+            gas_cap=self._limits.simulation_gas,
+            validation=wanted.validation,
+            trace_transfers=wanted.trace_transfers,
+            full_transactions=wanted.full_transactions,
+        )
+
+    def _refused(self, error: InvalidTransactionError) -> RpcError:
+        if error.kind == "interrupted":
+            return self.timed_out
+        return RpcError(CODES.get(error.kind, INTERNAL_ERROR), str(error))
+
+
+def _check_size(blocks: list[SimulatedBlock]) -> None:
+    if not blocks:
+        raise invalid_params("empty input")
+    if len(blocks) > MAXIMUM_BLOCKS:
+        raise RpcError(CLIENT_LIMIT, "too many blocks")
+    total = 0
+    for block in blocks:
+        if (calls := len(block.calls)) > MAXIMUM_CALLS_OF_A_BLOCK:
+            words = f"too many calls in block: {calls} > {MAXIMUM_CALLS_OF_A_BLOCK}"
+            raise RpcError(CLIENT_LIMIT, words)
+        total += calls
+        if total > MAXIMUM_CALLS:
+            raise RpcError(CLIENT_LIMIT, f"too many calls: {total} > {MAXIMUM_CALLS}")
+
+
+def _message(call: CallObject, chain_id: int) -> Message | str:
+    """Return what the engine runs, or how the arguments contradict each other: that is said in its turn."""
+    if words := _contradiction(call, chain_id):
+        return words
+    return Message(
+        sender=call.sender or bytes(20),
+        to=call.to,
+        gas=call.gas,
+        gas_price=call.gas_price,
+        max_fee=call.max_fee,
+        max_priority_fee=call.max_priority_fee,
+        max_blob_fee=call.max_blob_fee,
+        value=call.value or 0,
+        input=(call.data if call.input is None else call.input) or b"",
+        nonce=call.nonce,
+        access_list=call.access_list,
+        blob_hashes=call.blob_hashes,
+        authorizations=call.authorizations,
+    )
+
+
+def _contradiction(call: CallObject, chain_id: int) -> str | None:
+    if call.gas_price is not None and not (call.max_fee is None and call.max_priority_fee is None):
+        return "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"
+    if call.to is None and call.blob_hashes is not None:
+        return "blob transaction of type create"
+    if call.to is None and call.authorizations is not None:
+        return "EIP-7702 transaction cannot be used to create contract"
+    if call.chain_id is not None and call.chain_id != chain_id:
+        return f"chainId does not match node's (have={call.chain_id}, want={chain_id})"
+    return None
+
+
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+    """Register this module's method."""
+    simulations = Simulations(limits, pending)
+    registry.method("eth_simulateV1", deadline=limits.call_seconds, timeout_error=simulations.timed_out)(
+        simulations.simulate
+    )

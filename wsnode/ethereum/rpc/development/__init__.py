@@ -1,0 +1,1 @@
+"""Methods that only a development or test node has: evm_, anvil_, hardhat_ …"""

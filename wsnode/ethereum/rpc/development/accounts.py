@@ -1,0 +1,158 @@
+"""eth_accounts, eth_sendTransaction …: transactions completed and sent for a development chain's accounts."""
+
+from collections.abc import Generator
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.transactions import (
+    PooledTransaction,
+    sign_transaction,
+    unsigned_transaction,
+)
+from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.development.signing import Wallet, unknown_account
+from wsnode.ethereum.rpc.form.results import data
+from wsnode.ethereum.rpc.transactions.fees import Fees, Unsigned
+from wsnode.ethereum.rpc.transactions.filling import Completion, TransactionParameters, made_of
+from wsnode.ethereum.rpc.transactions.inclusion import Inclusion, Milliseconds
+from wsnode.ethereum.snapshot import Caller
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import AsyncCall, Step
+
+MAX_GAS: Final = 1 << 24
+"""The most gas that a transaction may have since Osaka."""
+HIGHEST_PRICE: Final = (1 << 128) - 1
+"""Of a unit of gas, in wei: more than there is ether."""
+
+Steps = Generator[Step, Any, bytes]
+
+
+class TransactionSyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[transaction, milliseconds]`."""
+
+    transaction: CallObject
+    timeout: Milliseconds | None = None
+
+
+class Accounts:
+    """The methods over a wallet, a pool and the control of the chain."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        wallet: Wallet,
+        pool: TransactionPool,
+        control: DevelopmentControl,
+        completion: Completion,
+        inclusion: Inclusion,
+    ) -> None:
+        self._chain = chain
+        self._wallet = wallet
+        self._pool = pool
+        self._control = control
+        self.completion = completion
+        self._inclusion = inclusion
+
+    def addresses(self) -> list[str]:
+        """Return the accounts for which the node signs, then those that are impersonated."""
+        known = self._wallet.addresses
+        more = [address for address in self._control.impersonation.addresses if address not in self._wallet]
+        return [f"0x{address.hex()}" for address in [*known, *more]]
+
+    def fee_recipient(self) -> bytes:
+        """Return where the tips of the next blocks go."""
+        return data(self._control.fee_recipient)
+
+    def send(self, params: TransactionParameters) -> Steps:
+        """Return a transaction's hash; if each one gets a block at once, when that is there."""
+        return (yield from self._sent(self.sender_of(params.transaction), params.transaction))
+
+    def send_and_wait(self, caller: Caller, params: TransactionSyncParameters) -> Steps:
+        """Return the receipt of a transaction, as soon as it is in a block."""
+        sender = self.sender_of(params.transaction)
+        sending = self._hash_of_sent(sender, params.transaction)
+        return (yield from self._inclusion.included(caller, sending, params.timeout))
+
+    def send_unsigned(self, params: TransactionParameters) -> Steps:
+        """Return the hash of a transaction that anybody may be the sender of."""
+        call = params.transaction
+        if call.sender is None:
+            raise unknown_account()
+        return (yield from self._sent(call.sender, call))
+
+    def _sent(self, sender: Address, call: CallObject) -> Steps:
+        return data((yield from self._hash_of_sent(sender, call)))
+
+    def _hash_of_sent(self, sender: Address, call: CallObject) -> Generator[Step, Any, Hash32]:
+        transaction = yield from self.completion.completed(sender, call)
+        # Nothing waits between the choice of the nonce and this, so no two are given the same one.
+        found = self._offer(sender, transaction)
+        yield AsyncCall(self._control.settle)
+        return found
+
+    def sign_transaction(self, params: TransactionParameters) -> Steps:
+        """Return a transaction with what it lacked, signed and encoded."""
+        sender = self.sender_of(params.transaction)
+        secret = self._wallet.secret(sender)
+        transaction = yield from self.completion.completed(sender, params.transaction)
+        return data((yield from made_of(transaction, partial(signed, secret))))
+
+    def sender_of(self, call: CallObject) -> Address:
+        """Return the account that a transaction is from: the first one if it does not say.
+
+        Raises:
+            RpcError: The node cannot sign for it.
+        """
+        sender = call.sender or next(iter(self._wallet.addresses), None)
+        if sender is None or not (sender in self._wallet or self._control.impersonation.covers(sender)):
+            raise unknown_account()
+        # What is estimated is the sender's call.
+        call.sender = sender
+        return sender
+
+    def encode(self, sender: Address, transaction: Unsigned) -> tuple[bytes, Address | None]:
+        """Return a transaction for a block, and its sender if nobody signed it."""
+        if sender in self._wallet:
+            return signed(self._wallet.secret(sender), transaction), None
+        return unsigned_transaction(sender, **_members(transaction)), sender
+
+    def _offer(self, sender: Address, transaction: Unsigned) -> Hash32:
+        encoded, unsigned_sender = self.encode(sender, transaction)
+        if unsigned_sender is None:
+            return self._pool.add(encoded)
+        impersonated = PooledTransaction.impersonated(self._chain.spec, encoded)
+        self._pool.check(impersonated)
+        return self._pool.admit(impersonated)
+
+
+def signed(secret: bytes, transaction: Unsigned) -> bytes:
+    """Return a transaction with its signature, encoded."""
+    return sign_transaction(secret, **_members(transaction))
+
+
+def _members(transaction: Unsigned) -> dict[str, Any]:
+    members = msgspec.structs.asdict(transaction)
+    fees: Fees = members.pop("fees")
+    prices = msgspec.structs.asdict(fees)
+    for name, price in prices.items():
+        if price is not None and price > HIGHEST_PRICE:
+            raise server_error(f"{name.replace('_', ' ')} is higher than 2^128-1")
+    return members | prices
+
+
+def add_methods(registry: Registry, accounts: Accounts) -> None:
+    """Register this module's methods, in the place of those of a node without accounts."""
+    for name in ("eth_accounts", "eth_requestAccounts"):
+        registry.method(name, view=False)(accounts.addresses)
+    registry.method("eth_coinbase", view=False)(accounts.fee_recipient)
+    registry.method("eth_sendTransaction", view=False)(accounts.send)
+    registry.method("eth_sendTransactionSync", caller=True)(accounts.send_and_wait)
+    registry.method("eth_sendUnsignedTransaction", view=False)(accounts.send_unsigned)
+    registry.method("eth_signTransaction", view=False)(accounts.sign_transaction)

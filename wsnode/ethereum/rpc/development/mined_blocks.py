@@ -1,0 +1,76 @@
+"""evm_mine_detailed: blocks made on demand, with what their transactions returned."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.development.control import BLOCKS_AT_ONCE, DevelopmentControl
+from wsnode.ethereum.rpc.development.mining import MineParameters, Steps, done, require_at_most
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import rows
+from wsnode.ethereum.rpc.traces.methods import Traces
+from wsnode.ethereum.rpc.traces.options import TraceOptions
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Step
+
+MOST_BLOCKS: Final = BLOCKS_AT_ONCE
+"""Blocks of one call, whose reply holds them all; so nothing may come between them."""
+
+
+class MinedBlocks:
+    """The method over the control of a chain."""
+
+    def __init__(self, chain: Chain, control: DevelopmentControl, traces: Traces) -> None:
+        self._chain = chain
+        self._control = control
+        self._traces = traces
+        self.timed_out = traces.timed_out
+
+    def mine(self, params: MineParameters) -> Steps:
+        """Return the blocks that were made, their transactions with `output` and `revertReason`."""
+        count, timestamp = params.options.blocks, params.options.timestamp
+        require_at_most(MOST_BLOCKS, count)
+        last = yield from done(lambda: self._control.mine(count, timestamp=timestamp))
+        blocks = []
+        with self._chain.snapshot() as view:
+            for number in range(last - count + 1, last + 1):
+                blocks.append((yield from self._block(view, number)))
+        return b"[%b]" % b",".join(blocks)
+
+    def _block(self, view: Snapshot, number: int) -> Generator[Step, Any, bytes]:
+        found = rows(view, number)
+        # It may be gone again by now, through another call.
+        text = b"null" if found is None else render_block(*found, full=True)
+        block = msgspec.json.decode(text)
+        if found is None or not block["transactions"]:
+            return text
+        traced = yield from self._traces.trace_stored(view, found, _outermost_calls(), None)
+        for transaction, trace in zip(block["transactions"], msgspec.json.decode(traced), strict=True):
+            transaction |= _outcome(trace["result"])
+        return msgspec.json.encode(block)
+
+
+def _outermost_calls() -> TraceOptions:
+    options = TraceOptions()
+    options.tracer, options.tracer_config = "callTracer", {"onlyTopCall": True}
+    return options
+
+
+def _outcome(call: dict[str, Any]) -> dict[str, str]:
+    """Return what a transaction returned; nothing if it was halted before."""
+    if "error" in call and call["error"] != "execution reverted":
+        return {}
+    output = {"output": call.get("output", "0x")}
+    return output | ({"revertReason": call["revertReason"]} if "revertReason" in call else {})
+
+
+def add_methods(registry: Registry, mined: MinedBlocks, limits: CallLimits) -> None:
+    """Register this module's method."""
+    for name in ("evm_mine_detailed", "anvil_mine_detailed"):
+        registry.method(
+            name, view=False, deadline=limits.trace_longest_seconds, timeout_error=mined.timed_out
+        )(mined.mine)

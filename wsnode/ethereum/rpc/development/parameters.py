@@ -1,0 +1,135 @@
+"""What the methods of development chains take besides what all methods do: numbers in any form, and more."""
+
+from contextlib import suppress
+from typing import Any
+
+from wsnode.ethereum.rpc.calls.call_object import CallObject, decode_call_object
+from wsnode.ethereum.rpc.form.decoding import decode_bytes, kind, mismatch
+from wsnode.jsonrpc.codec import register_type
+
+
+class LenientNumber(int):
+    """A number below 2**256: a JSON number, or digits in a string, decimal or after `0x`."""
+
+
+class LenientCount(int):
+    """A number below 2**64, of blocks or seconds, or a nonce: written like a `LenientNumber`."""
+
+
+class LenientBytes(bytes):
+    """Bytes as hex, with the prefix or without."""
+
+
+class MineOptions:
+    """The time of the next block, or an object with `timestamp` and the number of `blocks`."""
+
+    __slots__ = ("blocks", "timestamp")
+
+    def __init__(self, timestamp: int | None = None, blocks: int = 1) -> None:
+        self.timestamp = timestamp
+        self.blocks = blocks
+
+
+class ResetOptions:
+    """What a reset is to fork: nothing, so they are absent or empty."""
+
+    __slots__ = ()
+
+
+class PlacedTransaction:
+    """A transaction for a new branch, signed or as an object, or a pair of that and its block's place."""
+
+    __slots__ = ("block", "call", "encoded")
+
+    def __init__(self, encoded: bytes | None, call: CallObject | None, block: int) -> None:
+        self.encoded = encoded
+        self.call = call
+        self.block = block
+
+
+class ReorganisationObject:
+    """How many blocks are replaced (`depth`), and the `transactions` of those that replace them."""
+
+    __slots__ = ("depth", "transactions")
+
+    def __init__(self, depth: int, transactions: list[PlacedTransaction]) -> None:
+        self.depth = depth
+        self.transactions = transactions
+
+
+def decode_number(value: Any, bits: int = 64) -> int:
+    """Return the number below 2**`bits` that `value` writes in one of the ways that tools use.
+
+    Raises:
+        ValueError: It writes none.
+    """
+    number = -1
+    if type(value) is int:
+        number = value
+    elif type(value) is str and value.isascii() and value.isalnum():
+        digits, base = (value[2:], 16) if value[:2] in {"0x", "0X"} else (value, 10)
+        with suppress(ValueError):
+            number = int(digits, base)
+    if not 0 <= number < 1 << bits:
+        raise ValueError(f"expected a number below 2**{bits}, or its digits in a string")
+    return number
+
+
+def _decode_bytes(value: Any) -> bytes:
+    has_prefix = type(value) is not str or value[:2] in {"0x", "0X"}
+    return decode_bytes(value if has_prefix else f"0x{value}")
+
+
+def _decode_mine_options(value: Any) -> MineOptions:
+    if type(value) is not dict:
+        return MineOptions(decode_number(value))
+    if unknown := value.keys() - {"timestamp", "blocks"}:
+        raise ValueError(f"unknown member {min(unknown)}")
+    timestamp, blocks = value.get("timestamp"), value.get("blocks")
+    return MineOptions(
+        None if timestamp is None else decode_number(timestamp),
+        1 if blocks is None else decode_number(blocks),
+    )
+
+
+def _decode_reset(value: Any) -> ResetOptions:
+    if type(value) is not dict:
+        raise mismatch(kind(value), "object")
+    if any(member is not None for member in value.values()):
+        raise ValueError("nothing can be forked")
+    return ResetOptions()
+
+
+def _decode_placed(value: Any) -> PlacedTransaction:
+    block = 0
+    if type(value) is list:
+        if len(value) != 2:
+            raise ValueError("expected a transaction and the place of its block")
+        value, block = value[0], decode_number(value[1])
+    if type(value) is str:
+        return PlacedTransaction(decode_bytes(value), None, block)
+    return PlacedTransaction(None, decode_call_object(value), block)
+
+
+def _decode_reorganisation(value: Any) -> ReorganisationObject:
+    if type(value) is not dict:
+        raise mismatch(kind(value), "object")
+    if unknown := value.keys() - {"depth", "transactions"}:
+        raise ValueError(f"unknown member {min(unknown)}")
+    if "depth" not in value:
+        raise ValueError("missing required field 'depth'")
+    transactions = value.get("transactions") or []
+    if type(transactions) is not list:
+        raise mismatch(kind(transactions), "array")
+    return ReorganisationObject(
+        decode_number(value["depth"]), [_decode_placed(transaction) for transaction in transactions]
+    )
+
+
+register_type(LenientBytes, lambda value: LenientBytes(_decode_bytes(value)))
+register_type(LenientNumber, lambda value: LenientNumber(decode_number(value, 256)))
+register_type(LenientCount, lambda value: LenientCount(decode_number(value)))
+register_type(MineOptions, _decode_mine_options)
+register_type(ResetOptions, _decode_reset)
+register_type(PlacedTransaction, _decode_placed)
+register_type(ReorganisationObject, _decode_reorganisation)

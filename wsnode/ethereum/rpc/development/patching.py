@@ -1,0 +1,152 @@
+"""anvil_set… and hardhat_set…: accounts changed by no transaction, impersonated, and transactions dropped."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
+from wsnode.ethereum.rpc.development.mining import TRUE, Steps, SwitchParameters, boolean, done
+from wsnode.ethereum.rpc.development.parameters import LenientBytes, LenientCount, LenientNumber
+from wsnode.ethereum.rpc.form.results import NULL, data
+from wsnode.jsonrpc.registry import Registry
+
+
+class AddressParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address]`."""
+
+    address: Address
+
+
+class AmountParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, number]`."""
+
+    address: Address
+    amount: LenientNumber
+
+
+class NonceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, nonce]`."""
+
+    address: Address
+    nonce: LenientCount
+
+
+class CodeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, code]`."""
+
+    address: Address
+    code: LenientBytes
+
+
+class SlotParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, slot, value]`; the value is whole, 32 bytes."""
+
+    address: Address
+    slot: LenientNumber
+    value: Hash32
+
+
+class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[transaction hash]`."""
+
+    hash: Hash32
+
+
+class Patching:
+    """Changes of accounts; `answer` is what a method without a result says: anvil null, hardhat true."""
+
+    def __init__(self, control: DevelopmentControl, answer: bytes) -> None:
+        self._control = control
+        self._answer = answer
+
+    def set_balance(self, params: AmountParameters) -> Steps:
+        """Return when the account has so many wei."""
+        return (yield from self._patch(params.address, {"balance": hex(params.amount)}))
+
+    def add_balance(self, params: AmountParameters) -> Steps:
+        """Return when the account has so much more."""
+        yield from done(lambda: self._control.add_balance(params.address, params.amount))
+        return self._answer
+
+    def set_nonce(self, params: NonceParameters) -> Steps:
+        """Return when the account's next transaction has this nonce."""
+        return (yield from self._patch(params.address, {"nonce": hex(params.nonce)}))
+
+    def set_code(self, params: CodeParameters) -> Steps:
+        """Return when the account has this code."""
+        return (yield from self._patch(params.address, {"code": hexadecimal(params.code)}))
+
+    def set_storage(self, params: SlotParameters) -> Steps:
+        """Return true when the slot has this value."""
+        slot = hexadecimal(params.slot.to_bytes(32, "big"))
+        yield from self._patch(params.address, {"stateDiff": {slot: hexadecimal(params.value)}})
+        return TRUE
+
+    def set_fee_recipient(self, params: AddressParameters) -> bytes:
+        """Return what says that the tips of the next blocks go there."""
+        self._control.fee_recipient = params.address
+        return self._answer
+
+    def impersonate(self, params: AddressParameters) -> bytes:
+        """Return what says that the account's transactions need no signature."""
+        self._control.impersonation.begin(params.address)
+        return self._answer
+
+    def stop_impersonating(self, params: AddressParameters) -> bytes:
+        """Return what says that the account's transactions need a signature; hardhat: if they needed none."""
+        was_named = self._control.impersonation.end(params.address)
+        return boolean(was_named) if self._answer == TRUE else self._answer
+
+    def impersonate_all(self, params: SwitchParameters) -> bytes:
+        """Return what says that no transaction needs a signature, or each one again."""
+        self._control.impersonation.is_general = params.enabled.is_set
+        return self._answer
+
+    def drop(self, params: TransactionParameters) -> Steps:
+        """Return the hash of a transaction that was in the pool, null of another; hardhat: whether it was."""
+        dropped = yield from done(lambda: self._control.drop(params.hash))
+        if self._answer == TRUE:
+            return boolean(dropped)
+        return data(params.hash) if dropped else NULL
+
+    def drop_sent_by(self, params: AddressParameters) -> Steps:
+        """Return when no transaction of the account is in the pool."""
+        yield from done(lambda: self._control.drop_sent_by(params.address))
+        return self._answer
+
+    def drop_all(self) -> Steps:
+        """Return when the pool is empty."""
+        yield from done(self._control.drop_all)
+        return self._answer
+
+    def _patch(self, address: Address, changes: dict[str, Any]) -> Steps:
+        yield from done(lambda: self._control.patch(address, changes))
+        return self._answer
+
+
+def add_methods(registry: Registry, control: DevelopmentControl) -> None:
+    """Register this module's methods."""
+    for prefix, answer in (("anvil", NULL), ("hardhat", TRUE)):
+        patching = Patching(control, answer)
+        handlers: dict[str, Callable[..., Any]] = {
+            "setBalance": patching.set_balance,
+            "setNonce": patching.set_nonce,
+            "setCode": patching.set_code,
+            "setStorageAt": patching.set_storage,
+            "setCoinbase": patching.set_fee_recipient,
+            "impersonateAccount": patching.impersonate,
+            "stopImpersonatingAccount": patching.stop_impersonating,
+            "autoImpersonateAccount": patching.impersonate_all,
+            "dropTransaction": patching.drop,
+            "dropAllTransactions": patching.drop_all,
+        }
+        for name, handler in handlers.items():
+            registry.method(f"{prefix}_{name}", view=False)(handler)
+    patching = Patching(control, NULL)
+    registry.method("evm_setAccountNonce", view=False)(patching.set_nonce)
+    for prefix in ("anvil", "hardhat", "tenderly"):
+        registry.method(f"{prefix}_addBalance", view=False)(patching.add_balance)
+    registry.method("tenderly_setBalance", view=False)(patching.set_balance)
+    registry.method("anvil_removePoolTransactions", view=False)(patching.drop_sent_by)

@@ -1,0 +1,119 @@
+"""evm_setNextBlockTimestamp, anvil_setNextBlockBaseFeePerGas …: what the next blocks are to be like."""
+
+import msgspec
+
+from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.development.mining import TRUE, SecondsParameters, Steps, boolean, done, refusals
+from wsnode.ethereum.rpc.development.parameters import LenientCount, LenientNumber
+from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.jsonrpc.registry import Registry
+
+
+class WeiParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[wei]`."""
+
+    wei: LenientNumber
+
+
+class GasParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[gas]`."""
+
+    gas: LenientNumber
+
+
+class RandomValueParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[value]`."""
+
+    value: Hash32
+
+
+class Clock:
+    """The time of the next blocks."""
+
+    def __init__(self, control: DevelopmentControl) -> None:
+        self._control = control
+
+    def increase(self, params: SecondsParameters) -> bytes:
+        """Return how many seconds the chain's clock is ahead of the world's by now."""
+        with refusals():
+            return b"%d" % self._control.increase_time(params.seconds)
+
+    def set(self, params: SecondsParameters) -> bytes:
+        """Return how many seconds ahead of the world's the clock was set, 0 if it was set back."""
+        with refusals():
+            return b"%d" % max(self._control.set_time(params.seconds), 0)
+
+    def set_next(self, params: SecondsParameters) -> bytes:
+        """Return null; the next block has this time."""
+        with refusals():
+            self._control.set_next_timestamp(params.seconds)
+        return NULL
+
+    def set_interval(self, params: SecondsParameters) -> bytes:
+        """Return null; from now on so many seconds lie between the times of two blocks."""
+        self._control.set_timestamp_interval(params.seconds)
+        return NULL
+
+    def remove_interval(self) -> bytes:
+        """Return whether there was a fixed number of seconds between two blocks, as there is no longer."""
+        return boolean(self._control.set_timestamp_interval(None))
+
+
+class ChainIdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[chain id]`."""
+
+    chain_id: LenientCount
+
+
+class Wanted:
+    """What else the next blocks are to have."""
+
+    def __init__(self, control: DevelopmentControl) -> None:
+        self._control = control
+
+    def base_fee(self, params: WeiParameters) -> bytes:
+        """Return null; the next block has this base fee, and those after it what follows from that."""
+        with refusals():
+            self._control.set_next_base_fee(params.wei)
+        return NULL
+
+    def hardhat_base_fee(self, params: WeiParameters) -> bytes:
+        """Return true; the next block has this base fee, and those after it what follows from that."""
+        self.base_fee(params)
+        return TRUE
+
+    def gas_limit(self, params: GasParameters) -> bytes:
+        """Return true; the next blocks have this gas limit."""
+        with refusals():
+            self._control.set_gas_limit(params.gas)
+        return TRUE
+
+    def chain_id(self, params: ChainIdParameters) -> Steps:
+        """Return null when the blocks to come and all calls are of that chain."""
+        yield from done(lambda: self._control.set_chain_id(params.chain_id))
+        return NULL
+
+    def random_value(self, params: RandomValueParameters) -> bytes:
+        """Return true; the next block has this random value."""
+        self._control.set_next_randao(params.value)
+        return TRUE
+
+
+def add_methods(registry: Registry, control: DevelopmentControl) -> None:
+    """Register this module's methods."""
+    clock, wanted = Clock(control), Wanted(control)
+    for handler, names in (
+        (clock.increase, ("evm_increaseTime", "anvil_increaseTime")),
+        (clock.set, ("evm_setTime", "anvil_setTime")),
+        (clock.set_next, ("evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp")),
+        (clock.set_interval, ("anvil_setBlockTimestampInterval",)),
+        (clock.remove_interval, ("anvil_removeBlockTimestampInterval",)),
+        (wanted.base_fee, ("anvil_setNextBlockBaseFeePerGas",)),
+        (wanted.hardhat_base_fee, ("hardhat_setNextBlockBaseFeePerGas",)),
+        (wanted.gas_limit, ("evm_setBlockGasLimit", "anvil_setBlockGasLimit")),
+        (wanted.chain_id, ("anvil_setChainId",)),
+        (wanted.random_value, ("hardhat_setPrevRandao",)),
+    ):
+        for name in names:
+            registry.method(name, view=False)(handler)

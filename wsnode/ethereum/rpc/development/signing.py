@@ -1,0 +1,145 @@
+"""eth_sign, personal_sign, eth_signTypedData …: messages signed by a development chain's accounts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.codec.transactions import sign_digest, sign_message
+from wsnode.ethereum.codec.typed_data import TypedData, digest_of
+from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.form.parameters import Payload
+from wsnode.ethereum.rpc.form.results import data
+from wsnode.ethereum.state import address_of
+from wsnode.jsonrpc.codec import UNREADABLE, register_type
+from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.registry import Registry
+
+
+class TypedDataDigest(bytes):
+    """Typed data (EIP-712): `types`, `primaryType`, `domain` and `message` in an object or in JSON text."""
+
+    __slots__ = ()
+
+
+class PlainTypedDataDigest(TypedDataDigest):
+    """Typed data without arrays, as before version 4 of the method."""
+
+    __slots__ = ()
+
+
+class SignParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, message]`."""
+
+    address: Address
+    message: Payload
+
+
+class PersonalSignParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[message, address, password]`; the accounts have no passwords."""
+
+    message: Payload
+    address: Address
+    password: str = ""
+
+
+class TypedDataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, typed data]`."""
+
+    address: Address
+    typed_data: TypedDataDigest
+
+
+class PlainTypedDataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address, typed data]`."""
+
+    address: Address
+    typed_data: PlainTypedDataDigest
+
+
+class Wallet:
+    """Private keys by address, and what they sign."""
+
+    def __init__(self, secrets: Sequence[bytes]) -> None:
+        self._secrets = {Address(address_of(secret)): secret for secret in secrets}
+
+    @property
+    def addresses(self) -> list[Address]:
+        """Return whose keys there are."""
+        return list(self._secrets)
+
+    def secret(self, address: Address) -> bytes:
+        """Return the key of an account.
+
+        Raises:
+            RpcError: There is none.
+        """
+        try:
+            return self._secrets[address]
+        except KeyError:
+            raise unknown_account() from None
+
+    def __contains__(self, address: object) -> bool:
+        return address in self._secrets
+
+    def sign(self, params: SignParameters) -> bytes:
+        """Return the signature of a message with the prefix that keeps it from being a transaction."""
+        return data(sign_message(self.secret(params.address), params.message))
+
+    def personal_sign(self, params: PersonalSignParameters) -> bytes:
+        """Return the same as `eth_sign`, its arguments the other way round."""
+        return data(sign_message(self.secret(params.address), params.message))
+
+    def sign_typed_data(self, params: TypedDataParameters) -> bytes:
+        """Return the signature of typed structured data (EIP-712)."""
+        return data(sign_digest(self.secret(params.address), params.typed_data))
+
+    def sign_plain_typed_data(self, params: PlainTypedDataParameters) -> bytes:
+        """Return the signature of typed structured data in which there are no arrays."""
+        return data(sign_digest(self.secret(params.address), params.typed_data))
+
+
+def unknown_account() -> RpcError:
+    """Return the error for a sender whose key is not here."""
+    return server_error("unknown account")
+
+
+def _decode_typed_data(value: Any) -> TypedDataDigest:
+    return TypedDataDigest(_digest(_read_typed_data(value)))
+
+
+def _decode_plain_typed_data(value: Any) -> PlainTypedDataDigest:
+    told = _read_typed_data(value)
+    for members in told.types.values():
+        for member in members:
+            if member.type.endswith("]"):
+                raise ValueError(f'arrays as "{member.name}" are signed by eth_signTypedData_v4')
+    return PlainTypedDataDigest(_digest(told))
+
+
+def _read_typed_data(value: Any) -> TypedData:
+    try:
+        # Clients send it as a string, which a number of any size survives.
+        return msgspec.convert(msgspec.json.decode(value) if isinstance(value, str) else value, TypedData)
+    except UNREADABLE as error:
+        raise ValueError(f"invalid typed data: {error}") from None
+
+
+def _digest(told: TypedData) -> bytes:
+    try:
+        return digest_of(told)
+    except UNREADABLE as error:
+        raise ValueError(f"invalid typed data: {error}") from None
+
+
+register_type(TypedDataDigest, _decode_typed_data)
+register_type(PlainTypedDataDigest, _decode_plain_typed_data)
+
+
+def add_methods(registry: Registry, wallet: Wallet) -> None:
+    """Register this module's methods."""
+    registry.method("eth_sign", view=False)(wallet.sign)
+    registry.method("personal_sign", view=False)(wallet.personal_sign)
+    for name in ("eth_signTypedData", "eth_signTypedData_v4"):
+        registry.method(name, view=False)(wallet.sign_typed_data)
+    registry.method("eth_signTypedData_v3", view=False)(wallet.sign_plain_typed_data)

@@ -1,0 +1,133 @@
+"""anvil_dealERC20, anvil_setERC20Allowance: the slot that a token's view reads, found and written."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.primitives.values import Address, hexadecimal
+from wsnode.ethereum.rpc.calls.access_lists import AccessListParameters, AccessLists
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.execution import CallParameters
+from wsnode.ethereum.rpc.calls.methods import Calls
+from wsnode.ethereum.rpc.calls.overrides import StateOverrides
+from wsnode.ethereum.rpc.development.mining import Steps, done
+from wsnode.ethereum.rpc.development.parameters import LenientNumber
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK
+from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Step
+
+BALANCE_OF: Final = bytes.fromhex("70a08231")
+"""`balanceOf(address)`."""
+ALLOWANCE: Final = bytes.fromhex("dd62ed3e")
+"""`allowance(address,address)`."""
+MOST_SLOTS: Final = 256
+"""Slots of one view that are tried; a token reads a few, through proxies some more."""
+VIEW_GAS: Final = 10_000_000
+"""What a view may use up; one that reads without end is soon given up."""
+PROBES: Final = (0x5EED_CAFE, 0x0DDB_A115)
+"""A slot counts if the view returns each of these from it: what a slot holds by chance is neither."""
+
+Slot = tuple[str, str]
+"""The account, which may be another one than the token, and the slot."""
+
+
+class DealParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[owner, token, balance]`."""
+
+    owner: Address
+    token: Address
+    balance: LenientNumber
+
+
+class AllowanceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[owner, spender, token, allowance]`."""
+
+    owner: Address
+    spender: Address
+    token: Address
+    allowance: LenientNumber
+
+
+class Tokens:
+    """The methods, which look for a slot as anvil does: in the access list of the view's call."""
+
+    def __init__(self, chain: Chain, control: DevelopmentControl, calls: Calls, lists: AccessLists) -> None:
+        self._chain = chain
+        self._control = control
+        self._calls = calls
+        self._lists = lists
+        self.timed_out = calls.timed_out
+
+    def deal(self, params: DealParameters) -> Steps:
+        """Return null when the owner has so many of the token's units; the supply stays as it is."""
+        call = _view(params.token, BALANCE_OF, params.owner)
+        return (yield from self._set(call, params.balance, "balance"))
+
+    def set_allowance(self, params: AllowanceParameters) -> Steps:
+        """Return null when the spender may move so many of the owner's units."""
+        call = _view(params.token, ALLOWANCE, params.owner, params.spender)
+        return (yield from self._set(call, params.allowance, "allowance"))
+
+    def _set(self, call: CallObject, amount: int, what: str) -> Steps:
+        with self._chain.snapshot() as view:
+            slot = yield from self._slot(view, call, amount)
+        if slot is None:
+            raise server_error(f"Unable to set ERC20 {what}, no slot found")
+        account = Address(bytes.fromhex(slot[0][2:]))
+        yield from done(lambda: self._control.patch(account, _change(slot, amount)))
+        return NULL
+
+    def _slot(self, view: Snapshot, call: CallObject, amount: int) -> Generator[Step, Any, Slot | None]:
+        """Return the slot that decides what the view returns, nothing if none does by itself."""
+        listed = msgspec.json.decode((yield from self._lists.create(view, AccessListParameters(call))))
+        slots = [(item["address"], key) for item in listed["accessList"] for key in item["storageKeys"]]
+        token = hexadecimal(call.to or b"")
+        # The token's own come first.
+        slots.sort(key=lambda slot: slot[0] != token)
+        for slot in slots[:MOST_SLOTS]:
+            if (yield from self._holds(view, call, slot, amount)):
+                return slot
+        return None
+
+    def _holds(self, view: Snapshot, call: CallObject, slot: Slot, amount: int) -> Generator[Step, Any, bool]:
+        for value in (*PROBES, amount):
+            overrides = StateOverrides(msgspec.json.encode({slot[0]: _change(slot, value)}))
+            try:
+                returned = yield from self._calls.call(view, CallParameters(call, LATEST_BLOCK, overrides))
+            except RpcError:
+                # With another value in it, the contract does not get that far.
+                return False
+            if msgspec.json.decode(returned) != hexadecimal(value.to_bytes(32, "big")):
+                return False
+        return True
+
+
+def _view(token: Address, selector: bytes, *accounts: Address) -> CallObject:
+    call = CallObject()
+    call.to, call.gas = token, VIEW_GAS
+    call.input = selector + b"".join(account.rjust(32, b"\0") for account in accounts)
+    return call
+
+
+def _change(slot: Slot, value: int) -> dict[str, Any]:
+    return {"stateDiff": {slot[1]: hexadecimal(value.to_bytes(32, "big"))}}
+
+
+def add_methods(registry: Registry, tokens: Tokens, limits: CallLimits) -> None:
+    """Register this module's methods."""
+    for name, handler in (
+        ("anvil_dealERC20", tokens.deal),
+        ("hardhat_dealERC20", tokens.deal),
+        ("anvil_setERC20Balance", tokens.deal),
+        ("anvil_setERC20Allowance", tokens.set_allowance),
+    ):
+        registry.method(name, view=False, deadline=limits.call_seconds, timeout_error=tokens.timed_out)(
+            handler
+        )

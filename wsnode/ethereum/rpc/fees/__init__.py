@@ -1,0 +1,1 @@
+"""Methods about fees: of the next block, advised, and in the past."""

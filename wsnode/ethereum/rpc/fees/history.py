@@ -1,0 +1,195 @@
+"""eth_feeHistory: what a run of blocks asked for gas, how full they were, what tips they took."""
+
+import json
+from collections.abc import Generator
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.base_fees import blob_base_fee, blob_gas_limit, next_base_fee, next_blob_base_fee
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.rendering import render_block, render_receipts
+from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered, rows
+from wsnode.ethereum.rpc.form.parameters import NumberOrTag
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import ECHO_CHARACTERS, server_error, shortened
+from wsnode.jsonrpc.registry import Registry
+
+MAX_BLOCKS: Final = 1024
+MAX_PERCENTILES: Final = 100
+KEPT_BLOCKS: Final = 256
+"""Blocks whose tips are remembered: wallets ask again with every block, and 100 tips take 15 kB."""
+
+Tips: TypeAlias = list[tuple[int, int]]
+"""Tip and gas used of each transaction of a block, lowest tip first."""
+
+
+class BlockCount(int):
+    """How many blocks; unlike other numbers also in decimal, quoted or not."""
+
+
+class Percentiles(list[float]):
+    """Shares of a block's gas, in percent."""
+
+
+class FeeHistoryParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[count, newest block, percentiles]`."""
+
+    count: BlockCount
+    newest: NumberOrTag
+    percentiles: Percentiles
+
+
+NO_BLOCKS: Final = {"oldestBlock": "0x0", "gasUsedRatio": None}
+
+
+class FeeHistory:
+    """The method, and the block to come, which its range may end with."""
+
+    def __init__(self, pending: PendingBlock) -> None:
+        self._pending = pending
+        self._tips: dict[bytes, Tips] = {}
+
+    def fee_history(
+        self, view: Snapshot, params: FeeHistoryParameters
+    ) -> Generator[None, Any, dict[str, Any]]:
+        """Return fees and fullness of up to 1024 blocks, and the fees of the block after them."""
+        if params.count == 0:
+            return NO_BLOCKS
+        _check_percentiles(params.percentiles)
+        newest = _newest(view, params.newest)
+        count = min(params.count, MAX_BLOCKS, newest + 1)
+        headers, rewards = [], []
+        for number in range(newest + 1 - count, newest + 1):
+            headers.append(header_fields(self._header(view, number)))
+            if params.percentiles:
+                tips = self._tips_of(view, headers[-1])
+                rewards.append(_rewards(tips, headers[-1].gas_used, params.percentiles))
+                yield
+        history: dict[str, Any] = {"oldestBlock": hex(headers[0].number)}
+        if rewards:
+            history["reward"] = rewards
+        return history | _fees(view, headers, self._next_base_fee(view, headers[-1]))
+
+    def _next_base_fee(self, view: Snapshot, last: Header) -> int | None:
+        if last.number == view.head:
+            return self._pending.base_fee(view.spec, last)
+        return next_base_fee(view.spec, last)
+
+    def _tips_of(self, view: Snapshot, header: Header) -> Tips:
+        if header.number > view.head:
+            return []
+        tips = self._tips.get(header.hash)
+        if tips is None:
+            tips = self._tips[header.hash] = _tips(view, header.number)
+            if len(self._tips) > KEPT_BLOCKS:
+                del self._tips[next(iter(self._tips))]
+        return tips
+
+    def _header(self, view: Snapshot, number: int) -> bytes:
+        return view.header(number) or self._pending.after(view).header
+
+
+def _newest(view: Snapshot, number: NumberOrTag) -> int:
+    """Return the number of the range's last block, which may be the one to come.
+
+    Raises:
+        RpcError: It is beyond the head.
+    """
+    if is_pending(number):
+        return view.head + 1
+    newest = numbered(view, number)
+    if newest is None:
+        raise server_error(f"request beyond head block: requested {number}, head {view.head}")
+    return newest
+
+
+def _fees(view: Snapshot, headers: list[Header], following: int | None) -> dict[str, Any]:
+    spec, last = view.spec, headers[-1]
+    base_fees = [header.base_fee for header in headers] + [following]
+    blob_fees = [blob_base_fee(spec, header) for header in headers] + [next_blob_base_fee(spec, last)]
+    return {
+        "baseFeePerGas": [hex(fee or 0) for fee in base_fees],
+        "gasUsedRatio": [header.gas_used / header.gas_limit for header in headers],
+        "baseFeePerBlobGas": [hex(fee or 0) for fee in blob_fees],
+        "blobGasUsedRatio": [
+            (header.blob_gas_used or 0) / (blob_gas_limit(spec, header) or 1) for header in headers
+        ],
+    }
+
+
+def _tips(view: Snapshot, number: int) -> Tips:
+    found, receipts = rows(view, number), view.receipts(number)
+    assert found is not None
+    assert receipts is not None
+    base_fee = header_fields(found[0]).base_fee or 0
+    transactions = msgspec.json.decode(render_block(*found, full=True))["transactions"]
+    used = [int(receipt["gasUsed"], 16) for receipt in msgspec.json.decode(render_receipts(*found, receipts))]
+    tips = [int(transaction["gasPrice"], 16) - base_fee for transaction in transactions]
+    return sorted(zip(tips, used, strict=True), key=lambda tip: tip[0])
+
+
+def _rewards(tips: Tips, gas_used: int, percentiles: Percentiles) -> list[str]:
+    """Return for each percentile the tip up to which that share of the gas was used."""
+    if not tips:
+        return ["0x0"] * len(percentiles)
+    rewards, position, reached = [], 0, tips[0][1]
+    for percentile in percentiles:
+        threshold = int(gas_used * percentile / 100)
+        while reached < threshold and position < len(tips) - 1:
+            position += 1
+            reached += tips[position][1]
+        rewards.append(hex(tips[position][0]))
+    return rewards
+
+
+def _check_percentiles(percentiles: Percentiles) -> None:
+    if len(percentiles) > MAX_PERCENTILES:
+        raise server_error(f"invalid reward percentile: over the query limit {MAX_PERCENTILES}")
+    for index, percentile in enumerate(percentiles):
+        if not 0 <= percentile <= 100:
+            raise server_error(f"invalid reward percentile: {percentile:f}")
+        if index and percentile <= (before := percentiles[index - 1]):
+            order = f"#{index - 1}:{before:f} >= #{index}:{percentile:f}"
+            raise server_error(f"invalid reward percentile: {order}")
+
+
+def decode_block_count(value: Any) -> BlockCount:
+    """Return the number below 2**64 that `value` writes in hex or decimal; the empty string is 0."""
+    text = value if type(value) is str else json.dumps(value)
+    if len(text) > ECHO_CHARACTERS:
+        raise ValueError(f'invalid hex or decimal integer "{shortened(text)}"')
+    digits, base = (text[2:], 16) if text[:2] in {"0x", "0X"} else (text, 10)
+    if text == "":
+        return BlockCount(0)
+    if digits.isalnum() and digits.isascii():
+        try:
+            number = int(digits, base)
+        except ValueError:
+            number = 1 << 64
+        if number < 1 << 64:
+            return BlockCount(number)
+    raise ValueError(f'invalid hex or decimal integer "{text}"')
+
+
+def _decode_percentiles(value: Any) -> Percentiles:
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]float64")
+    # One more than the method takes is enough to refuse them all.
+    value = value[: MAX_PERCENTILES + 1]
+    for item in value:
+        if type(item) not in {int, float}:
+            raise mismatch(kind(item), "float64")
+    return Percentiles(map(float, value))
+
+
+def add_methods(registry: Registry, pending: PendingBlock) -> None:
+    """Register this module's method."""
+    registry.method("eth_feeHistory")(FeeHistory(pending).fee_history)
+
+
+register_type(BlockCount, decode_block_count)
+register_type(Percentiles, _decode_percentiles)

@@ -1,0 +1,114 @@
+"""The fees of the next block and the price that a sender is advised to offer."""
+
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.base_fees import blob_base_fee
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.codec.rows import Header, header_fields
+from wsnode.ethereum.rpc.form.lookup import rows
+from wsnode.ethereum.rpc.form.results import NULL, quantity
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.registry import Registry
+
+# geth's price oracle: eth/ethconfig, gasprice.Config, and the miner's default price to begin with.
+SAMPLED_BLOCKS: Final = 20
+SAMPLES_A_BLOCK: Final = 3
+PERCENTILE: Final = 60
+IGNORED_BELOW: Final = 2
+HIGHEST_PRICE: Final = 500 * 10**9
+FIRST_PRICE: Final = 1_000_000
+KEPT_BLOCKS: Final = 4 * SAMPLED_BLOCKS
+
+
+class PriceOracle:
+    """Advises a tip: the 60th percentile of the lowest tips of recent blocks, as geth does."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._price = FIRST_PRICE
+        self._tips: dict[bytes, list[int]] = {}
+        """By block: a chain that makes one for each transaction is asked after each."""
+
+    def tip(self, view: Snapshot) -> int:
+        """Return the tip to offer for one of the next blocks."""
+        if view.head_hash != self._head:
+            samples = sorted(self._samples(view))
+            price = samples[(len(samples) - 1) * PERCENTILE // 100] if samples else self._price
+            self._price = min(price, HIGHEST_PRICE)
+            self._head = view.head_hash
+        return self._price
+
+    def _samples(self, view: Snapshot) -> list[int]:
+        samples: list[int] = []
+        number, wanted = int(view.head), SAMPLED_BLOCKS
+        while wanted > 0 and number > 0:
+            tips = self._lowest_tips(view, number) or [self._price]
+            wanted -= 1
+            # A block that says little is made up for by another one, up to twice as many.
+            if len(tips) == 1 and len(samples) + 1 + wanted < 2 * SAMPLED_BLOCKS:
+                wanted += 1
+            samples += tips
+            number -= 1
+        return samples
+
+    def _lowest_tips(self, view: Snapshot, number: int) -> list[int]:
+        block_hash = view.hash_of(number) or b""
+        tips = self._tips.get(block_hash)
+        if tips is None:
+            if len(self._tips) >= KEPT_BLOCKS:
+                del self._tips[next(iter(self._tips))]
+            tips = self._tips[block_hash] = _lowest_tips(view, number)
+        return tips
+
+
+def _lowest_tips(view: Snapshot, number: int) -> list[int]:
+    """Return the lowest tips that count in a block, but for those that its miner sent."""
+    found = rows(view, number)
+    assert found is not None
+    block: dict[str, Any] = msgspec.json.decode(render_block(*found, full=True))
+    base_fee = int(block.get("baseFeePerGas", "0x0"), 16)
+    tips = sorted(
+        int(transaction["gasPrice"], 16) - base_fee
+        for transaction in block["transactions"]
+        if transaction["from"] != block["miner"]
+    )
+    return [tip for tip in tips if tip >= IGNORED_BELOW][:SAMPLES_A_BLOCK]
+
+
+def _optional(number: int | None) -> bytes:
+    return NULL if number is None else quantity(number)
+
+
+def head_header(view: Snapshot) -> Header:
+    """Return the header of the head."""
+    row = view.header(view.head)
+    assert row is not None, "the head is stored"
+    return header_fields(row)
+
+
+def add_methods(registry: Registry, pending: PendingBlock) -> None:
+    """Register this module's methods."""
+    oracle = PriceOracle()
+
+    @registry.method("eth_maxPriorityFeePerGas", steady=True)
+    def max_priority_fee(view: Snapshot) -> bytes:
+        """Return the advised tip."""
+        return quantity(oracle.tip(view))
+
+    @registry.method("eth_gasPrice", steady=True)
+    def gas_price(view: Snapshot) -> bytes:
+        """Return the advised tip and the head's base fee together."""
+        return quantity(oracle.tip(view) + (pending.advised_base_fee(head_header(view)) or 0))
+
+    @registry.method("eth_baseFee", steady=True)
+    def base_fee(view: Snapshot) -> bytes:
+        """Return the next block's base fee."""
+        return _optional(pending.base_fee(view.spec, head_header(view)))
+
+    @registry.method("eth_blobBaseFee", steady=True)
+    def head_blob_base_fee(view: Snapshot) -> bytes:
+        """Return the head's price of blob gas."""
+        return _optional(blob_base_fee(view.spec, head_header(view)))

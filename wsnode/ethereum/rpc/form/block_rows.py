@@ -1,0 +1,54 @@
+"""The rows of the block that a debug_ method looks into, and its parent's place on the canonical chain."""
+
+from collections.abc import Generator
+from typing import Any
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, is_pending, numbered_rows
+from wsnode.ethereum.rpc.form.parameters import TAGS, BlockParameter
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.work import Step
+
+_NAMES = {number: name for name, number in TAGS.items()}
+
+
+def block_rows(view: Snapshot, block: BlockParameter, pending: PendingBlock) -> Generator[Step, Any, Rows]:
+    """Return header row and body row of a block, canonical or not, or of the block to come.
+
+    Raises:
+        RpcError: There is no such block.
+    """
+    if is_pending(block.number):
+        built = yield from pending.state_after(view)
+        return built.header, built.body
+    if block.number is not None:
+        found = numbered_rows(view, block.number)
+    else:
+        assert block.hash is not None
+        found = hashed_rows(view, block.hash)
+    if found is None:
+        raise server_error(f"block {written(block)} not found")
+    return found
+
+
+def check_parent(view: Snapshot, found: Rows) -> None:
+    """Return if a block's parent is canonical, as only those blocks' state is kept.
+
+    Raises:
+        RpcError: It is not.
+    """
+    header = header_fields(found[0])
+    if view.hash_of(header.number - 1) != header.parent_hash:
+        raise server_error("hash is not currently canonical")
+
+
+def written(block: BlockParameter) -> str:
+    """Return a block parameter as geth prints it."""
+    number, block_hash = "<nil>", "<nil>"
+    if block.number is not None:
+        number = _NAMES.get(block.number, hex(block.number))
+    if block.hash is not None:
+        block_hash = f"0x{block.hash.hex()}"
+    return f"{{{number} {block_hash} {str(block.require_canonical).lower()}}}"

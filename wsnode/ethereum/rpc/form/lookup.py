@@ -1,0 +1,110 @@
+"""From a block parameter to a block's number or rows, with geth's errors where there is none."""
+
+from typing import TypeAlias
+
+from wsnode.ethereum.codec.rows import Row
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.rpc.form.parameters import (
+    EARLIEST,
+    LATEST,
+    PENDING,
+    SAFE,
+    BlockParameter,
+    NumberOrTag,
+)
+from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import server_error
+
+Rows: TypeAlias = tuple[bytes, bytes]
+"""A block's header row and body row."""
+
+
+def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:
+    """Return the number of the canonical block that is meant, None beyond the head; pending is not one.
+
+    Raises:
+        RpcError: No block is safe or finalized yet.
+    """
+    if number >= 0:
+        return BlockNumber(number) if number <= view.head else None
+    if number == LATEST:
+        return view.head
+    if number == EARLIEST:
+        return view.earliest
+    marked, name = (view.safe, "safe") if number == SAFE else (view.finalized, "finalized")
+    if marked is None:
+        raise server_error(f"{name} block not found")
+    return marked
+
+
+def state_number(view: Snapshot, block: BlockParameter) -> BlockNumber:
+    """Return the number of the block after which state is asked for; pending is not one.
+
+    Raises:
+        RpcError: There is no such block on the canonical chain.
+    """
+    tag = block.number
+    if tag is None:
+        return _canonical(view, block)
+    if tag == LATEST:
+        return view.head
+    number = numbered(view, tag)
+    if number is None:
+        raise header_not_found()
+    return number
+
+
+def state_block(view: Snapshot, block: BlockParameter) -> tuple[BlockNumber, Hash32]:
+    """Return number and hash of the block after which state is asked for: a number alone may come to
+    mean another block while the answer is made.
+
+    Raises:
+        RpcError: There is no such block on the canonical chain.
+    """
+    number = state_number(view, block)
+    block_hash = view.hash_of(number)
+    assert block_hash is not None, "its number has been looked up"
+    return number, block_hash
+
+
+def _canonical(view: Snapshot, block: BlockParameter) -> BlockNumber:
+    assert block.hash is not None
+    number = view.number_of(block.hash)
+    if number is None:
+        # The state of side blocks is not kept, so their hashes are refused with the same words.
+        known = view.side_header(block.hash) is not None
+        raise server_error("hash is not currently canonical" if known else "header for hash not found")
+    return number
+
+
+def rows(view: Snapshot, number: int) -> Rows | None:
+    """Return a canonical block's rows."""
+    header, body = view.header(number), view.body(number)
+    return None if header is None or body is None else (header, body)
+
+
+def viewed_rows(view: Snapshot, number: int) -> tuple[bytes, Row] | None:
+    """Return the same; the body row is good until the snapshot is closed."""
+    header, body = view.header(number), view.view_body(number)
+    return None if header is None or body is None else (header, body)
+
+
+def numbered_rows(view: Snapshot, number: NumberOrTag) -> Rows | None:
+    """Return the rows of the canonical block that is meant, None beyond the head."""
+    found = numbered(view, number)
+    return None if found is None else rows(view, found)
+
+
+def hashed_rows(view: Snapshot, block_hash: bytes) -> Rows | None:
+    """Return the rows of a block, canonical or not, None when unknown."""
+    number = view.number_of(block_hash)
+    if number is not None:
+        return rows(view, number)
+    header, body = view.side_header(block_hash), view.side_body(block_hash)
+    return None if header is None or body is None else (header, body)
+
+
+def is_pending(number: NumberOrTag | None) -> bool:
+    """Tell whether the block to come is meant."""
+    return number == PENDING

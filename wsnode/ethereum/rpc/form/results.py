@@ -1,0 +1,30 @@
+"""JSON written by hand where a value is a number, bytes or nothing: cheaper than an encoder."""
+
+from binascii import hexlify
+from typing import Final
+
+from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
+from wsnode.jsonrpc.work import Rendered
+
+NULL: Final = Rendered(b"null")
+PRUNED_HISTORY: Final = 4444
+
+
+def quantity(number: int) -> bytes:
+    """Return the JSON text of a number: hex without leading zeros."""
+    return b'"0x%x"' % number
+
+
+def data(content: bytes) -> bytes:
+    """Return the JSON text of bytes: two digits each."""
+    return b'"0x' + hexlify(content) + b'"'
+
+
+def refused_argument(error: ValueError) -> RpcError:
+    """Return the error for an argument that could only be judged inside the method."""
+    return invalid_params(str(error))
+
+
+def header_not_found() -> RpcError:
+    """Return the error of a method that reads state at a block number beyond the head."""
+    return server_error("header not found")

@@ -1,0 +1,1 @@
+"""Methods about logs: queries, pages, polled filters, subscriptions."""

@@ -1,0 +1,59 @@
+"""Where a page of logs ended: text that the client hands back, with all that a node needs to go on."""
+
+import hashlib
+from typing import Any, Self
+
+import msgspec
+
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.form.parameters import NumberOrTag
+from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
+
+_VERSION = b"\x01"
+_HASH = 32
+_NUMBER = 8
+_DIGEST = 8
+_SIZE = _HASH + _NUMBER + _DIGEST
+
+
+class LogCursor(msgspec.Struct, frozen=True):
+    """The next log by its number in the chain that ends with the block `last`, for the filter of `digest`.
+
+    A log's number is the same in every chain that has that block, so nothing of it is kept by the node.
+    """
+
+    last: Hash32
+    next_log: int
+    digest: bytes
+
+    def __str__(self) -> str:
+        content = _VERSION + self.last + self.next_log.to_bytes(_NUMBER, "big") + self.digest
+        return encode_cursor(content)
+
+    @classmethod
+    def parse(cls, text: Any) -> Self:
+        """Return the cursor that `text` writes.
+
+        Raises:
+            ValueError: It writes none.
+        """
+        content = decode_cursor(text, _VERSION, _SIZE)
+        block_hash, number, digest = content[:-16], content[-16:-8], content[-8:]
+        return cls(Hash32(block_hash), int.from_bytes(number, "big"), digest)
+
+
+def digest_of(wanted: LogFilter) -> bytes:
+    """Return what tells one filter from another; the order of alternatives does not."""
+    members: list[Any] = [
+        wanted.block_hash and bytes(wanted.block_hash),
+        _place(wanted.from_block),
+        _place(wanted.to_block),
+        sorted(set(map(bytes, wanted.addresses))),
+        [sorted(set(map(bytes, alternatives))) for alternatives in wanted.topics],
+    ]
+    return hashlib.blake2b(msgspec.json.encode(members), digest_size=_DIGEST).digest()
+
+
+def _place(number: NumberOrTag | None) -> int | None:
+    return None if number is None else int(number)

@@ -1,0 +1,122 @@
+"""What filters of each kind tell a poll: each is a position, and the store says what happened since."""
+
+from collections.abc import Generator
+from typing import Any, Final, TypeAlias
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.branches import UnknownBlockError
+from wsnode.ethereum.live.pages import Pages, header_page, log_page
+from wsnode.ethereum.live.pending_feed import MissedError, PendingFeed, render_hash
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.logs.criteria import LogWish
+from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import Pieces
+
+Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
+
+NOTHING: Final = b"[]"
+POLL_BYTES: Final = 8 * 1024 * 1024
+"""How much one poll tells; the rest comes with the next one."""
+
+
+class Filter:
+    """One filter, and how far its client has been told."""
+
+    __slots__ = ("owner", "party", "polled", "weight")
+
+    def __init__(self, weight: int = 0) -> None:
+        self.weight = weight
+        """How many addresses and topics it holds."""
+        self.owner: str | None = None
+        self.party: Party | None = None
+        """The connection that it was made on."""
+        self.polled = 0.0
+        """When it was made or asked last."""
+
+    def changes(self, view: Snapshot, most: int) -> Slices:
+        """Return what happened since the last time, at most so many results."""
+        raise NotImplementedError
+
+
+class StoreFilter(Filter):
+    """Logs, or the hashes of blocks."""
+
+    __slots__ = ("_position", "wanted", "wish")
+
+    def __init__(
+        self, position: Position, wanted: LogFilter | None = None, wish: LogWish | None = None
+    ) -> None:
+        super().__init__(0 if wish is None else wish.parameter_count)
+        self._position = position
+        self.wanted = wanted
+        self.wish = wish
+
+    def changes(self, view: Snapshot, most: int) -> Slices:
+        """Return what happened since the last time, at most so many results."""
+        began = self._position
+        try:
+            results, position = yield from self._since(view, began, most)
+        except UnknownBlockError:
+            if began.number > view.head:
+                # A poll that began later has told what is not in this view yet.
+                return NOTHING
+            raise
+        if self._position is not began:
+            # Another poll has told the same meanwhile; whoever ends first tells it.
+            return NOTHING
+        self._position = position
+        return b"[%b]" % b",".join(results)
+
+    def _since(
+        self, view: Snapshot, position: Position, most: int
+    ) -> Generator[None, Any, tuple[list[bytes], Position]]:
+        target = Head(view.head, view.head_hash)
+        results: list[bytes] = []
+        size = 0
+        while position != Position.after(target) and len(results) < most and size < POLL_BYTES:
+            page = yield from self._page(view, position, target)
+            items = page.items[: most - len(results)]
+            results += [item.result for item in items]
+            size += sum(len(item.result) for item in items)
+            position = page.position if len(items) == len(page.items) else items[-1].behind
+        return results, position
+
+    def _page(self, view: Snapshot, position: Position, target: Head) -> Pages:
+        if self.wish is None:
+            return header_page(view, position, target, hashes=True)
+        return log_page(view, self.wish, position, target)
+
+    def move(self, position: Position) -> None:
+        """Go on from `position`."""
+        self._position = position
+
+
+class PendingFilter(Filter):
+    """Pending transactions, of which only the last ones are kept."""
+
+    __slots__ = ("_count", "_feed", "_full")
+
+    def __init__(self, feed: PendingFeed, *, full: bool) -> None:
+        super().__init__()
+        self._feed = feed
+        self._full = full
+        self._count = feed.count
+
+    def changes(self, view: Snapshot, most: int) -> Slices:
+        """Return what came since the last time, at most so many.
+
+        Raises:
+            RpcError: Some of it is gone; the next poll goes on behind that.
+        """
+        yield from ()
+        try:
+            arrivals = self._feed.since(self._count)[:most]
+        except MissedError as missed:
+            self._count = self._feed.oldest
+            raise limit_exceeded("pending transactions were missed", {"missed": missed.count}) from None
+        self._count += len(arrivals)
+        render = self._feed.render if self._full else render_hash
+        return b"[%b]" % b",".join(map(render, arrivals))

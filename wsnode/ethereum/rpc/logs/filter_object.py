@@ -1,0 +1,119 @@
+"""The filter object of eth_getLogs."""
+
+from typing import Any
+
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.rpc.form.decoding import field, kind, mismatch, parse_bytes
+from wsnode.ethereum.rpc.form.parameters import NumberOrTag, decode_block_number, decode_hash
+from wsnode.jsonrpc.codec import register_type
+
+MAX_TOPICS = 4
+
+
+class LogFilter:
+    """Which logs: of one block or of a range, by `addresses` (none: any) and by `topics`.
+
+    Each position of `topics` holds its alternatives, none for any; a log has at least that many topics.
+    """
+
+    __slots__ = ("addresses", "block_hash", "from_block", "to_block", "topics")
+
+    def __init__(self) -> None:
+        self.block_hash: Hash32 | None = None
+        self.from_block: NumberOrTag | None = None
+        self.to_block: NumberOrTag | None = None
+        self.addresses: list[Address] = []
+        self.topics: list[list[Hash32]] = []
+
+    def parameter_count(self) -> int:
+        """Return how many addresses and topics the filter names."""
+        return len(self.addresses) + sum(map(len, self.topics))
+
+
+def decode_log_filter(value: Any) -> LogFilter:
+    """Return the filter that a JSON object describes; names match in any case, others are passed over.
+
+    Raises:
+        ValueError: A member is malformed, or both a block and a range are given.
+    """
+    if type(value) is not dict:
+        raise mismatch(kind(value), "filters.input")
+    members = {name.lower(): member for name, member in value.items() if member is not None}
+    log_filter = LogFilter()
+    if (block_hash := members.get("blockhash")) is not None:
+        log_filter.block_hash = decode_hash(block_hash, field("input", "blockHash"))
+    if (from_block := members.get("fromblock")) is not None:
+        log_filter.from_block = decode_block_number(from_block)
+    if (to_block := members.get("toblock")) is not None:
+        log_filter.to_block = decode_block_number(to_block)
+    topics = members.get("topics", [])
+    if type(topics) is not list:
+        raise mismatch(kind(topics), "[]interface {}", field("input", "topics"))
+    if block_hash is not None and not (from_block is None and to_block is None):
+        raise ValueError("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other")
+    log_filter.addresses = _addresses(members.get("address"))
+    log_filter.topics = _topics(topics)
+    return log_filter
+
+
+def _addresses(value: Any) -> list[Address]:
+    if value is None:
+        return []
+    if type(value) is str:
+        return [_address(value, "invalid address")]
+    if type(value) is not list:
+        raise ValueError("invalid addresses in query")
+    for index, item in enumerate(value):
+        if type(item) is not str:
+            _all_addresses(value[:index])
+            raise ValueError(f"non-string address at index {index}")
+    return _all_addresses(value)
+
+
+def _all_addresses(texts: list[str]) -> list[Address]:
+    return [_address(text, f"invalid address at index {index}") for index, text in enumerate(texts)]
+
+
+def _address(text: str, label: str) -> Address:
+    try:
+        return Address(_sized(text, 20, "address"))
+    except ValueError as error:
+        raise ValueError(f"{label}: {error}") from None
+
+
+def _topics(positions: list[Any]) -> list[list[Hash32]]:
+    if len(positions) > MAX_TOPICS:
+        raise ValueError("exceed max topics")
+    return list(map(_alternatives, positions))
+
+
+def _alternatives(value: Any) -> list[Hash32]:
+    """Return the topics that fit a position; null, alone or in a list, stands for any."""
+    if value is None:
+        return []
+    if type(value) is str:
+        return [_topic(value)]
+    if type(value) is not list:
+        raise ValueError("invalid topic(s)")
+    alternatives = []
+    for item in value:
+        if item is None:
+            return []
+        alternatives.append(_topic(item))
+    return alternatives
+
+
+def _topic(value: Any) -> Hash32:
+    if type(value) is not str:
+        raise ValueError("invalid topic(s)")
+    return Hash32(_sized(value, 32, "topic"))
+
+
+def _sized(text: str, size: int, name: str) -> bytes:
+    content = parse_bytes(text)
+    if len(content) != size:
+        raise ValueError(f"hex has invalid length {len(content)} after decoding; expected {size} for {name}")
+    return content
+
+
+register_type(LogFilter, decode_log_filter)

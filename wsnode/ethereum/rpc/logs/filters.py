@@ -1,0 +1,152 @@
+"""eth_newFilter, eth_getFilterChanges …: the filters of a network, forgotten when nobody polls them."""
+
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+
+import msgspec
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.branches import UnknownBlockError
+from wsnode.ethereum.live.pending_feed import PendingFeed
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.logs.criteria import LogWish, canonical
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import Flag
+from wsnode.ethereum.rpc.logs.filter_changes import Filter, PendingFilter, Slices, StoreFilter
+from wsnode.ethereum.rpc.logs.methods import LogParameters, Logs, criteria_of
+from wsnode.ethereum.rpc.logs.subscription_options import IdParameters
+from wsnode.ethereum.rpc.logs.subscriptions import live_range, unknown_block
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded, server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.share import Share
+
+
+class FullParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[full]`: whole transactions instead of hashes."""
+
+    full: Flag | None = None
+
+
+class Filters:
+    """The methods over the filters of one network."""
+
+    def __init__(
+        self, feed: PendingFeed, limits: CallLimits, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._feed = feed
+        self._limits = limits
+        self._clock = clock
+        self._logs = Logs(limits)
+        # The one that was asked longest ago comes first.
+        self._filters: OrderedDict[str, Filter] = OrderedDict()
+        self._weight = 0
+        self._owned: Counter[str | None] = Counter()
+        self._share = Share(limits.filters)
+
+    def new_filter(self, view: Snapshot, params: LogParameters) -> bytes:
+        """Return the id of a new filter of logs."""
+        wanted = params.filter
+        first, last = live_range(wanted)
+        wish = LogWish(canonical(criteria_of(wanted, self._limits)), first, last)
+        return self._add(view, StoreFilter(_head_of(view), wanted, wish))
+
+    def new_block_filter(self, view: Snapshot) -> bytes:
+        """Return the id of a new filter of blocks' hashes."""
+        return self._add(view, StoreFilter(_head_of(view)))
+
+    def new_pending_filter(self, view: Snapshot, params: FullParameters) -> bytes:
+        """Return the id of a new filter of pending transactions."""
+        full = params.full is not None and params.full.is_set
+        return self._add(view, PendingFilter(self._feed, full=full))
+
+    def changes(self, view: Snapshot, params: IdParameters) -> Slices:
+        """Return what happened since the filter was asked last; what is above the limit comes next time."""
+        found = self._find(params.id)
+        try:
+            return (yield from found.changes(view, self._limits.logs_results))
+        except UnknownBlockError as error:
+            assert isinstance(found, StoreFilter)
+            found.move(_head_of(view))
+            raise unknown_block(error) from None
+
+    def logs(self, view: Snapshot, params: IdParameters) -> Slices:
+        """Return all logs that match, as eth_getLogs does."""
+        found = self._find(params.id)
+        if not isinstance(found, StoreFilter) or found.wanted is None:
+            raise _not_found()
+        return (yield from self._logs.get_logs(view, LogParameters(found.wanted)))
+
+    def uninstall(self, params: IdParameters) -> bytes:
+        """Return whether there was such a filter; there is none now."""
+        self._expire()
+        return b"true" if self._remove(params.id) else b"false"
+
+    def _add(self, view: Snapshot, new: Filter) -> bytes:
+        self._expire()
+        new.owner, new.polled = view.caller.key_name, self._clock()
+        self._require_room(new)
+        new.party = view.caller.party
+        self._share.take_or_refuse(new.party, "too many filters")
+        identity = f"0x{secrets.token_hex(16)}"
+        self._filters[identity] = new
+        self._weight += new.weight
+        self._owned[new.owner] += 1
+        return b'"%b"' % identity.encode()
+
+    def _require_room(self, new: Filter) -> None:
+        limits, owned = self._limits, self._owned[new.owner]
+        if new.owner is not None and owned >= limits.filters_per_key:
+            raise limit_exceeded("too many filters", {"limit": limits.filters_per_key})
+        if self._weight + new.weight > limits.filters_parameters:
+            raise limit_exceeded("too many filters", {"parameters": limits.filters_parameters})
+
+    def _find(self, identity: str) -> Filter:
+        """Return the filter and note that it was asked.
+
+        Raises:
+            RpcError: There is none.
+        """
+        self._expire()
+        if (found := self._filters.get(identity)) is None:
+            raise _not_found()
+        found.polled = self._clock()
+        self._filters.move_to_end(identity)
+        return found
+
+    def _expire(self) -> None:
+        last = self._clock() - self._limits.filter_seconds
+        while self._filters and next(iter(self._filters.values())).polled < last:
+            self._remove(next(iter(self._filters)))
+
+    def _remove(self, identity: str) -> bool:
+        if (found := self._filters.pop(identity, None)) is None:
+            return False
+        self._weight -= found.weight
+        self._share.give_back(found.party)
+        self._owned[found.owner] -= 1
+        if not self._owned[found.owner]:
+            del self._owned[found.owner]
+        return True
+
+
+def _head_of(view: Snapshot) -> Position:
+    return Position.after(Head(view.head, view.head_hash))
+
+
+def _not_found() -> RpcError:
+    return server_error("filter not found")
+
+
+def add_methods(registry: Registry, feed: PendingFeed, limits: CallLimits) -> None:
+    """Register this module's methods."""
+    filters = Filters(feed, limits)
+    registry.method("eth_newFilter")(filters.new_filter)
+    registry.method("eth_newBlockFilter")(filters.new_block_filter)
+    registry.method("eth_newPendingTransactionFilter")(filters.new_pending_filter)
+    registry.method("eth_uninstallFilter", view=False)(filters.uninstall)
+    timed_out = limit_exceeded("query timeout exceeded")
+    for name, handler in (("eth_getFilterChanges", filters.changes), ("eth_getFilterLogs", filters.logs)):
+        registry.method(name, deadline=limits.logs_seconds, timeout_error=timed_out)(handler)

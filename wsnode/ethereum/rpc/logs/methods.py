@@ -1,0 +1,213 @@
+"""eth_getLogs: the index finds, the engine renders, in slices under a time limit."""
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import stored_logs
+from wsnode.ethereum.codec.rows import log_count
+from wsnode.ethereum.logs.index import BlockLogs, LogCriteria, LogMatches, search_logs
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import hashed_rows
+from wsnode.ethereum.rpc.form.parameters import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, NumberOrTag
+from wsnode.ethereum.rpc.form.text_parameters import TextParameters
+from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.ethereum.rpc.logs.side_blocks import logs_of_side_block
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import read_log_filter
+from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Pieces
+
+Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
+
+
+class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[filter]`."""
+
+    filter: LogFilter
+
+
+PARAMETERS: Final = TextParameters(LogParameters)
+
+
+class Logs:
+    """The method within its limits."""
+
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
+
+    def get_logs(self, view: Snapshot, params: LogParameters) -> Slices:
+        """Return the logs that match, in chain order."""
+        wanted = params.filter
+        criteria = criteria_of(wanted, self._limits)
+        if wanted.block_hash is None:
+            first, last = block_range(view, wanted)
+        elif (number := view.number_of(wanted.block_hash)) is not None:
+            first = last = number
+        elif hashed_rows(view, wanted.block_hash) is not None:
+            return logs_of_side_block(view, wanted.block_hash, criteria)
+        else:
+            raise server_error("unknown block")
+        return (yield from self._found(view, criteria, first, last))
+
+    def get_logs_of_text(self, view: Snapshot, params: bytes) -> Slices:
+        """Return the same for parameters as they were sent."""
+        return (yield from self.get_logs(view, PARAMETERS.read(params)))
+
+    def get_logs_at_once(self, view: Snapshot, params: bytes) -> bytes | Pieces | Slices:
+        """Return the same, or how to go on if that takes long."""
+        slices = self._plainly(view, params) or self.get_logs_of_text(view, params)
+        try:
+            next(slices)
+        except StopIteration as end:
+            found: bytes | Pieces = end.value
+            return found
+        return _resumed(slices)
+
+    def _plainly(self, view: Snapshot, params: bytes) -> Slices | None:
+        """Return how to answer if nothing about the parameters is unusual."""
+        plain = read_log_filter(params, self._limits.logs_parameters)
+        if plain is None:
+            return None
+        head = view.head
+        first, last, addresses, topics = plain
+        begin, end = head if first is None else first, head if last is None else last
+        if not begin <= end <= head:
+            return None
+        return self._found(view, LogCriteria(addresses, topics), begin, end)
+
+    def _found(self, view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
+        limit = self._limits.logs_results
+        matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
+        if matches.exceeded:
+            raise (yield from _too_many(view, criteria, first, last, limit))
+        if matches.count <= self._limits.logs_slice:
+            return _rendered(view, matches.blocks)
+        return (yield from _render(view, matches, self._limits.logs_slice))
+
+
+def _resumed(slices: Slices) -> Slices:
+    """Go on after the first slice."""
+    yield None
+    return (yield from slices)
+
+
+def criteria_of(wanted: LogFilter, limits: CallLimits) -> LogCriteria:
+    """Return what a filter asks of each log.
+
+    Raises:
+        RpcError: It names more addresses and topics than are allowed.
+    """
+    if (count := wanted.parameter_count()) > (limit := limits.logs_parameters):
+        message = f"query contains {count} filters. The current limit is {limit}"
+        raise invalid_params(message, {"count": count, "limit": limit})
+    return LogCriteria(wanted.addresses, wanted.topics)
+
+
+def block_range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNumber]:
+    """Return the first and the last block to search.
+
+    Raises:
+        RpcError: They are in the wrong order, beyond the head, or not there yet.
+    """
+    first, last = wanted.from_block, wanted.to_block
+    if first is not None and last is not None and 0 <= last < first:
+        raise invalid_params("invalid block range params")
+    if PENDING in (first, last):
+        raise invalid_params("pending logs are not supported")
+    begin, end = _bound(view, first), _bound(view, last)
+    if begin > end:
+        raise invalid_params("invalid block range params")
+    if end > view.head:
+        raise invalid_params("block range extends beyond current head block")
+    return begin, end
+
+
+def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
+    if number is None or number == LATEST:
+        return view.head
+    if number >= 0 or number == EARLIEST:
+        return BlockNumber(max(number, 0))
+    marked = view.safe if number == SAFE else view.finalized
+    if marked is None:
+        raise server_error(f"{'finalized' if number == FINALIZED else 'safe'} header not found")
+    return marked
+
+
+def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> Pieces:
+    return Pieces((b"[", stored_logs(view.reader, blocks), b"]"))
+
+
+def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
+    pieces = Pieces()
+    waiting: list[BlockLogs] = []
+    count = made = 0
+    for block in matches.blocks:
+        for some in some_at_once(view, block, slice_size):
+            waiting.append(some)
+            count += len(some.indices or ())
+            if count >= slice_size:
+                pieces += (b"," if pieces else b"[", stored_logs(view.reader, waiting))
+                waiting, count = [], 0
+                made += len(pieces[-1])
+                yield made
+    if waiting:
+        pieces += (b"," if pieces else b"[", stored_logs(view.reader, waiting))
+    pieces.append(b"]")
+    return pieces
+
+
+def some_at_once(view: Snapshot, block: BlockLogs, most: int) -> Iterator[BlockLogs]:
+    """Yield a block's logs by their indices, at most so many at once."""
+    wanted = range(_count(view, block.number)) if block.indices is None else block.indices
+    for start in range(0, len(wanted), most):
+        yield BlockLogs(block.number, wanted[start : start + most])
+
+
+def _count(view: Snapshot, number: int) -> int:
+    receipts = view.view_receipts(number)
+    assert receipts is not None, f"block {number} is canonical"
+    return log_count(receipts)
+
+
+def _too_many(
+    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
+) -> Generator[None, Any, RpcError]:
+    """Return the error that proposes the longest range from `first` on whose logs are not too many."""
+    fitting = yield from longest_fitting(view, criteria, first, last, limit)
+    proposal: dict[str, Any] = {"limit": limit}
+    if fitting is not None:
+        proposal |= {"from": hex(first), "to": hex(fitting)}
+    return limit_exceeded(f"query returned more than {limit} results", proposal)
+
+
+def longest_fitting(
+    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
+) -> Generator[None, Any, int | None]:
+    """Return the last block such that `first` to it has at most `limit` matches, None if `first` has more.
+
+    `first` to `last` has more than `limit`.
+    """
+    fits, exceeds = first - 1, last
+    while exceeds - fits > 1:
+        middle = (fits + exceeds) // 2
+        matches = yield from search_logs(view.reader, criteria, first, middle, limit=limit)
+        fits, exceeds = (fits, middle) if matches.exceeded else (middle, exceeds)
+    return fits if fits >= first else None
+
+
+def add_methods(registry: Registry, limits: CallLimits) -> None:
+    """Register this module's method."""
+    timed_out = limit_exceeded("query timeout exceeded")
+    logs = Logs(limits)
+    method = registry.method(
+        "eth_getLogs",
+        deadline=limits.logs_seconds,
+        timeout_error=timed_out,
+        at_once=logs.get_logs_at_once,
+        decoder=PARAMETERS,
+    )
+    method(logs.get_logs_of_text)

@@ -1,0 +1,22 @@
+"""Logs of a block beside the canonical chain: not indexed, so looked at one by one."""
+
+from wsnode.ethereum.codec.rendering import render_each_log
+from wsnode.ethereum.codec.rows import log_values
+from wsnode.ethereum.logs.criteria import meets
+from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.rpc.form.lookup import hashed_rows
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import server_error
+
+
+def logs_of_side_block(view: Snapshot, block_hash: bytes, criteria: LogCriteria) -> bytes:
+    """Return the matching logs of a known side block.
+
+    Raises:
+        RpcError: It never was canonical, so it has not been executed.
+    """
+    found, receipts = hashed_rows(view, block_hash), view.side_receipts(block_hash)
+    if found is None or receipts is None:
+        raise server_error("hash is not currently canonical")
+    wanted = [index for index, log in enumerate(log_values(receipts)) if meets(log, criteria)]
+    return b"[%b]" % b",".join(render_each_log(*found, receipts, wanted))

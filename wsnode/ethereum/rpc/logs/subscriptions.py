@@ -1,0 +1,166 @@
+"""eth_subscribe and eth_unsubscribe: what a client is told over its connection, from where it wants on."""
+
+from collections.abc import Callable
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.branches import UnknownBlockError, is_canonical, known_rows
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.notices import UNKNOWN_BLOCK, named
+from wsnode.ethereum.live.position import BEGINNING, Position
+from wsnode.ethereum.live.receipts import Hashes
+from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject, ReceiptSubject, StoredSubject
+from wsnode.ethereum.live.subscription import PendingSubscription, SilentSubscription, StoreSubscription
+from wsnode.ethereum.logs.criteria import LogWish, canonical
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import numbered
+from wsnode.ethereum.rpc.form.parameters import FINALIZED, LATEST, PENDING, SAFE
+from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.ethereum.rpc.logs.methods import criteria_of
+from wsnode.ethereum.rpc.logs.subscription_options import (
+    IdParameters,
+    Options,
+    SubscribeDecoder,
+    SubscribeParameters,
+)
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.pubsub.channel import Channel
+from wsnode.pubsub.subscription import Subscription
+
+
+class Subscriptions:
+    """The methods over one hub."""
+
+    def __init__(self, hub: Hub, limits: CallLimits) -> None:
+        self._hub = hub
+        self._limits = limits
+        self._makers: dict[str, Callable[[Channel, SubscribeParameters], Subscription]] = {
+            "logs": self._logs,
+            "newHeads": self._headers,
+            "newPendingTransactions": self._pending,
+            "syncing": lambda channel, _params: SilentSubscription("syncing", channel),
+            "transactionReceipts": self._receipts,
+        }
+
+    def subscribe(self, channel: Channel, params: SubscribeParameters) -> bytes:
+        """Return the id under which the client is told from now on."""
+        subscription = self._makers[params.kind](channel, params)
+        self._require_room(channel, subscription.weight)
+        channel.subscriptions.add(subscription)
+        # It is counted off as it ends.
+        self._hub.parameters += subscription.weight
+        return b'"%b"' % subscription.identity
+
+    def _require_room(self, channel: Channel, weight: int) -> None:
+        limits = self._limits
+        for limit, used in (
+            (limits.subscriptions_parameters_per_connection, channel.subscriptions.weight),
+            (limits.subscriptions_parameters, self._hub.parameters),
+        ):
+            if used + weight > limit and weight:
+                message = "subscriptions name too many addresses, topics and transactions"
+                raise limit_exceeded(message, {"parameters": limit})
+
+    def unsubscribe(self, channel: Channel, params: IdParameters) -> bytes:
+        """Return true, once nothing more will be told under the id."""
+        if not channel.subscriptions.remove(params.id.encode(errors="replace")):
+            raise server_error("subscription not found")
+        return b"true"
+
+    def _logs(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
+        wanted: LogFilter
+        options: Options
+        wanted, options = params.argument
+        criteria = canonical(criteria_of(wanted, self._limits))
+        with self._hub.snapshot() as view:
+            resumes, replays = options.cursor is not None, options.from_block is not None
+            first, last = live_range(wanted, resumes=resumes, replays=replays)
+            position = _position(view, options)
+            if first <= view.head + 1:
+                # It has nothing to hold back, so it shares the group of all who have its criteria.
+                first = 0
+        subject = LogSubject(LogWish(criteria, first, last), options.form)
+        return StoreSubscription("logs", channel, self._hub, subject, position)
+
+    def _headers(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
+        options: Options = params.argument
+        return self._begun_by("newHeads", channel, HeaderSubject(options.form), options)
+
+    def _receipts(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
+        hashes: Hashes
+        options: Options
+        hashes, options = params.argument
+        return self._begun_by("transactionReceipts", channel, ReceiptSubject(hashes, options.form), options)
+
+    def _begun_by(
+        self, kind: str, channel: Channel, subject: StoredSubject, options: Options
+    ) -> StoreSubscription:
+        with self._hub.snapshot() as view:
+            position = _position(view, options)
+        return StoreSubscription(kind, channel, self._hub, subject, position)
+
+    def _pending(self, channel: Channel, params: SubscribeParameters) -> PendingSubscription:
+        feed = self._hub.pending
+        group = feed.full if params.argument else feed.hashes
+        return PendingSubscription(params.kind, channel, feed, group, has_notices=params.options)
+
+
+def live_range(wanted: LogFilter, *, resumes: bool = False, replays: bool = False) -> tuple[int, int | None]:
+    """Return the first and the last block whose logs are told of, None for no last one.
+
+    What `resumes` behind a cursor needs no first block; what `replays` may begin at any tag.
+
+    Raises:
+        RpcError: They are in the wrong order, or not there yet (geth, eth/filters: SubscribeLogs).
+    """
+    first, last = wanted.from_block, wanted.to_block
+    if PENDING in (first, last):
+        raise invalid_params("pending logs are not supported")
+    if first in (SAFE, FINALIZED) and not replays:
+        raise invalid_params("invalid block range params")
+    begin = max(first or 0, 0)
+    if last is None or last == LATEST:
+        return begin, None
+    if (first in (None, LATEST) and not resumes) or last < begin:
+        raise invalid_params("invalid block range params")
+    return begin, last
+
+
+def _position(view: Snapshot, options: Options) -> Position | None:
+    """Return where a subscription begins, None for the head.
+
+    Raises:
+        RpcError: The cursor's block is unknown, or no block has the tag.
+    """
+    if options.cursor is not None:
+        _require_known(view, options.cursor)
+        return options.cursor
+    first = None if options.from_block is None else numbered(view, options.from_block)
+    if first is None:
+        return None
+    before = view.hash_of(first - 1) if first > 0 else None
+    return BEGINNING if before is None else Position.after(Head(BlockNumber(first - 1), before))
+
+
+def _require_known(view: Snapshot, cursor: Position) -> None:
+    try:
+        # Those under it are looked at one by one as they are taken back.
+        if not is_canonical(view, cursor):
+            known_rows(view, cursor)
+    except UnknownBlockError as error:
+        raise unknown_block(error) from None
+
+
+def unknown_block(error: UnknownBlockError) -> RpcError:
+    """Return the error for a position whose block the node does not have."""
+    return RpcError(UNKNOWN_BLOCK, "the cursor's block is unknown", named(error.position.head))
+
+
+def add_methods(registry: Registry, hub: Hub, limits: CallLimits) -> None:
+    """Register this module's methods."""
+    methods = Subscriptions(hub, limits)
+    registry.method("eth_subscribe", channel=True)(methods.subscribe)
+    registry.methods["eth_subscribe"].parameters = SubscribeDecoder()
+    registry.method("eth_unsubscribe", channel=True)(methods.unsubscribe)

@@ -1,0 +1,102 @@
+"""What a client asks about the node itself before it asks about the chain."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import keccak256
+from wsnode.ethereum.rpc.form.parameters import Payload
+from wsnode.ethereum.rpc.form.results import data, quantity
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ChainSpec
+from wsnode.jsonrpc.registry import Registry
+
+DEVELOPMENT_CLIENT: Final = "anvil/v1.7.1"
+"""Hardhat's helpers want a version that begins with hardhat, zksync or anvil; others compare what is before
+the first slash with `anvil`, and a few read the second part as the version of anvil's methods."""
+
+
+class PayloadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[content]`."""
+
+    content: Payload
+
+
+def block_number(view: Snapshot) -> bytes:
+    """Return the head's number."""
+    return quantity(view.head)
+
+
+def sha3(params: PayloadParameters) -> bytes:
+    """Return the Keccak-256 hash of bytes."""
+    return data(keccak256(params.content))
+
+
+@cache
+def release() -> str:
+    """Return the program's version."""
+    # Reading packages' metadata takes longer than most of what a node does when it starts.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("wsnode")
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
+def client_version() -> str:
+    """Return name, version, system and language, as other nodes report theirs."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    system = os.uname()
+    return f"wsnode/v{release()}/{system.sysname.lower()}-{system.machine}/python{python}"
+
+
+def development_version() -> str:
+    """Return the same for a development chain, by which tools recognise one whose methods are anvil's."""
+    return f"{DEVELOPMENT_CLIENT}/{client_version()}"
+
+
+def add_methods(registry: Registry, spec: ChainSpec, version: Callable[[], str]) -> None:
+    """Register this module's methods; `version` returns what the node calls itself."""
+    registry.method("eth_blockNumber", steady=True)(block_number)
+    registry.method("web3_sha3", view=False)(sha3)
+    constants = {
+        "eth_syncing": b"false",
+        "eth_accounts": b"[]",
+        "net_listening": b"true",
+        "net_peerCount": b'"0x0"',
+    }
+    for name, answer in constants.items():
+        registry.method(name, view=False, steady=True)(_constant(answer))
+
+    @registry.method("eth_chainId", view=False, steady=True)
+    def chain_id() -> bytes:
+        """Return the chain's id, which signatures name."""
+        return quantity(spec.chain_id)
+
+    @registry.method("net_version", view=False, steady=True)
+    def network_id() -> bytes:
+        """Return the chain's id as a decimal string."""
+        return b'"%d"' % spec.chain_id
+
+    @registry.method("web3_clientVersion", view=False, steady=True)
+    def name_and_version() -> bytes:
+        """Return name, version, system and language of this program."""
+        return msgspec.json.encode(version())
+
+    @registry.method("rpc_modules", view=False)
+    def modules() -> dict[str, str]:
+        """Return the prefixes of the methods there are."""
+        return dict.fromkeys(sorted({name.split("_")[0] for name in registry.methods if "_" in name}), "1.0")
+
+
+def _constant(answer: bytes) -> Callable[[], bytes]:
+    def constant() -> bytes:
+        """Return what does not change while the node runs."""
+        return answer
+
+    return constant

@@ -1,0 +1,1 @@
+"""Ethereum's part of the OpenRPC document: parameters, results and errors by method."""

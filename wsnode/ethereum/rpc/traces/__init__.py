@@ -1,0 +1,1 @@
+"""debug_ methods that execute again: geth's tracers, and execution witnesses."""

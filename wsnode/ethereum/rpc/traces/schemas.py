@@ -1,0 +1,142 @@
+"""JSON schemas of what each tracer returns."""
+
+from typing import Final
+
+from wsnode.ethereum.rpc.form.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY
+from wsnode.jsonrpc.openrpc.schema import (
+    BOOLEAN,
+    COUNT,
+    STRING,
+    Schema,
+    either,
+    list_of,
+    mapping_of,
+    or_null,
+    record,
+    reference,
+)
+
+_ADDRESS_NAME: Final = "0x[0-9a-f]{40}"
+_SLOTS: Final = mapping_of(HASH, "0x[0-9a-f]{64}")
+_KINDS: Final = ("CALL", "CALLCODE", "DELEGATECALL", "STATICCALL", "CREATE", "CREATE2", "SELFDESTRUCT")
+_FLAT_KINDS: Final = [kind.lower() for kind in _KINDS[:4]]
+
+_CALL_FRAME: Final = record(
+    {
+        "type": {"enum": list(_KINDS)},
+        "from": ADDRESS,
+        **dict.fromkeys(("gas", "gasUsed"), QUANTITY),
+        "input": BYTES,
+    },
+    {
+        "to": ADDRESS,
+        "value": QUANTITY,
+        "output": BYTES,
+        **dict.fromkeys(("error", "revertReason"), STRING),
+        "calls": list_of(reference("CallFrame")),
+        "logs": list_of(
+            record(
+                {
+                    "address": ADDRESS,
+                    "topics": list_of(HASH),
+                    "data": BYTES,
+                    **dict.fromkeys(("index", "position"), QUANTITY),
+                }
+            )
+        ),
+    },
+)
+_FLAT_CALL: Final = record(
+    {
+        "action": either(
+            record(
+                {
+                    "callType": {"enum": _FLAT_KINDS},
+                    **dict.fromkeys(("from", "to"), ADDRESS),
+                    **dict.fromkeys(("gas", "value"), QUANTITY),
+                    "input": BYTES,
+                }
+            ),
+            record(
+                {
+                    "creationMethod": {"enum": ["create", "create2"]},
+                    "from": ADDRESS,
+                    **dict.fromkeys(("gas", "value"), QUANTITY),
+                    "init": BYTES,
+                }
+            ),
+            record({**dict.fromkeys(("address", "refundAddress"), ADDRESS), "balance": QUANTITY}),
+        ),
+        **dict.fromkeys(("blockHash", "transactionHash"), or_null(HASH)),
+        **dict.fromkeys(("blockNumber", "subtraces", "transactionPosition"), COUNT),
+        "traceAddress": list_of(COUNT),
+        "type": {"enum": ["call", "create", "suicide"]},
+    },
+    {
+        "error": STRING,
+        "result": either(
+            record({"gasUsed": QUANTITY, "output": BYTES}),
+            record({"gasUsed": QUANTITY, "code": BYTES}, {"address": ADDRESS}),
+        ),
+    },
+)
+
+COMPONENTS: Final[dict[str, Schema]] = {
+    "StructLogs": record(
+        {
+            "gas": COUNT,
+            "failed": BOOLEAN,
+            "returnValue": BYTES,
+            "structLogs": list_of(reference("StructLog")),
+        }
+    ),
+    "StructLog": record(
+        {**dict.fromkeys(("pc", "gas", "gasCost", "depth"), COUNT), "op": STRING},
+        {
+            "error": STRING,
+            "stack": list_of(QUANTITY),
+            "returnData": BYTES,
+            "memory": list_of(BYTES),
+            "storage": _SLOTS,
+            "refund": COUNT,
+        },
+    ),
+    "CallFrame": _CALL_FRAME,
+    "FlatCall": _FLAT_CALL,
+    "AccountState": record(
+        {}, {"balance": QUANTITY, "code": BYTES, "codeHash": HASH, "nonce": COUNT, "storage": _SLOTS}
+    ),
+    "States": mapping_of(reference("AccountState"), _ADDRESS_NAME),
+    "StateChanges": record(dict.fromkeys(("post", "pre"), reference("States"))),
+    "Selectors": mapping_of({"type": "integer", "minimum": 1}, "0x[0-9a-f]{8}-[0-9]+"),
+    "SeveralTraces": record(
+        {},
+        {
+            "callTracer": or_null(reference("CallFrame")),
+            "flatCallTracer": list_of(reference("FlatCall")),
+            "prestateTracer": either(reference("States"), reference("StateChanges")),
+            "4byteTracer": reference("Selectors"),
+            "noopTracer": record({}),
+            "muxTracer": reference("SeveralTraces"),
+        },
+    ),
+    "Trace": either(
+        reference("StructLogs"),
+        or_null(reference("CallFrame")),
+        list_of(reference("FlatCall")),
+        reference("States"),
+        reference("StateChanges"),
+        reference("Selectors"),
+        reference("SeveralTraces"),
+    ),
+}
+
+TRACE: Final = reference("Trace")
+TRACES: Final = list_of(
+    either(record({"txHash": HASH, "result": TRACE}), record({"txHash": HASH, "error": STRING}))
+)
+
+RESULTS: Final[dict[str, Schema]] = {
+    **dict.fromkeys(("debug_traceTransaction", "debug_traceCall"), TRACE),
+    **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash", "debug_traceBlock"), TRACES),
+}

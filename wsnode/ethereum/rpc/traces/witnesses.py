@@ -1,0 +1,66 @@
+"""debug_executionWitness: all that a block can be executed with by those who have no state."""
+
+from collections.abc import Generator
+from typing import Any
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.codec.rendering import render_header
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent, written
+from wsnode.ethereum.rpc.form.in_worker import in_worker
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import Rows
+from wsnode.ethereum.rpc.transactions.methods import BlockParameters
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import InvalidTransactionError, execution_witness
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Pieces, Step
+
+
+class Witnesses:
+    """The method within its limits."""
+
+    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+        self._limits = limits
+        self._pending = pending
+        self.timed_out = server_error("execution timeout")
+
+    def execution_witness(self, view: Snapshot, params: BlockParameters) -> Generator[Step, Any, Pieces]:
+        """Return headers, code and trie nodes, with which a block can be executed without any state."""
+        found = yield from block_rows(view, params.block, self._pending)
+        number = header_fields(found[0]).number
+        if number == 0:
+            raise server_error(f"block {written(params.block)} found, but parent missing")
+        check_parent(view, found)
+        return (yield from self._witness(view, found, number))
+
+    def _witness(self, view: Snapshot, found: Rows, number: int) -> Generator[Step, Any, Pieces]:
+        changes, size = self._limits.history_bytes, self._limits.witness_bytes
+        try:
+            state_root, codes, nodes, oldest = yield from in_worker(
+                lambda flag: execution_witness(view.state, found, changes=changes, found=size, cancel=flag),
+                self.timed_out,
+            )
+        except InvalidTransactionError as error:
+            raise server_error(str(error)) from None
+        ancestors = [_header(view, ancestor) for ancestor in range(oldest, number)]
+        if header_fields(ancestors[-1]).state_root != state_root:
+            # What a development chain's methods change is in no header.
+            raise server_error(f"the state after block {number - 1} was changed: nothing proves it")
+        headers = b",".join(map(render_header, ancestors))
+        return Pieces((b'{"headers":[', headers, b'],"codes":', codes, b',"state":', nodes, b',"keys":null}'))
+
+
+def _header(view: Snapshot, number: int) -> bytes:
+    row = view.header(number)
+    assert row is not None, "the ancestors of a canonical block are stored"
+    return row
+
+
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+    """Register this module's method."""
+    witnesses = Witnesses(limits, pending)
+    registry.method(
+        "debug_executionWitness", deadline=limits.trace_longest_seconds, timeout_error=witnesses.timed_out
+    )(witnesses.execution_witness)

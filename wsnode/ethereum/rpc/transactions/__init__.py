@@ -1,0 +1,1 @@
+"""Methods about transactions: stored, pooled, sent, filled in, forwarded."""

@@ -1,0 +1,85 @@
+"""What a sender left open in a transaction: its fees as geth fills them (TransactionArgs.setFeeDefaults)."""
+
+import msgspec
+
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.jsonrpc.errors import server_error
+
+
+class Fees(msgspec.Struct, frozen=True):
+    """One price for a unit of gas, or the most and the tip of it, in wei."""
+
+    gas_price: int | None = None
+    max_fee: int | None = None
+    max_priority_fee: int | None = None
+
+
+class Unsigned(msgspec.Struct, frozen=True):
+    """A transaction that lacks nothing but a signature."""
+
+    chain_id: int
+    nonce: int
+    to: bytes | None
+    value: int
+    input: bytes
+    gas: int
+    fees: Fees
+    access_list: bytes | None
+    authorizations: bytes | None
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes there are of what can be long."""
+        return sum(len(text or b"") for text in (self.input, self.access_list, self.authorizations))
+
+
+def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
+    """Return the fees that a call names, those that it does not from the advised tip and the head's base fee.
+
+    Before there are base fees, that is a price.
+
+    Raises:
+        RpcError: They contradict each other.
+    """
+    if call.gas_price is not None:
+        if call.max_fee is not None or call.max_priority_fee is not None:
+            raise server_error("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
+        if call.gas_price == 0 and base_fee is not None:
+            raise server_error("gasPrice must be non-zero after london fork")
+        return Fees(gas_price=call.gas_price)
+    if base_fee is None:
+        if call.max_fee is not None or call.max_priority_fee is not None:
+            raise server_error("maxFeePerGas and maxPriorityFeePerGas are not valid before London is active")
+        return Fees(gas_price=tip)
+    if call.max_fee == 0:
+        raise server_error("maxFeePerGas must be non-zero")
+    priority = tip if call.max_priority_fee is None else call.max_priority_fee
+    most = priority + 2 * base_fee if call.max_fee is None else call.max_fee
+    if most < priority:
+        raise server_error(f"maxFeePerGas ({most:#x}) < maxPriorityFeePerGas ({priority:#x})")
+    return Fees(max_fee=most, max_priority_fee=priority)
+
+
+def unsigned(call: CallObject, *, chain_id: int, nonce: int, gas: int, fees: Fees) -> Unsigned:
+    """Return the transaction that a call describes, completed.
+
+    Raises:
+        RpcError: It has blobs, which have to be sent signed, or creates a contract of nothing.
+    """
+    if call.blob_hashes is not None:
+        raise server_error("a transaction with blobs has to be signed by its sender")
+    content = (call.data if call.input is None else call.input) or b""
+    if call.to is None and not content:
+        raise server_error("contract creation without any data provided")
+    return Unsigned(
+        chain_id=chain_id,
+        nonce=nonce,
+        to=call.to,
+        value=call.value or 0,
+        input=content,
+        gas=gas,
+        fees=fees,
+        # A price without a list makes the oldest kind of transaction, as for geth.
+        access_list=call.access_list if call.gas_price is None or call.access_list != b"[]" else None,
+        authorizations=call.authorizations,
+    )

@@ -1,0 +1,125 @@
+"""eth_fillTransaction: what a transaction lacks, filled in as geth does, for somebody else to sign."""
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import keccak256
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address, hexadecimal
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.execution import LARGE_BYTES, CallParameters
+from wsnode.ethereum.rpc.calls.message import check_arguments
+from wsnode.ethereum.rpc.calls.methods import Calls
+from wsnode.ethereum.rpc.fees.methods import PriceOracle, head_header
+from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.transactions.fees import Fees, Unsigned, filled_fees, unsigned
+from wsnode.ethereum.rpc.transactions.unsigned import encoded, rendered
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import AsyncCall, InThread, Step
+
+NOBODY: Final = Address(bytes(20))
+
+Quiet = Callable[[], Awaitable[None]]
+Result = TypeVar("Result")
+
+
+class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[transaction]`."""
+
+    transaction: CallObject
+
+
+class Completion:
+    """Completes transactions.
+
+    Each has its own views: in a batch, a transaction must see what the ones before it have led to.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        calls: Calls,
+        pending: PendingBlock,
+        *,
+        estimates_on: BlockParameter,
+        wait_quiet: Quiet | None = None,
+    ) -> None:
+        """Gas is estimated on a block; `wait_quiet` returns when nobody changes the chain."""
+        self._chain = chain
+        self._pool = pool
+        self._calls = calls
+        self._pending = pending
+        self._estimates_on = estimates_on
+        self._wait_quiet = wait_quiet
+        self._oracle = PriceOracle()
+
+    def fill(self, params: TransactionParameters) -> Generator[Step, Any, dict[str, Any]]:
+        """Return a transaction with what it lacked, as an object and encoded, without a signature."""
+        call = params.transaction
+        call.sender = call.sender or NOBODY
+        transaction = yield from self.completed(call.sender, call)
+        return (yield from made_of(transaction, _filled))
+
+    def completed(self, sender: Address, call: CallObject) -> Generator[Step, Any, Unsigned]:
+        """Return what a transaction of `sender` is once it is complete.
+
+        Raises:
+            RpcError: It cannot be sent like that.
+        """
+        yield from self._quiet()
+        with self._chain.snapshot() as view:
+            fees = self.fees(view, call)
+            # As with geth, gas is estimated at these fees, which the sender has to be able to pay.
+            call.max_fee, call.max_priority_fee = fees.max_fee, fees.max_priority_fee
+            is_estimated = call.gas is None
+            gas = yield from self._gas(view, call)
+        if is_estimated:
+            yield from self._quiet()
+        with self._chain.snapshot() as view:
+            nonce = self._pool.next_nonce(sender, view) if call.nonce is None else call.nonce
+        return unsigned(call, chain_id=self._chain.spec.chain_id, nonce=nonce, gas=gas, fees=fees)
+
+    def fees(self, view: Snapshot, call: CallObject) -> Fees:
+        """Return the fees of a call, as far as it does not name them those advised for the next block.
+
+        Raises:
+            RpcError: They contradict each other.
+        """
+        base_fee = self._pending.advised_base_fee(head_header(view))
+        return filled_fees(call, tip=self._oracle.tip(view), base_fee=base_fee)
+
+    def _gas(self, view: Snapshot, call: CallObject) -> Generator[Step, Any, int]:
+        if call.gas is None:
+            return (yield from self._calls.estimated(view, CallParameters(call, self._estimates_on)))
+        check_arguments(call, view.spec.chain_id)
+        return call.gas
+
+    def _quiet(self) -> Generator[Step, Any, None]:
+        if self._wait_quiet is not None:
+            yield AsyncCall(self._wait_quiet)
+
+
+def made_of(transaction: Unsigned, make: Callable[[Unsigned], Result]) -> Generator[Step, Any, Result]:
+    """Return what `make` makes of a transaction, in a thread if it is a large one."""
+    if transaction.size <= LARGE_BYTES:
+        return make(transaction)
+    work = InThread(lambda _cancel: make(transaction))
+    work.is_short = True
+    made: Result = yield work
+    return made
+
+
+def _filled(transaction: Unsigned) -> dict[str, Any]:
+    raw = encoded(transaction)
+    return {"raw": hexadecimal(raw), "tx": rendered(transaction, keccak256(raw))}
+
+
+def add_methods(registry: Registry, completion: Completion) -> None:
+    """Register this module's method."""
+    registry.method("eth_fillTransaction", view=False)(completion.fill)

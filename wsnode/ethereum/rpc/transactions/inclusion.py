@@ -1,0 +1,106 @@
+"""eth_sendRawTransactionSync: the receipt of a transaction that was sent, once there is one (EIP-7966)."""
+
+import time
+from collections.abc import Generator
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import stored_receipt
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.parameters import Payload
+from wsnode.ethereum.rpc.transactions.sending import Sending
+from wsnode.ethereum.snapshot import Caller
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.share import Share
+from wsnode.jsonrpc.work import AsyncCall, Step, Steps
+
+# geth's eth/ethconfig, TxSyncDefaultTimeout and TxSyncMaxTimeout.
+USUAL_SECONDS: Final = 20.0
+MOST_SECONDS: Final = 60.0
+MOST_WAITING: Final = 1000
+"""Calls that wait at once, which is fewer than there are slow calls in flight."""
+NOT_PROCESSED: Final = 4
+
+
+class Milliseconds(int):
+    """A number of milliseconds below 2**64, as a JSON number."""
+
+
+class SyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[signed transaction, milliseconds]`."""
+
+    encoded: Payload
+    timeout: Milliseconds | None = None
+
+
+class Inclusion:
+    """Waits for blocks that hold what was sent."""
+
+    def __init__(self, sending: Sending, hub: Hub) -> None:
+        self._sending = sending
+        self._hub = hub
+        self._waiting = Share(MOST_WAITING)
+
+    def send(self, caller: Caller, params: SyncParameters) -> Steps:
+        """Return the receipt of a transaction, as soon as it is in a block."""
+        return (yield from self.included(caller, self._sending.sent(params.encoded), params.timeout))
+
+    def included(
+        self, caller: Caller, sending: Generator[Step, Any, Hash32], timeout: Milliseconds | None
+    ) -> Generator[Step, Any, bytes]:
+        """Return the receipt of what `sending` sends, as soon as there is one.
+
+        Raises:
+            RpcError: It is refused, in no block in time, or too many are waited for.
+        """
+        seconds = min(timeout / 1000, MOST_SECONDS) if timeout else USUAL_SECONDS
+        self._waiting.take_or_refuse(caller.party, "too many transactions are waited for")
+        try:
+            sent = yield from sending
+            return (yield from self._receipt(sent, seconds))
+        finally:
+            self._waiting.give_back(caller.party)
+
+    def _receipt(self, sent: Hash32, seconds: float) -> Generator[Step, Any, bytes]:
+        end = time.monotonic() + seconds
+        while True:
+            # Whatever comes after the look at the store is another head than this one.
+            head = self._hub.head
+            with self._hub.snapshot() as view:
+                receipt = stored_receipt(view.reader, sent)
+            if receipt is not None:
+                return receipt
+            left = end - time.monotonic()
+            if left <= 0:
+                raise _not_processed(sent, seconds)
+            moved = AsyncCall(lambda head=head: self._hub.wait_move(head))  # type: ignore[misc]
+            moved.seconds = left
+            with suppress(TimeLimitError):
+                yield moved
+
+
+def _not_processed(sent: Hash32, seconds: float) -> RpcError:
+    waited = f"{seconds:g}s" if seconds >= 1 else f"{seconds * 1000:g}ms"
+    words = f"The transaction was added to the transaction pool but wasn't processed in {waited}"
+    return RpcError(NOT_PROCESSED, words, hexadecimal(sent))
+
+
+def _decode_milliseconds(value: Any) -> Milliseconds:
+    if type(value) is not int or not 0 <= value < 1 << 64:
+        found = f"number {value}" if type(value) in {int, float} else kind(value)
+        raise mismatch(found, "uint64")
+    return Milliseconds(value)
+
+
+register_type(Milliseconds, _decode_milliseconds)
+
+
+def add_methods(registry: Registry, inclusion: Inclusion) -> None:
+    """Register this module's method."""
+    registry.method("eth_sendRawTransactionSync", caller=True)(inclusion.send)

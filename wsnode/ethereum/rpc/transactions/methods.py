@@ -1,0 +1,113 @@
+"""Transactions by hash and by place, and their receipts."""
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import (
+    read_receipt,
+    read_transaction,
+    render_receipts,
+    render_transaction,
+    stored_receipt,
+    stored_transaction,
+)
+from wsnode.ethereum.codec.rows import Row
+from wsnode.ethereum.codec.transactions import render_pooled_transaction
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.blocks.methods import (
+    Blocks,
+    HashParameters,
+    IndexByHashParameters,
+    IndexByNumberParameters,
+)
+from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered, viewed_rows
+from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.rpc.form.text_parameters import TextParameters, looking_up_plainly
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.registry import Registry
+
+
+class BlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block]`, by number, tag or hash."""
+
+    block: BlockParameter
+
+
+def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
+    """Return a transaction of a block, or null."""
+    return _render(hashed_rows(view, params.hash), params.index)
+
+
+def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
+    """Return the receipt of a canonical transaction, or null when unknown."""
+    return stored_receipt(view.reader, params.hash) or NULL
+
+
+def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
+    assert block.hash is not None
+    number = view.number_of(block.hash)
+    if number is not None:
+        return _receipts(viewed_rows(view, number), view.view_receipts(number))
+    found = hashed_rows(view, block.hash)
+    if found is None:
+        return NULL
+    receipts = view.side_receipts(block.hash)
+    if block.require_canonical or receipts is None:
+        # A block that never was canonical has not been executed, so it has no receipts.
+        raise server_error("hash is not currently canonical")
+    return _receipts(found, receipts)
+
+
+def _receipts(found: tuple[bytes, Row] | None, receipts: Row | None) -> bytes:
+    return NULL if found is None or receipts is None else render_receipts(*found, receipts)
+
+
+def _render(found: tuple[bytes, Row] | None, index: int, *, pending: bool = False) -> bytes:
+    transaction = None if found is None else render_transaction(*found, index, pending=pending)
+    return NULL if transaction is None else transaction
+
+
+class Transactions:
+    """The methods that look into the pool and the block to come as well."""
+
+    def __init__(self, blocks: Blocks, pool: TransactionPool | None) -> None:
+        self._blocks = blocks
+        self._pool = pool
+
+    def get_transaction_by_hash(self, view: Snapshot, params: HashParameters) -> bytes:
+        """Return a transaction that is canonical or in the pool, or null when unknown."""
+        if (stored := stored_transaction(view.reader, params.hash)) is not None:
+            return stored
+        waiting = None if self._pool is None else self._pool.find(params.hash)
+        return NULL if waiting is None else render_pooled_transaction(waiting)
+
+    def get_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
+        """Return a transaction of a canonical block or of the one to come, or null."""
+        # Only the specification has no place for what is not in a block yet.
+        pending = view.caller.service_form and is_pending(params.block)
+        return _render(self._blocks.rows_of(view, params.block), params.index, pending=pending)
+
+    def get_block_receipts(self, view: Snapshot, params: BlockParameters) -> bytes:
+        """Return all receipts of a block, or null when it is unknown."""
+        block = params.block
+        if block.number is None:
+            return _receipts_by_hash(view, block)
+        if is_pending(block.number):
+            return render_receipts(*self._blocks.pending_rows(view))
+        number = numbered(view, block.number)
+        return NULL if number is None else _receipts(viewed_rows(view, number), view.view_receipts(number))
+
+
+def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
+    """Register this module's methods."""
+    transactions = Transactions(blocks, pool)
+    method = registry.method
+    hash_text = TextParameters(HashParameters)
+    by_hash = looking_up_plainly(read_transaction, transactions.get_transaction_by_hash, hash_text)
+    receipt = looking_up_plainly(read_receipt, get_transaction_receipt, hash_text)
+    method("eth_getTransactionByHash", decoder=hash_text, at_engine=True)(by_hash)
+    method("eth_getTransactionByBlockHashAndIndex")(get_transaction_by_block_hash)
+    method("eth_getTransactionByBlockNumberAndIndex")(transactions.get_transaction_by_block_number)
+    method("eth_getTransactionReceipt", decoder=hash_text, at_engine=True)(receipt)
+    method("eth_getBlockReceipts")(transactions.get_block_receipts)

@@ -1,0 +1,156 @@
+"""txpool_… and eth_pendingTransactions: what waits for a block, in geth's shapes."""
+
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from operator import itemgetter
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.codec.addresses import checksummed
+from wsnode.ethereum.codec.transactions import PooledTransaction, render_pooled_transaction
+from wsnode.ethereum.pool.entry import Entry
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Pieces
+
+NOTHING: Final = b'{"pending":{},"queued":{}}'
+NONE: Final = b'{"pending":"0x0","queued":"0x0"}'
+
+SLICE: Final = 64
+"""Transactions and names written in a row: about a millisecond."""
+SLICE_BYTES: Final = 256 * 1024
+"""Bytes that are written between two looks at other callers."""
+
+Render = Callable[[PooledTransaction], bytes]
+Slices = Generator[int, None, bytes | Pieces]
+Writing = Generator[int, None, None]
+Named = Sequence[tuple[bytes, Sequence[Entry]]]
+"""The transactions of accounts, by address."""
+
+
+class SenderParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[address]`."""
+
+    address: Address
+
+
+class Pool:
+    """The methods; without a pool nothing ever waits."""
+
+    def __init__(self, pool: TransactionPool | None, accounts: Collection[bytes]) -> None:
+        self._pool = pool
+        self._accounts = accounts
+
+    def status(self) -> bytes:
+        """Return how many transactions can be executed, and how many wait for others."""
+        pool = self._pool
+        return NONE if pool is None else b'{"pending":"0x%x","queued":"0x%x"}' % (pool.pending, pool.queued)
+
+    def content(self) -> Slices:
+        """Return the transactions by account and nonce."""
+        return (yield from self._by_account(render_pooled_transaction))
+
+    def inspect(self) -> Slices:
+        """Return the transactions by account and nonce, each as a line of text."""
+        return (yield from self._by_account(_line))
+
+    def content_from(self, params: SenderParameters) -> Slices:
+        """Return the transactions of an account by nonce."""
+        sender = None if self._pool is None else self._pool.sender(params.address)
+        if sender is None:
+            return NOTHING
+        held = tuple(sender.pending), tuple(sender.queued.values())
+        written = _Written(render_pooled_transaction)
+        written.pieces.append(b'{"pending":')
+        yield from _by_nonce(held[0], written)
+        written.pieces.append(b',"queued":')
+        yield from _by_nonce(held[1], written)
+        written.pieces.append(b"}")
+        return written.pieces
+
+    def pending_transactions(self) -> Slices:
+        """Return the executable transactions of the node's own accounts."""
+        senders = () if self._pool is None else self._pool.senders
+        entries = [entry for each in senders if each.address in self._accounts for entry in each.pending]
+        written = _Written(render_pooled_transaction)
+        for number, entry in enumerate(entries):
+            if written.add(b"," if number else b"[", entry):
+                yield written.size
+        written.pieces.append(b"]" if entries else b"[]")
+        return written.pieces
+
+    def _by_account(self, render: Render) -> Slices:
+        senders = () if self._pool is None else self._pool.senders
+        # Between two slices the pool changes: what is told is how it was.
+        held = [(each.address, tuple(each.pending), tuple(each.queued.values())) for each in senders]
+        named: list[tuple[bytes, Sequence[Entry], Sequence[Entry]]] = []
+        for count, (address, pending, queued) in enumerate(held, 1):
+            named.append((checksummed(address).encode(), pending, queued))
+            if count % SLICE == 0:
+                yield 0
+        # Go writes the members of a map in the order of their names.
+        named.sort(key=itemgetter(0))
+        written = _Written(render)
+        written.pieces.append(b'{"pending":')
+        yield from _accounts([(name, pending) for name, pending, _ in named if pending], written)
+        written.pieces.append(b',"queued":')
+        yield from _accounts([(name, queued) for name, _, queued in named if queued], written)
+        written.pieces.append(b"}")
+        return written.pieces
+
+
+class _Written:
+    """What there is of a result, and how much of it was written since others had a turn."""
+
+    def __init__(self, render: Render) -> None:
+        self.pieces = Pieces()
+        self.size = self._entries = self._bytes = 0
+        self._render = render
+
+    def add(self, before: bytes, entry: Entry) -> bool:
+        """Write one more entry behind `before`; return whether others should have a turn."""
+        text = self._render(entry.transaction)
+        self.pieces += (before, text)
+        size = len(text)
+        self.size += size
+        self._bytes += size
+        self._entries += 1
+        if self._entries < SLICE and self._bytes < SLICE_BYTES:
+            return False
+        self._entries = self._bytes = 0
+        return True
+
+
+def _accounts(named: Named, written: _Written) -> Writing:
+    for number, (name, entries) in enumerate(named):
+        written.pieces.append(b'%b"%b":' % (b"," if number else b"{", name))
+        yield from _by_nonce(entries, written)
+    written.pieces.append(b"}" if named else b"{}")
+
+
+def _by_nonce(entries: Iterable[Entry], written: _Written) -> Writing:
+    # Members are in the order of their names here too.
+    named = sorted(((b"%d" % entry.nonce, entry) for entry in entries), key=itemgetter(0))
+    for number, (nonce, entry) in enumerate(named):
+        if written.add(b'%b"%b":' % (b"," if number else b"{", nonce), entry):
+            yield written.size
+    written.pieces.append(b"}" if named else b"{}")
+
+
+def _line(transaction: PooledTransaction) -> bytes:
+    to = transaction.to
+    target = "contract creation" if to is None else checksummed(to)
+    price = f"{transaction.value} wei + {transaction.gas} gas × {transaction.max_fee} wei"
+    return msgspec.json.encode(f"{target}: {price}")
+
+
+def add_methods(registry: Registry, pool: TransactionPool | None, accounts: Collection[bytes] = ()) -> None:
+    """Register this module's methods; `accounts` are the node's own."""
+    methods = Pool(pool, accounts)
+    method = registry.method
+    method("txpool_status", view=False)(methods.status)
+    method("txpool_contentFrom", view=False)(methods.content_from)
+    method("txpool_content", view=False)(methods.content)
+    method("txpool_inspect", view=False)(methods.inspect)
+    method("eth_pendingTransactions", view=False)(methods.pending_transactions)

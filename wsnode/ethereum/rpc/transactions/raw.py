@@ -1,0 +1,121 @@
+"""Headers, blocks, transactions and receipts in the form that consensus hashes."""
+
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from wsnode.ethereum.codec.rlp import Item, block_transactions, encode, encoded_items, number
+from wsnode.ethereum.codec.rows import block_rlp
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.blocks.methods import (
+    Blocks,
+    HashParameters,
+    IndexByHashParameters,
+    IndexByNumberParameters,
+)
+from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, rows
+from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.results import NULL, data
+from wsnode.ethereum.rpc.transactions.methods import BlockParameters, Transactions
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.registry import Registry
+
+_NOTHING = data(b"")
+
+
+class Raw:
+    """The methods; the block to come has a raw form too, and so have transactions in the pool."""
+
+    def __init__(self, transactions: Transactions, blocks: Blocks, pool: TransactionPool | None) -> None:
+        self._transactions = transactions
+        self._blocks = blocks
+        self._pool = pool
+
+    def get_raw_block(self, view: Snapshot, params: BlockParameters) -> bytes:
+        """Return a block's RLP, nothing beyond the head."""
+        found = self._rows(view, params.block, "block")
+        return _NOTHING if found is None else data(block_rlp(*found))
+
+    def get_raw_header(self, view: Snapshot, params: BlockParameters) -> bytes:
+        """Return a header's RLP, nothing beyond the head."""
+        found = self._rows(view, params.block, "header")
+        return _NOTHING if found is None else data(encoded_items(block_rlp(*found))[0])
+
+    def get_raw_transaction(self, view: Snapshot, params: HashParameters) -> bytes:
+        """Return a signed transaction as it is sent, without blobs, nothing when unknown."""
+        place = view.transaction(params.hash)
+        found = None if place is None else rows(view, place[0])
+        if place is not None and found is not None:
+            return data(block_transactions(*found)[place[1]])
+        waiting = None if self._pool is None else self._pool.find(params.hash)
+        return _NOTHING if waiting is None else data(waiting.encoded)
+
+    def get_raw_transaction_by_block_hash(self, view: Snapshot, params: IndexByHashParameters) -> bytes:
+        """Return a transaction of a block as it is sent, without blobs, nothing when there is none."""
+        return _indexed(hashed_rows(view, params.hash), params.index)
+
+    def get_raw_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
+        """Return a transaction of a canonical block or of the one to come, nothing when there is none."""
+        found = None
+        # No error: geth answers with nothing where there is no such block, whatever the reason.
+        with suppress(RpcError):
+            found = self._blocks.rows_of(view, params.block)
+        return _indexed(found, params.index)
+
+    def get_code(self, view: Snapshot, params: HashParameters) -> bytes:
+        """Return the code with this hash, nothing if no contract of the chain ever had it."""
+        return data(view.state.find_code(params.hash) or b"")
+
+    def get_raw_receipts(self, view: Snapshot, params: BlockParameters) -> list[str] | bytes:
+        """Return a block's receipts, each by itself; null beyond the head, none for an unknown hash."""
+        receipts = msgspec.json.decode(self._transactions.get_block_receipts(view, params))
+        if receipts is None:
+            return NULL if params.block.hash is None else b"[]"
+        return [f"0x{_encode_receipt(receipt).hex()}" for receipt in receipts]
+
+    def _rows(self, view: Snapshot, block: BlockParameter, name: str) -> Rows | None:
+        if block.number is not None:
+            return self._blocks.rows_of(view, block.number)
+        assert block.hash is not None
+        found = hashed_rows(view, block.hash)
+        if found is None:
+            raise server_error(f"{name} #{list(block.hash)} not found".replace(",", ""))
+        return found
+
+
+def _indexed(found: Rows | None, index: int) -> bytes:
+    transactions = [] if found is None else block_transactions(*found)
+    return data(transactions[index]) if index < len(transactions) else _NOTHING
+
+
+def _encode_receipt(receipt: dict[str, Any]) -> bytes:
+    outcome = _bytes(receipt["root"]) if "root" in receipt else _number(receipt["status"])
+    logs: list[Item] = [
+        [_bytes(log["address"]), list(map(_bytes, log["topics"])), _bytes(log["data"])]
+        for log in receipt["logs"]
+    ]
+    content = encode([outcome, _number(receipt["cumulativeGasUsed"]), _bytes(receipt["logsBloom"]), logs])
+    return _number(receipt["type"]) + content
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text[2:])
+
+
+def _number(text: str) -> bytes:
+    return number(int(text, 16))
+
+
+def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
+    """Register this module's methods."""
+    raw = Raw(Transactions(blocks, pool), blocks, pool)
+    registry.method("debug_codeByHash")(raw.get_code)
+    registry.method("debug_getRawBlock")(raw.get_raw_block)
+    registry.method("debug_getRawHeader")(raw.get_raw_header)
+    registry.method("debug_getRawReceipts")(raw.get_raw_receipts)
+    for name in ("debug_getRawTransaction", "eth_getRawTransactionByHash"):
+        registry.method(name)(raw.get_raw_transaction)
+    registry.method("eth_getRawTransactionByBlockHashAndIndex")(raw.get_raw_transaction_by_block_hash)
+    registry.method("eth_getRawTransactionByBlockNumberAndIndex")(raw.get_raw_transaction_by_block_number)

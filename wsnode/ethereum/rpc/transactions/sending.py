@@ -1,0 +1,61 @@
+"""eth_sendRawTransaction: a signed transaction into the pool."""
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.pool.entry import BLOB_TYPE
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.form.parameters import Payload
+from wsnode.ethereum.rpc.form.results import data
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import AsyncCall, InThread, Step, Steps
+
+METHOD: Final = "eth_sendRawTransaction"
+NO_POOL: Final = {METHOD: {"reason": "this network takes no transactions"}}
+"""What a caller learns besides that there is no such method: both viem and ethers know those words."""
+
+Settle = Callable[[], Awaitable[None]]
+
+
+class RawTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[signed transaction]`, with its blobs if it has any."""
+
+    encoded: Payload
+
+
+class Sending:
+    """The method; `settle` returns when a chain that gives each transaction a block has done so."""
+
+    def __init__(self, pool: TransactionPool, settle: Settle | None) -> None:
+        self._pool = pool
+        self._settle = settle
+
+    def send_raw_transaction(self, params: RawTransactionParameters) -> Steps:
+        """Return the hash of a transaction that is in the pool now, or already in a block."""
+        return data((yield from self.sent(params.encoded)))
+
+    def sent(self, encoded: bytes) -> Generator[Step, Any, Hash32]:
+        """Return the same as bytes.
+
+        Raises:
+            RpcError: The transaction is refused.
+        """
+        pool = self._pool
+        transaction = pool.decode(encoded)
+        if transaction.type == BLOB_TYPE:
+            # The proofs of six blobs take 20 ms.
+            yield InThread(lambda _cancel: pool.check(transaction))
+        else:
+            pool.check(transaction)
+        transaction_hash = pool.admit(transaction)
+        if self._settle is not None:
+            yield AsyncCall(self._settle)
+        return transaction_hash
+
+
+def add_methods(registry: Registry, sending: Sending) -> None:
+    """Register this module's method."""
+    registry.method(METHOD, view=False)(sending.send_raw_transaction)

@@ -1,0 +1,1 @@
+"""A node put together: its configuration, its networks, and the run of all of it."""

@@ -1,0 +1,264 @@
+"""What a node is told: one frozen Struct a component, from TOML or from the command line."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from wsnode.ethereum.pool.limits import PoolLimits
+from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT, CallLimits
+from wsnode.node.addresses import DEFAULT_LISTEN, Address, ListenError
+from wsnode.node.settings import Known, line_of, unknown_names
+from wsnode.server.access.perimeter import is_local_host
+from wsnode.server.limits import Limits
+
+
+class ConfigurationError(Exception):
+    """The configuration cannot be used; one line names the place."""
+
+
+class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The provider that is asked for missing transactions, once the head is `stale_after` seconds old."""
+
+    url: Annotated[str, msgspec.Meta(pattern=r"^wss?://[^/]+")]
+    stale_after: Annotated[float, msgspec.Meta(gt=0, le=1e15)] = 60.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the URL's port is none."""
+        _ = urlsplit(self.url).port
+
+
+class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One network: its folder, and the hosts that choose it (none: every host)."""
+
+    data: str
+    hosts: tuple[str, ...] = ()
+    partner: PartnerConfig | None = None
+    pool: bool = True
+    """Whether transactions can be sent to it."""
+    gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
+    """What the gas limit of blocks that are built moves towards."""
+
+
+class Guests(msgspec.Struct, frozen=True):
+    """The host names and web pages, besides those of this machine, that may use a chain without keys."""
+
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+
+class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who may read `/metrics`."""
+
+    enabled: bool = True
+    listen: str | None = None
+    """An address for operators, with `/metrics`, `/healthz` and `/readyz`. Without one clients are served
+    `/metrics` besides, where no keys are asked for."""
+
+    @property
+    def address(self) -> Address | None:
+        """Return the operators' address.
+
+        Raises:
+            ListenError: `listen` is none.
+        """
+        return None if self.listen is None or not self.enabled else Address.parse(self.listen)
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole node."""
+
+    networks: dict[str, NetworkConfig]
+    listen: str = DEFAULT_LISTEN
+    unix_socket: str | None = None
+    """The path of a Unix socket to listen on as well."""
+    open: bool = False
+    """Whether any key will do, and the bare path."""
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    origins: tuple[str, ...] | None = None
+    """The web pages that may connect, `*` for all of them. If absent: all of them, but on a node of this
+    machine alone that asks for no keys those of this machine."""
+    metrics: MetricsConfig = MetricsConfig()
+    slow_subscriber: Literal["resume", "close"] = "resume"
+    """What becomes of a client that falls behind with a subscription: told, and then served what it missed,
+    or told and closed with 1013."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["human", "json"] = "human"
+    limits: Limits = Limits()
+    call_limits: CallLimits = CallLimits()
+    pool_limits: PoolLimits = PoolLimits()
+
+    @property
+    def address(self) -> Address:
+        """Return the address to listen on."""
+        return Address.parse(self.listen)
+
+    @property
+    def is_private(self) -> bool:
+        """Return whether the node asks for no keys and listens to this machine alone."""
+        return self.open and is_local_host(self.address.host)
+
+    @property
+    def serves_metrics_to_clients(self) -> bool:
+        """Return whether `/metrics` is among the clients' pages."""
+        return self.open and self.metrics.enabled and self.metrics.listen is None
+
+
+class AllLimits(msgspec.Struct, frozen=True):
+    """What one table of limits says: the server's, the methods' and the pools'."""
+
+    server: Limits = Limits()
+    calls: CallLimits = CallLimits()
+    pool: PoolLimits = PoolLimits()
+
+    @classmethod
+    def of_table(cls, table: Mapping[str, Any]) -> "AllLimits":
+        """Return the limits of these names and values, and the defaults of all others.
+
+        Raises:
+            ConfigurationError: A name is none, or a value impossible.
+        """
+        for unknown in unknown_names(table, KNOWN.tables["limits"]):
+            raise ConfigurationError(str(unknown))
+        try:
+            config = msgspec.convert(_with_limits_apart({"networks": {}, "limits": {**table}}), Config)
+        except msgspec.ValidationError as error:
+            raise ConfigurationError(_place(error).removeprefix("limits.")) from error
+        return cls(config.limits, config.call_limits, config.pool_limits)
+
+
+_LIMITS = (Limits, CallLimits, PoolLimits)
+_NETWORK = Known(NetworkConfig.__struct_fields__, {"partner": Known(PartnerConfig.__struct_fields__)})
+KNOWN = Known(
+    [name for name in Config.__struct_fields__ if name not in ("call_limits", "pool_limits")],
+    {
+        "limits": Known([name for limits in _LIMITS for name in limits.__struct_encode_fields__]),
+        "metrics": Known(MetricsConfig.__struct_fields__),
+        "networks": Known((), {"*": _NETWORK}),
+    },
+)
+
+
+def read(path: Path) -> Config:
+    """Return the configuration in a TOML file; relative folders are relative to the file.
+
+    Raises:
+        ConfigurationError: The file cannot be read or says something unknown or impossible.
+    """
+    try:
+        text = path.read_text()
+        return checked(msgspec.toml.decode(text), path.parent, str(path), text)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from error
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") -> Config:
+    """Return the configuration that `content` holds; `text` is what it was read from, to name lines.
+
+    Raises:
+        ConfigurationError: It says something unknown or impossible.
+    """
+    _require_known_names(content, source, text)
+    try:
+        config = msgspec.convert(_with_limits_apart(content), Config)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{source}: {_place(error)}") from error
+    _require_hosts(config, source)
+    try:
+        _ = config.address
+    except ListenError as error:
+        raise ConfigurationError(f"{source}: listen: {error}") from None
+    try:
+        _ = config.metrics.address
+    except ListenError as error:
+        raise ConfigurationError(f"{source}: metrics.listen: {error}") from None
+    return _relative_to(folder, config)
+
+
+def _require_known_names(content: dict[str, Any], source: str, text: str) -> None:
+    for unknown in unknown_names(content, KNOWN):
+        line = line_of(text, unknown.path)
+        raise ConfigurationError(f"{source}:{'' if line is None else f' line {line}:'} {unknown}")
+
+
+def _relative_to(folder: Path, config: Config) -> Config:
+    def resolved(path: str | None) -> str | None:
+        return None if path is None else str(folder / path)
+
+    networks = {
+        name: msgspec.structs.replace(network, data=str(folder / network.data))
+        for name, network in config.networks.items()
+    }
+    return msgspec.structs.replace(
+        config,
+        networks=networks,
+        unix_socket=resolved(config.unix_socket),
+        tls_cert=resolved(config.tls_cert),
+        tls_key=resolved(config.tls_key),
+    )
+
+
+def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
+    """Return `content` with its one table of limits as those that server, methods and pools take."""
+    table = content.get("limits", {})
+    if not isinstance(table, dict):
+        raise msgspec.ValidationError("Expected `object` - at `$.limits`")
+    of_calls = {name: value for name, value in table.items() if name in CallLimits.__struct_fields__}
+    of_pool = {name: value for name, value in table.items() if name in PoolLimits.__struct_encode_fields__}
+    of_server = {name: value for name, value in table.items() if name not in {**of_calls, **of_pool}}
+    return content | {"limits": of_server, "call_limits": of_calls, "pool_limits": of_pool}
+
+
+def of_folder(data: Path, hosts: Sequence[str] = ()) -> Config:
+    """Return the configuration of a node that serves one folder; `hosts` are named besides local ones."""
+    return Config(networks={data.absolute().name: NetworkConfig(str(data), tuple(hosts))})
+
+
+def overridden(config: Config, *, metrics_listen: str | None = None, **settings: Any) -> Config:
+    """Return `config` with the settings of the command line that are neither None, False nor empty.
+
+    Raises:
+        ConfigurationError: A setting is none of its kind.
+        ListenError: `listen` or `metrics_listen` is no address.
+    """
+    given = {name: value for name, value in settings.items() if value not in (None, False, ())}
+    if metrics_listen is not None:
+        given["metrics"] = MetricsConfig(listen=metrics_listen)
+    try:
+        config = msgspec.convert(msgspec.structs.asdict(config) | given, Config, from_attributes=True)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(_place(error)) from error
+    if (config.tls_cert is None) != (config.tls_key is None):
+        raise ConfigurationError("tls_cert and tls_key: one needs the other")
+    _ = config.address, config.metrics.address
+    return config
+
+
+def _place(error: msgspec.ValidationError) -> str:
+    """Return msgspec's text with the setting first: `limits.calls: Expected int, got str`."""
+    text, separator, path = str(error).rpartition(" - at `$.")
+    return (
+        f"{path.rstrip('`').removeprefix('call_').removeprefix('pool_')}: {text}" if separator else str(error)
+    )
+
+
+def _require_hosts(config: Config, source: str) -> None:
+    if not config.networks:
+        raise ConfigurationError(f"{source}: networks: at least one is needed")
+    seen: dict[str, str] = {}
+    for name, network in config.networks.items():
+        if not network.hosts and len(config.networks) > 1:
+            raise ConfigurationError(
+                f"{source}: networks.{name}.hosts: needed where there are several networks"
+            )
+        for host in network.hosts:
+            other = seen.setdefault(host.lower(), name)
+            if other != name:
+                raise ConfigurationError(
+                    f"{source}: networks.{name}.hosts: {host} belongs to {other} already"
+                )

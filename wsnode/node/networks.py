@@ -1,0 +1,292 @@
+"""A folder's chains as one network: the methods of the families that it has, and views of them."""
+
+import os
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain as EthereumChain
+from wsnode.ethereum.codec.transactions import render_pooled_transaction
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.pool.limits import PoolLimits
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.development.methods import Development
+from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET, CallLimits
+from wsnode.ethereum.rpc.node.methods import release
+from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
+from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
+from wsnode.ethereum.snapshot import Caller
+from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
+from wsnode.ethereum.state import ChainSpec
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.openrpc.document import add_discovery
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import View
+from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
+from wsnode.server import limit_report
+from wsnode.server.access.directory import KeyRing, Network
+from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
+from wsnode.store.errors import TooManySnapshotsError
+
+if TYPE_CHECKING:
+    # What few networks have is imported when one does: a node starts much sooner without it.
+    from wsnode.starknet.chain import Chain as StarknetChain
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+    from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
+
+ETHEREUM_FOLDER = "eth"
+STARKNET_FOLDER = "alt"
+Opening = TypeVar("Opening", bound=View)
+
+OUTAGE_FILE = "outage"
+"""Is in a network's folder as long as an operator says that there is an outage."""
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """The chains of a network that are written while they are served, the pool, and who is told."""
+
+    ethereum: EthereumChain
+    starknet: "StarknetChain | None"
+    hub: Hub
+    pool: TransactionPool
+    starknet_hub: "StarknetHub | None" = None
+    gas_limit: int = GAS_LIMIT_TARGET
+    """What the gas limit of the blocks that are built moves towards."""
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """What makes a network's blocks: its methods, and what runs beside the server."""
+
+    development: Development
+    background: Sequence[Callable[[], Awaitable[None]]]
+    watch: Callable[[Registry], None] | None = None
+    """Is given the network's methods when all are there."""
+
+
+Grow = Callable[[Opened], AbstractContextManager[Growth]]
+BothChains = tuple[EthereumChain, "StarknetChain | None"]
+
+
+class BothFamilies(EthereumSnapshot):
+    """A moment of a network that has two chains; the second is opened when a method first reads it."""
+
+    __slots__ = ("_starknet", "_starknet_chain")
+
+    def __init__(self, ethereum: EthereumChain, starknet: "StarknetChain", caller: Caller) -> None:
+        super().__init__(ethereum, caller)
+        self._starknet_chain = starknet
+        self._starknet: StarknetSnapshot | None = None
+
+    @property
+    def starknet(self) -> "StarknetSnapshot":
+        """Return the moment of the alt chain, the same one for the whole request or batch."""
+        if self._starknet is None:
+            self._starknet = self._starknet_chain.snapshot()
+        return self._starknet
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        if self._starknet is not None:
+            self._starknet.__exit__(*error)
+
+
+def network_of(
+    name: str,
+    hosts: tuple[str, ...],
+    families: BothChains,
+    limits: CallLimits,
+    keys: KeyRing | None,
+    *,
+    hub: Hub,
+    pool: TransactionPool | None,
+    starknet_hub: "StarknetHub | None" = None,
+    growth: Growth | None = None,
+    gas_limit: int = GAS_LIMIT_TARGET,
+    with_test_methods: bool = False,
+) -> Network:
+    """Return a network with the methods of the families it has a chain of."""
+    ethereum, starknet = families
+    described = limit_report.DESCRIPTIONS
+    if starknet is not None:
+        from wsnode.starknet.rpc.descriptions import DESCRIPTIONS
+        from wsnode.starknet.rpc.methods import add_methods
+
+        described = DESCRIPTIONS | described
+    lacking = {"network": name, "family": STARKNET_FOLDER}
+    unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
+    registry = ethereum_registry(
+        ethereum,
+        limits=limits,
+        unavailable=unavailable,
+        hub=hub,
+        pool=pool,
+        development=None if growth is None else growth.development,
+        gas_limit=gas_limit,
+        with_test_methods=with_test_methods,
+        described_besides=described,
+    )
+    if starknet is not None:
+        add_methods(registry, lambda view: view.starknet, starknet_hub)
+    watches = [hub.watch] if starknet_hub is None else [hub.watch, starknet_hub.watch]
+    return Network(
+        name,
+        registry,
+        _opening(ethereum, starknet),
+        hosts,
+        limits=msgspec.to_builtins(limits) | ({} if pool is None else msgspec.to_builtins(pool.limits)),
+        keys=keys,
+        fan_out=hub.fan_out,
+        versions=_versions_of(ethereum, starknet),
+        background=[*watches, *(() if growth is None else growth.background)],
+    )
+
+
+def alt_network(name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys: KeyRing | None) -> Network:
+    """Return a network with an alt chain and nothing else."""
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+    from wsnode.starknet.rpc.descriptions import DESCRIPTIONS
+    from wsnode.starknet.rpc.methods import build_registry
+
+    hub = StarknetHub(chain)
+    registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}}, hub=hub)
+    add_discovery(registry, DESCRIPTIONS | limit_report.DESCRIPTIONS, title="wsnode", version=release)
+    return Network(
+        name,
+        registry,
+        refusing(lambda _caller: chain.snapshot()),
+        hosts,
+        keys=keys,
+        fan_out=hub.fan_out,
+        versions=_versions_of(chain),
+        background=[hub.watch],
+    )
+
+
+def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> TransactionPool:
+    """Return a pool that goes along with the hub's head and tells it of new transactions."""
+    pool = TransactionPool(chain, limits)
+    pool.catch_up = hub.advance
+    pool.on_added.append(hub.pending.announce)
+    hub.on_change.append(pool.advance)
+    hub.pending.render = render_pooled_transaction
+    return pool
+
+
+def _opening(first: EthereumChain, second: "StarknetChain | None") -> Callable[[Caller], EthereumSnapshot]:
+    """Return what opens views of the chains that there are."""
+    if second is None:
+        return refusing(first.snapshot)
+
+    def open_both(caller: Caller) -> BothFamilies:
+        return BothFamilies(first, second, caller)
+
+    return refusing(open_both)
+
+
+def refusing(open_view: Callable[[Caller], Opening]) -> Callable[[Caller], Opening]:
+    """Return what opens views, and refuses with -32005 while no more versions of a store can be read."""
+
+    def open_or_refuse(caller: Caller) -> Opening:
+        try:
+            return open_view(caller)
+        except TooManySnapshotsError as error:
+            raise limit_exceeded(str(error)) from None
+
+    return open_or_refuse
+
+
+def _versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[], int]:
+    stores = [chain.store for chain in chains if chain is not None]
+
+    def versions() -> int:
+        return max(store.versions for store in stores)
+
+    return versions
+
+
+@contextmanager
+def open_network(
+    name: str,
+    network: NetworkConfig,
+    config: Config,
+    *,
+    grow: Grow | None = None,
+    durable: bool = True,
+) -> Iterator[Network]:
+    """Open the chains of a network: for reading, or for writing as well if they `grow`.
+
+    Raises:
+        ConfigurationError: Its folder holds no chain.
+        ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
+    """
+    folder = Path(network.data)
+    with ExitStack() as stack:
+        ethereum, starknet = _open_chains(folder, stack, writer=grow is not None, durable=durable)
+        keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
+        if ethereum is None:
+            if starknet is None:
+                raise ConfigurationError(f"{folder} holds no chain: `wsnode import` makes one")
+            yield alt_network(name, network.hosts, starknet, keys)
+            return
+        hub = Hub(ethereum)
+        starknet_hub = None if starknet is None else _starknet_hub(starknet, hub)
+        pool = pool_beside(hub, ethereum, config.pool_limits) if network.pool else None
+        growth = None
+        if grow is not None and pool is not None:
+            opened = Opened(ethereum, starknet, hub, pool, starknet_hub, gas_limit=network.gas_limit)
+            growth = stack.enter_context(grow(opened))
+        made = network_of(
+            name,
+            network.hosts,
+            (ethereum, starknet),
+            config.call_limits,
+            keys,
+            hub=hub,
+            pool=pool,
+            starknet_hub=starknet_hub,
+            growth=growth,
+            gas_limit=network.gas_limit,
+            with_test_methods=config.open,
+        )
+        if growth is not None and growth.watch is not None:
+            growth.watch(made.registry)
+        if network.partner is not None:
+            made = with_partner(made, network.partner, ethereum.spec, folder)
+        yield made
+
+
+def _open_chains(
+    folder: Path, stack: ExitStack, *, writer: bool, durable: bool
+) -> tuple[EthereumChain | None, "StarknetChain | None"]:
+    ethereum = starknet = None
+    if (folder / ETHEREUM_FOLDER).is_dir():
+        chain = EthereumChain.open(folder / ETHEREUM_FOLDER, writer=writer, durable=durable)
+        ethereum = stack.enter_context(chain)
+    if (folder / STARKNET_FOLDER).is_dir():
+        from wsnode.starknet.chain import Chain as StarknetChain
+
+        starknet = StarknetChain.open(folder, writer=writer)
+        stack.callback(starknet.close)
+    return ethereum, starknet
+
+
+def _starknet_hub(chain: "StarknetChain", hub: Hub) -> "StarknetHub":
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+
+    return StarknetHub(chain, hub.fan_out)
+
+
+def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:
+    """Return `network` with a partner that is asked for missing transactions in an outage."""
+    from wsnode.upstream.client import Partner
+
+    partner = Partner(told.url)
+    outage = StaleHead(told.stale_after, partial(os.path.exists, folder / OUTAGE_FILE))
+    add_forwarding(network.registry, spec, partner.ask, outage, lambda caller: caller.forwarding)
+    return msgspec.structs.replace(
+        network, open_view=surviving(network.open_view), background=[*network.background, partner.run]
+    )

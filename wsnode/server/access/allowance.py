@@ -1,0 +1,49 @@
+"""How many subscriptions a connection and a key may have, and how many they have."""
+
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.share import Party
+from wsnode.server.access.grants import Grant
+from wsnode.server.shared import Shared
+
+
+class Allowance:
+    """What one connection may subscribe to."""
+
+    __slots__ = ("_grant", "_network", "_shared", "party", "used")
+
+    def __init__(self, shared: Shared, network: str, grant: Grant | None, party: Party | None = None) -> None:
+        self._shared = shared
+        self._network = network
+        self._grant = grant
+        self.party = Party() if party is None else party
+        self.used = 0
+        """How many subscriptions are open."""
+
+    def take(self, kind: str) -> None:
+        """Count one more.
+
+        Raises:
+            RpcError: The connection, the key or the process has as many as it may, or is about to stop.
+        """
+        if self._shared.draining:
+            raise limit_exceeded("the node is about to stop")
+        limits, open_now = self._shared.limits, self._shared.counters.subscriptions
+        if self.used >= limits.subscriptions:
+            raise limit_exceeded("subscription limit exceeded", {"subscriptions": limits.subscriptions})
+        if not self._shared.subscriptions.admits(self.party):
+            raise limit_exceeded("too many subscriptions")
+        if self._grant is not None:
+            self._grant.take_subscription()
+        self._shared.subscriptions.take(self.party)
+        self.used += 1
+        open_now[self._network, kind] += 1
+        self._shared.adapt_shelter()
+
+    def give_back(self, kind: str) -> None:
+        """Count one less."""
+        if self._grant is not None:
+            self._grant.subscriptions -= 1
+        self._shared.subscriptions.give_back(self.party)
+        self.used -= 1
+        self._shared.counters.subscriptions[self._network, kind] -= 1
+        self._shared.adapt_shelter()

@@ -1,0 +1,150 @@
+"""Who may ask for what: the networks by host, the keys, and the paths."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import View
+from wsnode.pubsub.fan_out import FanOut
+from wsnode.server.access.allowance import Allowance
+from wsnode.server.access.grants import Grant
+from wsnode.server.access.perimeter import OPEN, Perimeter, without_port
+from wsnode.server.access.refusals import RefusedError
+
+_PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?")
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a call comes from, as the views and handlers of a network see it."""
+
+    network: str
+    grant: Grant | None = None
+    """What the caller's key allows; nothing where no key is asked for."""
+    open_path: bool = False
+    """Whether the bare path was used."""
+    party: Party | None = None
+    """The connection, where what is shared among all is counted."""
+    allowance: Allowance | None = None
+    """What may be subscribed to; nothing over HTTP."""
+
+    @property
+    def key_name(self) -> str | None:
+        """Return the name of the caller's key, never the key."""
+        return None if self.grant is None else self.grant.name
+
+    @property
+    def forwarding(self) -> bool:
+        """Tell whether a partner may be asked on the caller's behalf: only a key can include that."""
+        return self.grant is not None and self.grant.limits.forwarding
+
+    @property
+    def service_form(self) -> bool:
+        """Tell whether replies take the service specification's form, or the node's plain one."""
+        return not self.open_path
+
+
+class KeyRing(Protocol):
+    """The keys that may be used."""
+
+    def lookup(self, key: str) -> Grant | None:
+        """Return what `key` grants, or nothing if it is unknown."""
+        ...
+
+
+class Network(msgspec.Struct, frozen=True):
+    """One network: its methods and the way into its chain; without hosts it serves every host."""
+
+    name: str
+    registry: Registry
+    open_view: Callable[[Any], View]
+    hosts: Sequence[str] = ()
+    limits: Mapping[str, Any] = {}
+    """Limits of its methods' own, for `rpc_limits` to show."""
+    keys: KeyRing | None = None
+    """Without keys any key will do, and none at all on the bare path."""
+    fan_out: FanOut | None = None
+    """What hands events to its subscribers; the server runs it."""
+    versions: Callable[[], int] = lambda: 0
+    """How many versions of its chains are being read."""
+    background: Sequence[Callable[[], Awaitable[None]]] = ()
+    """What runs as long as the network is served."""
+
+
+class Entrance(msgspec.Struct, frozen=True):
+    """What a path and a host lead to."""
+
+    dispatcher: Dispatcher
+    caller: Caller
+
+
+class Directory:
+    """Resolves host and path to a network and a caller."""
+
+    def __init__(
+        self,
+        networks: Mapping[str, Dispatcher],
+        hosts: Mapping[str, str],
+        keys: Mapping[str, KeyRing],
+        perimeter: Perimeter = OPEN,
+    ) -> None:
+        """`networks` by name, `hosts` to names, `keys` by the names of the networks that have some."""
+        self.perimeter = perimeter
+        self._networks = networks
+        self._hosts = {host.lower(): name for host, name in hosts.items()}
+        self._keys = keys
+
+    def enter(self, host: str, target: str, party: Party | None = None, *, socket: bool) -> Entrance:
+        """Return where a request of `party` for `target` on `host` goes.
+
+        Raises:
+            RefusedError: Nowhere.
+        """
+        self.perimeter.check_host(host)
+        path = target.partition("?")[0]
+        name = self._network_of(host)
+        if path == "/" and name not in self._keys:
+            return Entrance(self._networks[name], Caller(network=name, open_path=True, party=party))
+        match = _PATH.fullmatch(path)
+        if match is None:
+            raise RefusedError(404, RpcError(INVALID_REQUEST, "not found"))
+        grant = self._grant_of(name, match["key"] or "")
+        if party is not None and grant is not None:
+            # All that is done with a key is one client's, wherever it comes from.
+            party = party.of(f"{name}/{grant.name}")
+        caller = Caller(network=name, grant=grant, party=party)
+        if bool(match["socket"]) != socket:
+            raise _wrong_way(socket=socket)
+        return Entrance(self._networks[name], caller)
+
+    def _network_of(self, host: str) -> str:
+        if len(self._networks) == 1:
+            return next(iter(self._networks))
+        name = self._hosts.get(without_port(host).lower())
+        if name is None:
+            raise RefusedError(404, RpcError(INVALID_REQUEST, "unknown host"))
+        return name
+
+    def _grant_of(self, network: str, key: str) -> Grant | None:
+        ring = self._keys.get(network)
+        if ring is None:
+            return None
+        if not key:
+            raise RefusedError(401, RpcError(INVALID_REQUEST, "an API key is required in the URL"))
+        if (grant := ring.lookup(key)) is None:
+            raise RefusedError(401, RpcError(INVALID_REQUEST, "invalid API key"))
+        return grant
+
+
+def _wrong_way(*, socket: bool) -> RefusedError:
+    if socket:
+        return RefusedError(
+            404, RpcError(INVALID_REQUEST, "WebSocket connections are made to /ws/v3/<API_KEY>")
+        )
+    error = RpcError(INVALID_REQUEST, "this path needs a WebSocket upgrade")
+    return RefusedError(426, error, {"Upgrade": "websocket", "Connection": "Upgrade"})

@@ -1,0 +1,1 @@
+"""HTTP/1.1 connections: heads, bodies and their encodings, and JSON-RPC by POST."""

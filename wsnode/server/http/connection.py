@@ -1,0 +1,342 @@
+"""HTTP/1.1 requests on one connection, one after another: JSON-RPC by POST, and the health pages by GET.
+
+A thin shim in front of the dispatcher that WebSocket messages go to. Plain requests that have arrived whole
+are read by `quick_post`, all others by h11; the two take turns between requests only.
+"""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from time import perf_counter
+
+import h11
+import msgspec
+import trio
+
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.share import Party, Share
+from wsnode.jsonrpc.work import Pending
+from wsnode.server.access.directory import Directory, Entrance
+from wsnode.server.access.grants import Admission
+from wsnode.server.access.refusals import RefusedError
+from wsnode.server.http.content import BadContentError, decode_body, encode_body
+from wsnode.server.http.fast_request import QuickPost, quick_post
+from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight
+from wsnode.server.http.responses import JSON, Response, refused, request_error, serialize
+from wsnode.server.limits import Limits
+from wsnode.server.shared import Shared
+from wsnode.server.transport.transport import Transport, linger, send_all
+from wsnode.server.turns.making import Account
+from wsnode.server.websocket.slow_calls import too_many_calls
+
+JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
+METHODS = "POST, GET, HEAD, OPTIONS"
+READ_AHEAD_BYTES = 64 * 1024
+INFLATED_AT_ONCE = 64 * 1024
+"""Bodies that are decompressed at once: at 5 MiB for each, that takes three milliseconds."""
+NO_PARSER = h11.Connection(h11.SERVER)
+"""Stands where no request is being parsed, so that idle connections keep no parser."""
+Page = Callable[[], tuple[int, str, bytes]]
+"""A page for GET: returns its status, content type and body."""
+
+
+class Service(msgspec.Struct, frozen=True):
+    """What the HTTP connections of a server share."""
+
+    directory: Directory
+    shared: Shared
+    pages: Mapping[str, Page]
+    connections: Share
+    """How many connections of such clients there may be."""
+    idle: dict[trio.CancelScope, Party] = msgspec.field(default_factory=dict)
+    """The connections that wait for a request, the one that has waited longest first."""
+
+
+class _DisconnectedError(Exception):
+    """The client has gone, or does not do its part in time."""
+
+
+class HttpConnection:
+    """A connection that did not ask for an upgrade."""
+
+    def __init__(self, transport: Transport, service: Service, party: Party | None = None) -> None:
+        self._transport = transport
+        self._party = Party() if party is None else party
+        self._service = service
+        self._ahead = b""
+        """What has arrived and was not looked at."""
+        self._parser = NO_PARSER
+        self._is_head = False
+        """Whether the request asks for the head of the answer alone."""
+        self._patience: trio.CancelScope | None = None
+        """What ends the reading of a body, or a slow call."""
+        self._has_given_up = False
+        """Whether that was ended because too many bytes are kept."""
+        self._turn_ends = 0.0
+        """Until when requests are served before others have their turn."""
+
+    def give_up(self) -> None:
+        """Refuse the request, because no other connection keeps as many bytes of bodies."""
+        self._has_given_up = True
+        if self._patience is not None:
+            self._patience.cancel()
+
+    @property
+    def _limits(self) -> Limits:
+        return self._service.shared.limits
+
+    async def run(self, data: bytes) -> None:
+        """Serve requests, the first of which begins with `data`, until either side has had enough."""
+        self._ahead = data
+        try:
+            while await self._serve_next() and not self._service.shared.draining:
+                pass
+        except _DisconnectedError:
+            return
+        await linger(self._transport, self._limits.close_seconds)
+
+    async def _serve_next(self) -> bool:
+        """Serve one request; True if another may follow."""
+        if not self._ahead:
+            await self._wait_request()
+            self._turn_ends = perf_counter() + self._limits.slice_seconds
+        else:
+            await self._take_turns()
+        if (quick := quick_post(self._ahead, self._limits.body_bytes)) is None:
+            return await self._serve_with_parser()
+        self._ahead = self._ahead[quick.size :]
+        response = await self._answer_quick(quick)
+        self._count(response)
+        await self._send_all(serialize(response, last=self._service.shared.draining))
+        return True
+
+    async def _answer_quick(self, quick: QuickPost) -> Response:
+        headers = Headers(list(quick.headers.items()))
+        try:
+            return await self._answer(self._enter(headers, quick.target), headers, quick.body)
+        except RefusedError as refusal:
+            return refused(refusal)
+        except BadContentError as bad:
+            return refused(RefusedError(bad.status, request_error(bad.message)))
+
+    async def _serve_with_parser(self) -> bool:
+        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
+        self._is_head = False
+        try:
+            request = await self._next_event(self._limits.idle_seconds)
+            if not isinstance(request, h11.Request):
+                raise _DisconnectedError
+            response = await self._respond(request)
+        except h11.RemoteProtocolError as error:
+            response = refused(RefusedError(error.error_status_hint, request_error(_reason(error))))
+        except RefusedError as refusal:
+            response = refused(refusal)
+        except BadContentError as bad:
+            response = refused(RefusedError(bad.status, request_error(bad.message)))
+        if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            raise _DisconnectedError
+        self._count(response)
+        await self._send(response)
+        self._ahead = bytes(self._parser.trailing_data[0]) + self._ahead
+        # What is left of a refused body is not waited for.
+        may_follow = self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}
+        self._parser = NO_PARSER
+        return may_follow
+
+    def _count(self, response: Response) -> None:
+        counters = self._service.shared.counters
+        counters.http_requests += 1
+        if response.status >= 400:
+            counters.refusals[response.status] += 1
+
+    async def _respond(self, request: h11.Request) -> Response:
+        headers, method = headers_of(request), request.method.decode()
+        self._is_head = method == "HEAD"
+        target = request.target.decode("ascii", errors="replace")
+        if headers.count("transfer-encoding") and headers.count("content-length"):
+            raise RefusedError(400, request_error("a body has one length"))
+        if method in ("GET", "HEAD"):
+            await self._read_body(headers)
+            return self._page(headers.only("host"), target)
+        if method == "OPTIONS":
+            await self._read_body(headers)
+            entrance = self._service.directory.enter(headers.only("host"), target, self._party, socket=False)
+            return Response(
+                204, headers=preflight(headers, entrance.caller, self._service.directory.perimeter)
+            )
+        if method != "POST":
+            raise RefusedError(405, request_error("method not allowed"), {"Allow": METHODS})
+        return await self._call(headers, target)
+
+    async def _call(self, headers: Headers, target: str) -> Response:
+        entrance = self._enter(headers, target)
+        return await self._answer(entrance, headers, await self._read_body(headers))
+
+    def _enter(self, headers: Headers, target: str) -> Entrance:
+        """Return where a POST leads, if its head admits it there."""
+        entrance = self._service.directory.enter(headers.only("host"), target, self._party, socket=False)
+        if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
+            raise RefusedError(415, request_error("invalid content type, only application/json is supported"))
+        return entrance
+
+    async def _answer(self, entrance: Entrance, headers: Headers, body: bytes) -> Response:
+        shared = cross_origin(headers, entrance.caller, self._service.directory.perimeter)
+        encoding = headers.first("content-encoding").strip().lower()
+        text = await self._decoded(body, encoding, entrance.caller.party)
+        if not text:
+            return Response(200, headers=shared)
+        grant = entrance.caller.grant
+        admission = None if grant is None else Admission(grant)
+        session = entrance.dispatcher.session(entrance.caller, admission)
+        if not self._service.shared.lane.calls.admits(entrance.caller.party):
+            session.refusal = too_many_calls()
+        answer = session.receive(text)
+        session.end_turn()
+        if isinstance(answer, Pending):
+            self._service.shared.received.hold(self, len(text))
+            try:
+                answer = await self._finish(answer, entrance.caller.party)
+            finally:
+                self._service.shared.received.hold(self, 0)
+        if not self._service.shared.waiting.allows(len(answer or b"")):
+            error = limit_exceeded("too many bytes of replies wait to be read, try again")
+            raise RefusedError(503, error, {"Retry-After": "1"})
+        reply, encoded = await encode_body(
+            answer or b"",
+            headers.first("accept-encoding"),
+            self._limits,
+            self._service.shared.lane.short_work,
+            entrance.caller.party,
+        )
+        if admission is not None and (seconds := admission.retry_after) is not None:
+            return Response(429, reply, headers={**shared, **encoded, "Retry-After": str(seconds)})
+        return Response(200, reply, headers={**shared, **encoded})
+
+    async def _decoded(self, body: bytes, encoding: str, party: Party | None) -> bytes:
+        limit = self._limits.body_bytes
+        if len(body) <= INFLATED_AT_ONCE:
+            return decode_body(body, encoding, limit)
+        pool = self._service.shared.lane.short_work
+        return await pool.run(party, lambda _cancel: decode_body(body, encoding, limit))
+
+    def _page(self, host: str, target: str) -> Response:
+        path = target.partition("?")[0]
+        self._service.directory.perimeter.check_host(host)
+        if (page := self._service.pages.get(path)) is not None:
+            status, content_type, body = page()
+            return Response(status, body, content_type)
+        self._service.directory.enter(host, target, self._party, socket=False)
+        return Response(200, content_type="text/plain")
+
+    async def _finish(self, pending: Pending, party: Party | None) -> bytes | None:
+        """Return the reply of a slow call, and give it up if the client leaves meanwhile."""
+        reply, gone = None, True
+
+        async def watch(scope: trio.CancelScope) -> None:
+            while len(self._ahead) < READ_AHEAD_BYTES:
+                if not (data := await self._transport.receive()):
+                    scope.cancel()
+                self._ahead += data
+
+        shared = self._service.shared
+        account = Account(shared.making, shared.limits.outbox_bytes)
+        async with trio.open_nursery() as nursery:
+            self._patience = nursery.cancel_scope
+            nursery.start_soon(watch, nursery.cancel_scope)
+            reply = await shared.lane.finish(pending, party, account)
+            gone = False
+            nursery.cancel_scope.cancel()
+        self._patience = None
+        if gone:
+            self._check_given_up()
+            raise _DisconnectedError
+        return reply
+
+    async def _read_body(self, headers: Headers) -> bytes:
+        limit = self._limits.body_bytes
+        declared = headers.first("content-length")
+        if declared and int(declared) > limit:
+            raise RefusedError(413, request_error(f"content length too large ({declared}>{limit})"))
+        with trio.move_on_after(self._limits.body_seconds) as self._patience:
+            return await self._read_parts(limit)
+        self._check_given_up()
+        raise RefusedError(408, request_error("read timeout"))
+
+    def _check_given_up(self) -> None:
+        if self._has_given_up:
+            raise RefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
+
+    async def _read_parts(self, limit: int) -> bytes:
+        # In one piece, for a body may come in chunks of a byte.
+        body, received = bytearray(), self._service.shared.received
+        try:
+            while isinstance(event := await self._next_event(self._limits.idle_seconds), h11.Data):
+                body += event.data
+                if len(body) > limit:
+                    raise RefusedError(413, request_error(f"content length too large ({len(body)}>{limit})"))
+                received.hold(self, len(body))
+        finally:
+            received.hold(self, 0)
+            self._patience = None
+        if not isinstance(event, h11.EndOfMessage):
+            raise _DisconnectedError
+        return bytes(body)
+
+    async def _take_turns(self) -> None:
+        """Let others run, if this connection has been served for the time of a turn."""
+        if (now := perf_counter()) > self._turn_ends:
+            await trio.lowlevel.checkpoint()
+            self._turn_ends = now + self._limits.slice_seconds
+
+    async def _wait_request(self) -> None:
+        with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
+            self._service.idle[scope] = self._party
+            try:
+                self._ahead = await self._transport.receive()
+            finally:
+                is_displaced = self._service.idle.pop(scope, None) is None
+        # Whose place has been taken is not served, even if its request came at that moment.
+        if is_displaced or not self._ahead:
+            raise _DisconnectedError
+
+    async def _next_event(self, seconds: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        await self._take_turns()
+        if (event := self._parser.next_event()) is not h11.NEED_DATA:
+            return event
+        with trio.move_on_after(seconds):
+            while (event := self._parser.next_event()) is h11.NEED_DATA:
+                if self._parser.they_are_waiting_for_100_continue:
+                    go_ahead = h11.InformationalResponse(status_code=100, headers=[])
+                    await self._send_all(self._parser.send(go_ahead) or b"")
+                data, self._ahead = self._ahead or await self._transport.receive(), b""
+                self._parser.receive_data(data)
+            return event
+        raise _DisconnectedError
+
+    async def _send(self, response: Response) -> None:
+        headers = [("Content-Length", str(len(response.body))), *response.headers.items()]
+        if response.body:
+            headers.append(("Content-Type", response.content_type))
+        if self._parser.their_state is not h11.DONE or self._service.shared.draining:
+            headers.append(("Connection", "close"))
+        reason = HTTPStatus(response.status).phrase
+        event = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
+        pieces = [self._parser.send(event) or b""]
+        if response.body and not self._is_head:
+            pieces += self._parser.send_with_data_passthrough(h11.Data(data=response.body)) or []
+        pieces.append(self._parser.send(h11.EndOfMessage()) or b"")
+        await self._send_all(b"".join(pieces))
+
+    async def _send_all(self, data: bytes) -> None:
+        waiting = self._service.shared.waiting
+        waiting.used += len(data)
+        try:
+            await send_all(self._transport, data, self._limits.idle_seconds)
+        except trio.BrokenResourceError:
+            raise _DisconnectedError from None
+        finally:
+            waiting.used -= len(data)
+
+
+def _reason(error: h11.RemoteProtocolError) -> str:
+    # What follows the colon repeats the client's bytes, among them perhaps its key.
+    return str(error).partition(":")[0]

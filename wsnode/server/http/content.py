@@ -1,0 +1,96 @@
+"""Content encodings of HTTP bodies: gzip and zstd, both ways, within the body's limit."""
+
+import gzip
+import re
+import zlib
+from typing import Any
+
+import zstandard
+
+from wsnode.server.limits import Limits
+from wsnode.server.turns.workers import WorkerPool
+
+CHUNK_BYTES = 64 * 1024
+GZIP_LEVEL = 1
+ZSTD_LEVEL = 3
+_REFUSED = re.compile(r";\s*q=0(\.0*)?\s*$")
+
+
+class BadContentError(Exception):
+    """A body that its encoding does not explain; `status` says whether it is too large or wrong."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+
+
+def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
+    """Return `body` without its encoding.
+
+    Raises:
+        BadContentError: It is larger than `limit`, damaged, or encoded in another way.
+    """
+    if encoding in ("", "identity"):
+        return body
+    try:
+        if encoding in ("gzip", "x-gzip"):
+            return _inflate(body, limit)
+        if encoding == "zstd":
+            return _decompress_zstd(body, limit)
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise BadContentError(400, f"damaged {encoding} body: {error}") from None
+    raise BadContentError(415, f"content encoding {encoding} is not supported")
+
+
+def choose_encoding(accepted: str) -> str | None:
+    """Return the best encoding that an Accept-Encoding header admits."""
+    offers = {
+        offer.partition(";")[0].strip().lower() for offer in accepted.split(",") if not _REFUSED.search(offer)
+    }
+    return next((encoding for encoding in ("zstd", "gzip") if encoding in offers), None)
+
+
+async def encode_body(
+    body: bytes, accepted: str, limits: Limits, workers: WorkerPool, party: Any
+) -> tuple[bytes, dict[str, str]]:
+    """Return `body` in an encoding that is accepted, and the headers that say so; large ones in a thread."""
+    encoding = choose_encoding(accepted) if len(body) >= limits.deflate_bytes else None
+    if encoding is None:
+        return body, {}
+    if len(body) <= limits.deflate_inline_bytes:
+        encoded = _encode(body, encoding)
+    else:
+        encoded = await workers.run(party, lambda _cancel: _encode(body, encoding))
+    return encoded, {"Content-Encoding": encoding, "Vary": "Accept-Encoding"}
+
+
+def _encode(body: bytes, encoding: str) -> bytes:
+    if encoding == "zstd":
+        return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(body)
+    return gzip.compress(body, GZIP_LEVEL, mtime=0)
+
+
+def _inflate(body: bytes, limit: int) -> bytes:
+    inflater = zlib.decompressobj(wbits=31)
+    text = inflater.decompress(body, limit + 1)
+    if len(text) > limit:
+        raise _too_large(limit)
+    if not inflater.eof or inflater.unused_data:
+        raise BadContentError(400, "damaged gzip body")
+    return text
+
+
+def _decompress_zstd(body: bytes, limit: int) -> bytes:
+    text = bytearray()
+    for chunk in zstandard.ZstdDecompressor(max_window_size=8 * 1024 * 1024).read_to_iter(
+        body, write_size=CHUNK_BYTES
+    ):
+        text += chunk
+        if len(text) > limit:
+            raise _too_large(limit)
+    return bytes(text)
+
+
+def _too_large(limit: int) -> BadContentError:
+    return BadContentError(413, f"content too large after decompression (>{limit})")

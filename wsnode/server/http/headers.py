@@ -1,0 +1,79 @@
+"""Headers of HTTP requests, and those of the response that follow from them."""
+
+import re
+
+import h11
+
+from wsnode.server.access.directory import Caller
+from wsnode.server.access.perimeter import Perimeter
+from wsnode.server.access.refusals import RefusedError
+from wsnode.server.http.responses import request_error
+
+_NAMES = re.compile(r"[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*", re.ASCII)
+"""Names of headers (RFC 9110, section 5.6.2), with commas between."""
+
+
+class Headers:
+    """A request's headers by lower-case name."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
+
+    def count(self, name: str) -> int:
+        """Return how many headers have a name."""
+        return sum(each == name for each, _ in self._pairs)
+
+    def first(self, name: str) -> str:
+        """Return the value of the first one of a name, or nothing."""
+        return next((value for each, value in self._pairs if each == name), "")
+
+    def only(self, name: str) -> str:
+        """Return the value of the only one of a name, or nothing.
+
+        Raises:
+            RefusedError: There are several.
+        """
+        if self.count(name) > 1:
+            raise RefusedError(400, request_error(f"more than one {name} header"))
+        return self.first(name)
+
+
+def headers_of(request: h11.Request) -> Headers:
+    """Return the headers of a request."""
+    return Headers(
+        [(bytes(name).decode(), bytes(value).decode("latin-1")) for name, value in request.headers]
+    )
+
+
+def cross_origin(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict[str, str]:
+    """Return the headers that let a web page read the response."""
+    origin = headers.only("origin")
+    if not origin:
+        return {}
+    if not origin.isascii():
+        raise RefusedError(400, request_error("the origin is not ASCII"))
+    if perimeter.check_origin(caller.grant, origin):
+        return {"Access-Control-Allow-Origin": "*"}
+    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+
+
+def _private_network(headers: Headers) -> dict[str, str]:
+    """Return what lets a page of the world reach a node on this machine or network, if its browser asks.
+
+    Source: Private Network Access, section 3.1. Chromium asks even if the origin needs nothing else.
+    """
+    asked = headers.first("access-control-request-private-network").strip().lower() == "true"
+    return {"Access-Control-Allow-Private-Network": "true"} if asked else {}
+
+
+def preflight(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict[str, str]:
+    """Return the headers of the answer to OPTIONS, which a browser sends ahead."""
+    asked = headers.first("access-control-request-headers")
+    return {
+        **cross_origin(headers, caller, perimeter),
+        **_private_network(headers),
+        "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
+        # Libraries add headers of their own (tracing, say), and none of them means anything here.
+        "Access-Control-Allow-Headers": asked if _NAMES.fullmatch(asked) else "Content-Type",
+        "Access-Control-Max-Age": "86400",
+    }

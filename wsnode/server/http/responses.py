@@ -1,0 +1,44 @@
+"""What HTTP requests are answered with."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+
+from wsnode.jsonrpc.codec import NULL, error_reply
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.server.access.refusals import RefusedError
+
+JSON = "application/json"
+
+
+class Response(msgspec.Struct, frozen=True):
+    """What a request is answered with."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = JSON
+    headers: Mapping[str, str] = {}
+
+
+def serialize(response: Response, *, last: bool = False) -> bytes:
+    """Return the response as bytes; the `last` one of a connection says so."""
+    lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
+    lines.append(f"Content-Length: {len(response.body)}")
+    if response.body:
+        lines.append(f"Content-Type: {response.content_type}")
+    lines += [f"{name}: {value}" for name, value in response.headers.items()]
+    if last:
+        lines.append("Connection: close")
+    return "\r\n".join((*lines, "", "")).encode("latin-1") + response.body
+
+
+def refused(refusal: RefusedError) -> Response:
+    """Return the response that refuses, with a JSON-RPC error that any web page may read."""
+    headers = {"Access-Control-Allow-Origin": "*", **refusal.headers}
+    return Response(refusal.status, error_reply(NULL, refusal.error), headers=headers)
+
+
+def request_error(message: str) -> RpcError:
+    """Return the error of a request that is wrong as HTTP."""
+    return RpcError(INVALID_REQUEST, message)

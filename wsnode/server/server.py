@@ -1,0 +1,330 @@
+"""Reads the head of each connection, and hands it to WebSocket or HTTP."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
+from wsnode.jsonrpc.share import Party
+from wsnode.server.access.allowance import Allowance
+from wsnode.server.access.directory import Directory, Network
+from wsnode.server.access.grants import Grant
+from wsnode.server.access.perimeter import OPEN, Perimeter
+from wsnode.server.access.refusals import RefusedError
+from wsnode.server.http.connection import HttpConnection, Page, Service
+from wsnode.server.http.head import NoHeadError, read_head, wants_websocket
+from wsnode.server.limit_report import register_limits
+from wsnode.server.limits import Limits
+from wsnode.server.shared import Shared
+from wsnode.server.transport.transport import StreamTransport, Transport, say
+from wsnode.server.turns.budget import SHARE_BYTES
+from wsnode.server.upkeep.background import keep_running
+from wsnode.server.websocket.connection import WebSocketConnection
+from wsnode.server.websocket.handshake import refusal, shake_hands
+
+if TYPE_CHECKING:
+    from wsnode.server.upkeep.metrics import Metrics
+
+STOPPING = (1001, "the server is stopping")
+RESTARTING = (1012, "service restart")
+REVOKED = (1008, "the API key was revoked")
+
+logger = logging.getLogger("wsnode.server")
+
+
+class Server:
+    """Everything that the connections of one process share."""
+
+    def __init__(
+        self,
+        networks: Sequence[Network],
+        limits: Limits | None = None,
+        *,
+        perimeter: Perimeter = OPEN,
+        operators: Perimeter = OPEN,
+        pages: dict[str, Page] | None = None,
+        closes_slow: bool = False,
+        public_metrics: bool = True,
+    ) -> None:
+        """`perimeter` says which hosts and web pages may come in, `operators` which may on an address of
+        their own; `pages` are served to clients besides.
+
+        A client that falls behind with a subscription catches up, or is closed if `closes_slow`. Without
+        `public_metrics` they are only among the operators' pages.
+        """
+        self.shared = Shared(limits or Limits(), closes_slow=closes_slow)
+        self.shared.fan_outs += [network.fan_out for network in networks if network.fan_out is not None]
+        for network in networks:
+            register_limits(network, lambda: self.limits)
+        self._dispatchers = {
+            network.name: Dispatcher(
+                network.registry,
+                network.open_view,
+                bounds=self.limits.bounds(),
+                clock=trio.current_time,
+                versions=network.versions,
+            )
+            for network in networks
+        }
+        hosts = {host: network.name for network in networks for host in network.hosts}
+        keys = {network.name: network.keys for network in networks if network.keys is not None}
+        self.directory = Directory(self._dispatchers, hosts, keys, perimeter)
+        self.farewell = STOPPING
+        """What WebSocket clients are told at the end: a close code and a reason."""
+        self.waits: list[trio.CancelScope] = []
+        """What the end of the server waits for."""
+        self._networks = networks
+        health = self._health_pages()
+        metered: dict[str, Page] = {"/metrics": lambda: self._metrics.page()}
+        public = {**health, **(metered if public_metrics else {}), **(pages or {})}
+        self.service = Service(self.directory, self.shared, public, self.shared.connections)
+        """What clients are served."""
+        # No web page comes by a path of the file system, so its clients may call the node what they like.
+        unnamed = msgspec.structs.replace(perimeter, hosts=None)
+        self.socket_service = msgspec.structs.replace(
+            self.service, directory=Directory(self._dispatchers, hosts, keys, unnamed)
+        )
+        """What clients of a Unix socket are served."""
+        self.operators_service = Service(
+            Directory({}, {}, {}, operators), self.shared, {**health, **metered}, self.shared.operators
+        )
+        """What operators are served on an address of their own: health, metrics, and no network."""
+        self._alive: dict[WebSocketConnection, float] = {}
+        self._displaced: set[Party] = set()
+        """The connections that are about to end because others have taken their places."""
+        self.shared.waiting.on_overflow = self._drop_replies
+
+    @cached_property
+    def _metrics(self) -> "Metrics":
+        # The library takes as long to load as the whole server, and few servers are ever asked for metrics.
+        from wsnode.server.upkeep.metrics import Metrics
+
+        registries = {network.name: network.registry for network in self._networks}
+        return Metrics(
+            registries, self.shared, {network.name: network.versions for network in self._networks}
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits in force."""
+        return self.shared.limits
+
+    def apply(self, limits: Limits) -> None:
+        """Let `limits` be in force for what begins from now on.
+
+        A connection keeps the size of its messages, replies and outbox.
+        """
+        self.shared.apply(limits)
+        for dispatcher in self._dispatchers.values():
+            dispatcher.bounds = limits.bounds()
+
+    @property
+    def connections(self) -> int:
+        """Return how many connections are open."""
+        return self.shared.counters.connections
+
+    async def serve_stream(self, stream: trio.abc.Stream) -> None:
+        """Serve one connection on any trio stream, until it ends."""
+        await self.serve_transport(StreamTransport(stream))
+
+    def admit(self, party: Party, service: Service | None = None) -> bool:
+        """Count one more connection if there is room for it, and tell whether there is.
+
+        Where there is none, the HTTP connection that has been idle for longest is closed for it.
+        """
+        service = service or self.service
+        connections = service.connections
+        if connections.used < connections.limit:
+            if not connections.admits(party):
+                return False
+        elif (idle := next(iter(service.idle), None)) is None:
+            return False
+        else:
+            displaced = service.idle.pop(idle)
+            self._displaced.add(displaced)
+            connections.give_back(displaced)
+            idle.cancel()
+        connections.take(party)
+        return True
+
+    async def serve_transport(
+        self, transport: Transport, party: Party | None = None, service: Service | None = None
+    ) -> None:
+        """Serve one connection that needs no admission, as a client's if nothing else is said."""
+        party, service = party or Party(), service or self.service
+        service.connections.take(party)
+        await self.serve_admitted(transport, party, service)
+
+    async def serve_admitted(self, transport: Transport, party: Party, service: Service) -> None:
+        """Serve one connection that has been counted; no exception leaves it."""
+        counters = self.shared.counters
+        counters.accepted += 1
+        counters.connections += 1
+        self.shared.adapt_shelter()
+        try:
+            try:
+                await self._serve(transport, party, service)
+            finally:
+                self._leave(party, service)
+                counters.connections -= 1
+                self.shared.adapt_shelter()
+                await transport.aclose()
+        except Exception:
+            logger.exception("a connection failed")
+
+    def _leave(self, party: Party, service: Service) -> None:
+        if party in self._displaced:
+            self._displaced.remove(party)
+        else:
+            service.connections.give_back(party)
+
+    async def keep_alive(self) -> None:
+        """Ping each WebSocket connection in its turn, and give up messages that do not end, for ever."""
+        while True:
+            due = min(self._ping(now := trio.current_time()), self._give_up_messages(now))
+            await trio.sleep(max(due - now, 0.05))
+
+    # For all connections the time is the same, so the order of insertion is the order of what is due. What
+    # begins while nothing is due is due later than if it began now.
+
+    def _ping(self, now: float) -> float:
+        """Send the pings that are due, and return when the next one may be."""
+        while self._alive and (first := next(iter(self._alive.items())))[1] <= now:
+            connection = first[0]
+            del self._alive[connection]
+            self._alive[connection] = now + self.limits.ping_seconds
+            connection.keep_alive()
+        return next(iter(self._alive.values()), now + self.limits.ping_seconds)
+
+    def _give_up_messages(self, now: float) -> float:
+        """Close connections whose messages take too long, and return when the next one may."""
+        unfinished, seconds = self.shared.unfinished, self.limits.message_seconds
+        while unfinished and (first := next(iter(unfinished.items())))[1] + seconds <= now:
+            del unfinished[first[0]]
+            first[0].give_up_message()
+        return next(iter(unfinished.values()), now) + seconds
+
+    @property
+    def ready(self) -> bool:
+        """Tell what /readyz says: whether calls are taken, and have something to read from."""
+        crowded = any(dispatcher.is_crowded for dispatcher in self._dispatchers.values())
+        return not (self.shared.draining or crowded)
+
+    def hurry(self) -> None:
+        """Wait for nobody any more, if the server is about to stop."""
+        for scope in self.waits:
+            scope.cancel()
+
+    async def hand_out(self) -> None:
+        """Bring what networks publish to their subscribers, for ever."""
+        async with trio.open_nursery() as nursery:
+            for fan_out in self.shared.fan_outs:
+                nursery.start_soon(keep_running, fan_out.run)
+
+    async def drain(self) -> None:
+        """End subscriptions, let calls in flight end, and say goodbye to every connection.
+
+        A subscription's last notice says where it stands, so it is sent all that was published first.
+        """
+        self.shared.draining = True
+        for service in (self.service, self.operators_service):
+            for scope in service.idle:
+                scope.cancel()
+        await self._end_subscriptions()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.shared.lane.wait_idle, self.limits.grace_seconds)
+            for connection in list(self._alive):
+                nursery.start_soon(connection.retire, *self.farewell)
+
+    async def _end_subscriptions(self) -> None:
+        with trio.move_on_after(self.limits.grace_seconds):
+            for fan_out in self.shared.fan_outs:
+                await fan_out.finish()
+        # Whatever is still on the way, nobody's last notice may say more than was sent.
+        for fan_out in self.shared.fan_outs:
+            fan_out.give_up()
+        for connection in self._alive:
+            connection.dismiss()
+
+    async def _serve(self, transport: Transport, party: Party, service: Service) -> None:
+        try:
+            head, rest = await read_head(transport, self.limits)
+        except NoHeadError as error:
+            if error.status is not None:
+                text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
+                self.shared.counters.refusals[error.status] += 1
+                answer = refusal(RefusedError(error.status, RpcError(INVALID_REQUEST, text)))
+                await say(transport, answer, seconds=self.limits.close_seconds)
+            return
+        if wants_websocket(head):
+            await self._serve_websocket(transport, head, rest, party, service.directory)
+        else:
+            await HttpConnection(transport, service, party).run(head + rest)
+
+    async def _serve_websocket(
+        self, transport: Transport, head: bytes, rest: bytes, party: Party, directory: Directory
+    ) -> None:
+        if self.shared.draining:
+            error = RpcError(LIMIT_EXCEEDED, self.farewell[1])
+            await say(transport, refusal(RefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
+            return
+        handshake = shake_hands(head, directory, party)
+        entrance, seconds = handshake.entrance, self.limits.close_seconds
+        if entrance is None:
+            self.shared.counters.refusals[handshake.status] += 1
+            await say(transport, handshake.answer, seconds=seconds)
+            return
+        grant = entrance.caller.grant
+        allowance = Allowance(self.shared, entrance.caller.network, grant, entrance.caller.party)
+        caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
+        session = entrance.dispatcher.session(caller, grant)
+        connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)
+        answer = handshake.answer
+        del head, handshake
+        # Counted before the answer is on its way, which takes time: others could be admitted meanwhile.
+        with nullcontext() if grant is None else grant.connection(partial(self._revoke, connection)):
+            if await say(transport, answer, seconds=seconds, last=False):
+                await self._run_websocket(connection, rest, grant)
+
+    async def _run_websocket(self, connection: WebSocketConnection, rest: bytes, grant: Grant | None) -> None:
+        self._alive[connection] = trio.current_time() + self.limits.ping_seconds
+        self.shared.counters.websockets += 1
+        # The handshake's answer may have been on its way while others were told to leave.
+        farewell = self.farewell if self.shared.draining else None
+        if grant is not None and grant.is_revoked:
+            farewell = REVOKED
+        try:
+            await connection.run(rest, farewell)
+        finally:
+            self.shared.counters.websockets -= 1
+            del self._alive[connection]
+
+    def _revoke(self, connection: WebSocketConnection) -> None:
+        """Close a connection whose key was revoked; one that has not begun is closed when it does."""
+        if connection in self._alive:
+            connection.close(*REVOKED)
+
+    def _drop_replies(self) -> None:
+        """End the connection whose client leaves most unread."""
+        largest = max(self._alive, key=lambda connection: connection.waiting_bytes, default=None)
+        if largest is not None and largest.waiting_bytes > SHARE_BYTES:
+            logger.warning("too many bytes wait to be read: the client that leaves most of them is cut off")
+            largest.give_up_replies()
+
+    def _hindrance(self) -> bytes:
+        return b"draining\n" if self.shared.draining else b"too many versions of the chain are read\n"
+
+    def _health_pages(self) -> dict[str, Page]:
+        def healthy() -> tuple[int, str, bytes]:
+            return 200, "text/plain", b"ok\n"
+
+        def ready() -> tuple[int, str, bytes]:
+            return (200, "text/plain", b"ready\n") if self.ready else (503, "text/plain", self._hindrance())
+
+        return {"/healthz": healthy, "/readyz": ready}

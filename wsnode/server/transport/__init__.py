@@ -1,0 +1,1 @@
+"""Bytes of connections: listening sockets, readiness, and reading and writing."""

@@ -1,0 +1,71 @@
+"""Wait awake for the next request of a client that talks quickly and alone.
+
+A core that falls asleep between two requests takes longer to wake up than most answers take to make. So when
+one client sends a request at a time, each soon after the reply to the last, and nobody else wants anything,
+its socket is tried again and again for a moment before trio waits for it.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Protocol
+
+from wsnode.server.turns.slow_lane import SlowLane
+
+AWAKE_SECONDS = 0.0001
+"""How long to stay awake for one request."""
+TURN_SECONDS = 0.00025
+"""How long all others may have to wait meanwhile."""
+QUICK_SECONDS = 0.0002
+"""A request within this time of the last reply was quick."""
+ENOUGH = 4
+"""Quick requests in a row, after which the next one is expected to be quick as well."""
+DISTRUST = 16
+"""Quick requests that make up for one that did not come, so that a twentieth of the time is lost at most."""
+NEVER = float("-inf")
+
+
+class Source(Protocol):
+    """Where a client's bytes come from."""
+
+    def receive_by(self, deadline: float) -> bytes | None:
+        """Return what arrives before `deadline`, by trying again and again; None if nothing does."""
+        ...
+
+
+class Dialogue:
+    """Who spoke last to this process, and how quickly."""
+
+    __slots__ = ("_began", "_clock", "_lane", "_others_ran", "_partner", "_quick")
+
+    def __init__(self, lane: SlowLane, clock: Callable[[], float] = perf_counter) -> None:
+        self._lane = lane
+        self._clock = clock
+        self._partner: object = None
+        self._quick = 0
+        self._others_ran = 0.0
+        self._began = 0.0
+
+    def heard(self, partner: object) -> None:
+        """Take note that something has arrived from `partner`, after everybody else had a turn."""
+        if self._partner is partner:
+            self._others_ran = now = self._clock()
+            self._quick = self._quick + 1 if now - self._began < QUICK_SECONDS else min(self._quick, 0)
+
+    def receive(self, partner: object, source: Source, messages: int) -> bytes | None:
+        """Return what arrives at once from `partner`, whose last burst was of so many `messages`.
+
+        None: wait for it as for anybody's, and say when it is heard.
+        """
+        if self._partner is not partner:
+            self._partner, self._quick, self._began = partner, 0, NEVER
+            return None
+        self._began = began = self._clock()
+        if messages > 1:
+            # Whoever has several requests on their way is served better in bursts.
+            self._quick = -DISTRUST
+        elif self._quick >= ENOUGH and began - self._others_ran < TURN_SECONDS:
+            if not self._lane.in_flight and (data := source.receive_by(began + AWAKE_SECONDS)) is not None:
+                return data
+            self._quick = -DISTRUST
+            self._began = self._clock()
+        return None

@@ -1,0 +1,147 @@
+"""Results in the making: how much of them there may be, and whose turn it is to make more."""
+
+from typing import Protocol
+
+import trio
+
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded
+from wsnode.jsonrpc.work import Pending
+from wsnode.server.turns.budget import Budget
+
+AGAIN_SECONDS = 0.05
+"""How often a call that waits looks whether replies have been read meanwhile."""
+
+
+class Waiting(Protocol):
+    """What already waits for a client to read."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How much that is."""
+        ...
+
+    async def wait_room(self) -> None:
+        """Wait until the client may be given more."""
+        ...
+
+
+class Making:
+    """What the calls of all connections hold of their results, beside the replies that wait to be read.
+
+    Both count in one budget. Beyond it, no call of a connection that holds more than its share makes more. If
+    calls hold more than waiting replies do, one of the connection that holds most is refused: others can end.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.used = 0
+        """Bytes that calls hold, which are part of what the budget counts."""
+        self.accounts: dict[Account, None] = {}
+        """The connections that have calls in flight."""
+        self._refused_bytes = 0
+        self._changed = trio.lowlevel.ParkingLot()
+
+    def add(self, size: int) -> None:
+        """Count `size` bytes more, or less."""
+        self.used += size
+        self.budget.used += size
+        if size < 0:
+            self._changed.unpark_all()
+
+    async def wait_change(self) -> None:
+        """Wait until there may be room."""
+        with trio.move_on_after(AGAIN_SECONDS):
+            await self._changed.park()
+
+    async def reserve(self, size: int) -> None:
+        """Wait until there is room for `size` bytes, and count them; `add` gives them back."""
+        while self.budget.used and self.budget.used + size > self.budget.limit:
+            await self.wait_change()
+        self.add(size)
+
+    def shed(self) -> None:
+        """Refuse the call that holds most, of the connection whose calls do, where that makes room."""
+        if 2 * (self.used - self._refused_bytes) < self.budget.used:
+            return
+        largest = max(self.accounts, key=lambda account: account.made)
+        self._refused_bytes += largest.refuse_largest()
+
+    def forget_refused(self, size: int) -> None:
+        """Take note that a refused call has let go of `size` bytes."""
+        self._refused_bytes -= size
+
+
+class Account:
+    """What the calls of one connection hold, and which of them may make more."""
+
+    __slots__ = ("_calls", "_limit", "_making", "_refused", "_waiting", "made")
+
+    def __init__(self, making: Making, limit: int, waiting: Waiting | None = None) -> None:
+        """`limit` is how much may be there before calls take turns."""
+        self._making = making
+        self._limit = limit
+        self._waiting = waiting
+        self.made = 0
+        """Bytes that they hold."""
+        # In the order in which they began.
+        self._calls: dict[Pending, int] = {}
+        self._refused: dict[Pending, RpcError] = {}
+
+    def begin(self, pending: Pending) -> None:
+        """Take a call up."""
+        self._making.accounts[self] = None
+        self._calls[pending] = 0
+        self.note(pending)
+
+    def note(self, pending: Pending) -> None:
+        """Count what the call holds now."""
+        more = pending.made - self._calls[pending]
+        self._calls[pending] = pending.made
+        self.made += more
+        self._making.add(more)
+
+    def end(self, pending: Pending) -> None:
+        """Let go of a call, whose reply is posted next."""
+        size = self._calls.pop(pending)
+        self.made -= size
+        self._making.add(-size)
+        if self._refused.pop(pending, None) is not None:
+            self._making.forget_refused(size)
+        if not self._calls:
+            del self._making.accounts[self]
+
+    async def wait_turn(self, pending: Pending) -> RpcError | None:
+        """Wait until the call may make more of its result; return why it is refused, if it is."""
+        if self._waiting is not None:
+            await self._waiting.wait_room()
+        while (error := self._refused.get(pending)) is None and not self.may_go_on(pending):
+            if not self._making.budget.allows(self._kept):
+                self._making.shed()
+            await self._making.wait_change()
+            if self._waiting is not None:
+                await self._waiting.wait_room()
+        return error
+
+    def refuse_largest(self) -> int:
+        """Refuse the call that holds most, and return how many bytes that is."""
+        left = [call for call in self._calls if call not in self._refused]
+        if not left:
+            return 0
+        largest = max(left, key=self._calls.__getitem__)
+        self._refused[largest] = limit_exceeded("too many bytes of replies are being made, try again")
+        return self._calls[largest]
+
+    @property
+    def _kept(self) -> int:
+        return self.made + (0 if self._waiting is None else self._waiting.waiting_bytes)
+
+    def may_go_on(self, pending: Pending) -> bool:
+        """Tell whether the call may make more of its result now."""
+        kept = self._kept
+        if not self._making.budget.allows(kept):
+            return False
+        if kept <= self._limit:
+            return True
+        # One at a time: the first of those that have begun to make something.
+        first = next((call for call, made in self._calls.items() if made), pending)
+        return first is pending

@@ -1,0 +1,128 @@
+"""Brings slow calls to their end: slices in rotation with everybody else's, threads from the pool."""
+
+from math import inf
+from typing import Any
+
+import trio
+
+from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError
+from wsnode.jsonrpc.share import Share
+from wsnode.jsonrpc.work import AsyncCall, InThread, Pending
+from wsnode.server.limits import Limits
+from wsnode.server.turns.budget import Budget
+from wsnode.server.turns.fair import FairLimiter
+from wsnode.server.turns.making import Account, Making
+from wsnode.server.turns.workers import Turn, WorkerPool
+
+SHORT_THREADS = 2
+"""Threads that compress and that read long messages, which never wait for one that a call runs in."""
+
+
+class SlowLane:
+    """The one lane of a server on which slow calls run.
+
+    At most one slice runs between two passes of the scheduler, so a quick request waits for one slice at
+    most, however many calls are in flight and whoever made them.
+    """
+
+    def __init__(self, limits: Limits, making: Making | None = None) -> None:
+        making = making or Making(Budget(limits.waiting_bytes))
+        self.turns = FairLimiter(1)
+        """Slices of slow calls, and whatever else takes long on the scheduler's thread."""
+        self.workers = WorkerPool(limits.threads)
+        self.short_work = WorkerPool(SHORT_THREADS)
+        self.calls = Share(limits.calls)
+        """Slow calls in flight."""
+        self.making = making
+        self._idle = trio.Event()
+
+    def apply(self, limits: Limits) -> None:
+        """Let other limits be in force; what runs goes on."""
+        self.calls.limit = limits.calls
+        self.workers.resize(limits.threads)
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many slow calls have not ended."""
+        return self.calls.used
+
+    async def finish(self, pending: Pending, party: Any, account: Account) -> bytes | None:
+        """Return the reply of `pending`; it is held up while `account` has no room for more of its result.
+
+        A call that is held up beyond its deadline fails, so that it gives up what it reads from.
+        """
+        self.calls.take(party)
+        account.begin(pending)
+        try:
+            while not await self._go_on(pending, party, account):
+                pass
+            return pending.reply
+        finally:
+            account.end(pending)
+            self.calls.give_back(party)
+            if not self.in_flight:
+                self._idle.set()
+            pending.close()
+
+    async def wait_idle(self, seconds: float) -> None:
+        """Wait until no call is in flight, `seconds` at most."""
+        with trio.move_on_after(seconds):
+            while self.in_flight:
+                self._idle = trio.Event()
+                await self._idle.wait()
+
+    async def _go_on(self, pending: Pending, party: Any, account: Account) -> bool:
+        refusal: RpcError | None = None
+        with trio.move_on_at(pending.deadline) as waiting:
+            refusal = await account.wait_turn(pending)
+        if waiting.cancelled_caught:
+            return pending.fail(TimeLimitError())
+        if refusal is not None:
+            return pending.fail(refusal)
+        if pending.step is not None:
+            return await self._work(pending, pending.step, party)
+        return await self._run_slice(pending, party, account)
+
+    async def _run_slice(self, pending: Pending, party: Any, account: Account) -> bool:
+        await self.turns.acquire(party)
+        try:
+            # Those before it in the queue may have used up what there was room for.
+            if not account.may_go_on(pending):
+                return False
+            has_ended = pending.resume()
+            account.note(pending)
+            return has_ended
+        finally:
+            self.turns.release(party)
+
+    async def _work(self, pending: Pending, work: InThread | AsyncCall, party: Any) -> bool:
+        turn = Turn()
+        with trio.move_on_at(_end_of(work, pending)) as scope:
+            try:
+                if isinstance(work, AsyncCall):
+                    value = await work.function()
+                else:
+                    value = await self._run(party, work, turn)
+            except Exception as error:
+                return pending.fail(error)
+        if scope.cancelled_caught:
+            waited = isinstance(work, InThread) and not turn.came
+            return pending.fail(NeverBegunError() if waited else TimeLimitError())
+        return pending.resume(value)
+
+    async def _run(self, party: Any, work: InThread, turn: Turn) -> Any:
+        if work.is_short:
+            return await self.short_work.run(party, work.function, turn)
+        if work.most_bytes:
+            await self.making.reserve(work.most_bytes)
+        try:
+            return await self.workers.run(party, work.function, turn)
+        finally:
+            self.making.add(-work.most_bytes)
+
+
+def _end_of(work: InThread | AsyncCall, pending: Pending) -> float:
+    if work.seconds is not None:
+        return trio.current_time() + work.seconds
+    # What is awaited on behalf of a chain that grows takes its time, and holds no thread.
+    return inf if isinstance(work, AsyncCall) else pending.deadline

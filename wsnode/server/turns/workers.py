@@ -1,0 +1,92 @@
+"""A bounded pool of threads for work that holds nobody up: it releases the GIL or must not stop the loop."""
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import outcome
+import trio
+
+from wsnode.jsonrpc.work import CancelToken
+from wsnode.server.turns.fair import FairLimiter
+
+T = TypeVar("T")
+
+NICENESS = 10
+"""By how much threads step back behind the loop, which is then not kept waiting for a core."""
+
+_thread = threading.local()
+
+
+class Turn:
+    """Whether a function's turn has come: a cancellation alone does not tell."""
+
+    __slots__ = ("came",)
+
+    def __init__(self) -> None:
+        self.came = False
+
+
+class WorkerPool:
+    """Runs functions in threads, as many at once as it has, shared fairly among the parties that ask."""
+
+    def __init__(self, threads: int) -> None:
+        self._limiter = FairLimiter(threads)
+
+    @property
+    def waiting(self) -> int:
+        """Return how many functions wait for a thread."""
+        return self._limiter.waiting
+
+    def resize(self, threads: int) -> None:
+        """Have another number of threads; those that work end first."""
+        self._limiter.resize(threads)
+
+    async def run(self, party: Any, function: Callable[[CancelToken], T], turn: Turn | None = None) -> T:
+        """Return `function(token)`, and mark `turn` when there is a thread for it.
+
+        A cancellation sets the token and waits until the function has ended: the function
+        may be reading from what the caller closes afterwards, so it is never left behind.
+        """
+        await self._limiter.acquire(party)
+        if turn is not None:
+            turn.came = True
+        try:
+            return await _run_in_thread(function)
+        finally:
+            self._limiter.release(party)
+
+
+async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
+    token = CancelToken()
+    task = trio.lowlevel.current_task()
+    loop = trio.lowlevel.current_trio_token()
+
+    def deliver(result: outcome.Outcome[T]) -> None:
+        loop.run_sync_soon(trio.lowlevel.reschedule, task, result)
+
+    def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+        token.set()
+        return trio.lowlevel.Abort.FAILED
+
+    def work() -> T:
+        step_back()
+        return function(token)
+
+    trio.lowlevel.start_thread_soon(work, deliver, "wsnode worker")
+    result: T = await trio.lowlevel.wait_task_rescheduled(abort)
+    await trio.lowlevel.checkpoint_if_cancelled()
+    return result
+
+
+def step_back() -> None:
+    """Give the loop's thread precedence over this one for good, where threads have priorities."""
+    if sys.platform == "linux" and not hasattr(_thread, "stepped_back"):
+        _thread.stepped_back = True
+        thread = threading.get_native_id()
+        # A sandbox may forbid it, which costs nothing but the precedence.
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICENESS)

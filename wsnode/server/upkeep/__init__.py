@@ -1,0 +1,1 @@
+"""What keeps a server going: metrics, logs, memory, background tasks, its end."""

@@ -1,0 +1,1 @@
+"""WebSocket connections: handshake, frames, replies, subscriptions and slow calls."""

@@ -1,0 +1,180 @@
+"""A WebSocket connection as its subscriptions see it."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+import trio
+from websockets.frames import CloseCode
+
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscriptions import Subscriptions
+from wsnode.server.access.allowance import Allowance
+from wsnode.server.shared import Shared
+from wsnode.server.websocket.notifications import pieces_of
+from wsnode.server.websocket.outbox import Outbox
+
+logger = logging.getLogger("wsnode.server")
+
+
+class Connection(Protocol):
+    """What a channel needs of its connection."""
+
+    def post(self, frames: bytes) -> None:
+        """Send whole frames behind all that was sent before."""
+        ...
+
+    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        """Run `function` until the connection ends."""
+        ...
+
+    def close(self, code: int, reason: str) -> None:
+        """Say goodbye behind all that was sent before."""
+        ...
+
+
+class SocketChannel:
+    """The side of an open connection on which subscriptions are told; silent once it has ended."""
+
+    __slots__ = (
+        "_allowance",
+        "_behind",
+        "_connection",
+        "_counters",
+        "_encoding",
+        "_outbox",
+        "_shared",
+        "_steps",
+        "_subscriptions",
+    )
+
+    def __init__(
+        self, connection: Connection, outbox: Outbox, shared: Shared, allowance: Allowance, encoding: int
+    ) -> None:
+        """`encoding` is the form in which events are sent: `PLAIN`, or a compression window's bits."""
+        self._connection: Connection | None = connection
+        self._outbox = outbox
+        self._shared = shared
+        self._counters = shared.counters
+        self._allowance = allowance
+        self._encoding = encoding
+        # Most connections never subscribe to anything.
+        self._subscriptions: Subscriptions | None = None
+        self._behind: OrderedDict[Subscription, None] | None = None
+        self._steps: trio.CancelScope | None = None
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Return what the client has subscribed to."""
+        if self._subscriptions is None:
+            self._subscriptions = Subscriptions(self, self._allowance)
+        return self._subscriptions
+
+    @property
+    def subscription_count(self) -> int:
+        """Return how many subscriptions are open."""
+        return 0 if self._subscriptions is None else len(self._subscriptions)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the client should read before it is given more."""
+        return self._outbox.is_full
+
+    def offer(self, identity: bytes, event: Event) -> bool:
+        """Send `event` to the subscription `identity`, if there is room for all of it."""
+        outbox = self._outbox
+        if outbox.waiting_bytes and not outbox.has_room(event.size):
+            return False
+        self.deliver(identity, event)
+        return True
+
+    def deliver(self, identity: bytes, event: Event) -> None:
+        """Send `event` to the subscription `identity`, be there room or not."""
+        if (connection := self._connection) is None:
+            return
+        pieces = event.encoded.get(self._encoding)
+        if pieces is None:
+            pieces = pieces_of(event, self._encoding, self._shared.limits.deflate_bytes)
+        self._counters.notifications += len(pieces) - 1
+        connection.post(identity.join(pieces))
+
+    def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
+        """Have `subscription` tell the client and catch up, or close the connection if it is not to."""
+        self._counters.fallen_behind += 1
+        subscription.fall_behind(position, missed)
+        if self._shared.closes_slow:
+            self.close(CloseCode.TRY_AGAIN_LATER, "the client does not keep up with its subscriptions")
+
+    def catch_up(self, subscription: Subscription) -> None:
+        """Have `subscription` take steps, in turn with the others that do."""
+        if self._connection is None:
+            return
+        if self._behind is None:
+            self._behind = OrderedDict()
+            self._steps = trio.CancelScope()
+            self._connection.start(self._take_steps, self._behind, self._steps)
+        self._behind[subscription] = None
+
+    def stop_catching_up(self, subscription: Subscription) -> None:
+        """Have `subscription` take no further step."""
+        if self._behind is not None:
+            self._behind.pop(subscription, None)
+
+    def close(self, code: int, reason: str) -> None:
+        """Say goodbye behind all that was sent before."""
+        if self._connection is not None:
+            self._connection.close(code, reason)
+
+    def take_held(self) -> Sequence[Subscription]:
+        """Return the subscriptions that are to begin after the reply to the call that made them."""
+        return () if self._subscriptions is None else self._subscriptions.take_held()
+
+    def take_back(self, held: Sequence[Subscription]) -> None:
+        """End what was held for a reply that does not name it."""
+        for subscription in held:
+            self.subscriptions.remove(subscription.identity)
+
+    def release(self, held: Sequence[Subscription]) -> None:
+        """Begin what was held for a reply that has been posted."""
+        if held and self._connection is not None:
+            self.subscriptions.release(held)
+
+    def dismiss(self) -> None:
+        """Tell each subscription where it stands, and end it."""
+        if self._subscriptions is not None:
+            self._subscriptions.farewell()
+
+    def end(self) -> None:
+        """End every subscription; nothing more is sent. May be called again."""
+        self._connection = None
+        if self._subscriptions is not None:
+            self._subscriptions.end_all()
+            self._subscriptions = None
+        if self._steps is not None:
+            self._steps.cancel()
+
+    async def _take_steps(self, behind: OrderedDict[Subscription, None], scope: trio.CancelScope) -> None:
+        """Let those that are behind take a step each, for as long as there are some.
+
+        One task for all of them: a thousand would wake, or end, at one moment.
+        """
+        try:
+            with scope:
+                while behind:
+                    await self._outbox.wait_half()
+                    if behind:
+                        await _take_step(behind)
+        except Exception:
+            logger.exception("a subscription failed")
+            self.close(CloseCode.INTERNAL_ERROR, "")
+        finally:
+            self._behind = self._steps = None
+
+
+async def _take_step(behind: OrderedDict[Subscription, None]) -> None:
+    """Let the first take a step, and stand behind the others if it needs another one."""
+    subscription, _ = behind.popitem(last=False)
+    if await subscription.take_step():
+        behind[subscription] = None

@@ -1,0 +1,360 @@
+"""One WebSocket connection: bursts of messages in, replies out, slow calls beside it.
+
+The reader never waits for a call. Quick calls are answered in its turn, all replies of a burst in one send;
+slow ones become tasks of the connection's nursery, and end with it.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import trio
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.frames import CloseCode
+
+from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.work import Pending
+from wsnode.server.access.allowance import Allowance
+from wsnode.server.shared import Shared
+from wsnode.server.transport.transport import Transport, linger
+from wsnode.server.websocket.channel import SocketChannel
+from wsnode.server.websocket.frames import PING, SHORT_HEADS, Framing, frame_head
+from wsnode.server.websocket.notifications import PLAIN
+from wsnode.server.websocket.outbox import Outbox
+from wsnode.server.websocket.sending import Sending
+from wsnode.server.websocket.slow_calls import SlowCalls
+from wsnode.server.websocket.together import answer_together
+
+logger = logging.getLogger("wsnode.server")
+
+TURN_BYTES = 256 * 1024
+"""Replies that one turn may make before others have theirs."""
+SHORTEST_TURN = 0.0001
+"""Seconds, for as many as sixteen quick calls."""
+QUICKLY_ENDED = 32
+"""Subscriptions and calls in flight that end in much less than a turn."""
+MESSAGE_OVERHEAD = 64
+"""What a message takes besides its bytes, while it waits."""
+
+
+class WebSocketConnection:
+    """An open connection, from the handshake to the close."""
+
+    __slots__ = (
+        "_awaits_rest",
+        "_backlog",
+        "_channel",
+        "_deflate",
+        "_framing",
+        "_held",
+        "_is_over",
+        "_nursery",
+        "_outbox",
+        "_owing",
+        "_party",
+        "_sending",
+        "_session",
+        "_shared",
+        "_slow",
+        "_transport",
+        "post",
+    )
+
+    def __init__(
+        self,
+        transport: Transport,
+        session: Session,
+        shared: Shared,
+        allowance: Allowance,
+        deflate: PerMessageDeflate | None = None,
+    ) -> None:
+        limits, party = shared.limits, allowance.party
+        self._transport = transport
+        self._session = session
+        self._shared = shared
+        self._deflate = deflate
+        self._party = party
+        self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
+        self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
+        encoding = PLAIN if deflate is None else deflate.local_max_window_bits
+        self._channel = SocketChannel(self, self._outbox, shared, allowance, encoding)
+        self._sending = Sending(self, self._framing, self._outbox, self._channel, shared, deflate, party)
+        self._slow = SlowCalls(session, self._sending, self._outbox, self._channel, shared, party)
+        self.post = self._sending.post
+        """Sends whole frames behind all that was sent before."""
+        self._backlog: list[bytes] = []
+        """Messages that wait for room in the outbox."""
+        self._nursery: trio.Nursery | None = None
+        self._held = 0
+        """What unfinished messages and those in flight have been counted as in the process's budget."""
+        self._awaits_rest = False
+        """Whether a message is unfinished, which has a time to arrive."""
+        self._owing = False
+        """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
+        self._is_over = False
+        """Whether nothing is read any more; its tasks may be about to end, so none is begun from outside."""
+
+    async def run(self, early: bytes, farewell: tuple[int, str] | None = None) -> None:
+        """Serve until either side closes, or say `farewell` at once; `early` came behind the handshake."""
+        self._session.channel = self._channel
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                if farewell is not None:
+                    self.close(*farewell)
+                try:
+                    await self._read_until_the_end(early)
+                finally:
+                    self._is_over = True
+                    await self._wait_turn_to_end()
+                    self._channel.end()
+                self._slow.cancel()
+                self.end_within(self._closing_seconds if self._sending.is_over else 0)
+        finally:
+            self._channel.end()
+            self._session.channel = None
+            self._sending.end()
+            self._shared.counters.closes[self._framing.close_code] += 1
+            self._framing.release()
+            self._shared.received.hold(self, 0)
+            self._shared.unfinished.pop(self, None)
+        if self._sending.is_over:
+            await linger(self._transport, self._closing_seconds)
+
+    async def _wait_turn_to_end(self) -> None:
+        """Wait until no other connection ends that has as much to end, if this one has much."""
+        if self._channel.subscription_count + self._slow.count > QUICKLY_ENDED:
+            with trio.CancelScope(shield=True):
+                await self._shared.lane.turns.pass_through(self._party)
+
+    def keep_alive(self) -> None:
+        """Send a ping; cut off a client that has not given a sign since the last one."""
+        if self._is_over:
+            return
+        reading = self._owing and self._outbox.progressed
+        if not (self._framing.heard or reading):
+            self.end_within(0)
+            return
+        self._framing.heard = self._outbox.progressed = False
+        self._owing = self._outbox.waiting_bytes > 0
+        if not self._framing.closed:
+            self._sending.post_urgent(PING)
+
+    def give_up_message(self) -> None:
+        """Close, because a message has taken too long to arrive."""
+        self._fail(CloseCode.POLICY_VIOLATION, "a message took too long to arrive")
+
+    def give_up(self) -> None:
+        """Close, because no other connection keeps as many bytes of unfinished messages and calls."""
+        self._held = 0
+        self._fail(CloseCode.TRY_AGAIN_LATER, "too many bytes of unfinished messages")
+
+    def _fail(self, code: int, reason: str) -> None:
+        if not self._is_over and not self._framing.closed:
+            self._backlog = []
+            self._framing.fail(code, reason)
+            self._count_received()
+            self._sending.post_control()
+            self._slow.cancel()
+            self.end_within(self._shared.limits.close_seconds)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Return how much waits for the client to read."""
+        return self._outbox.waiting_bytes
+
+    def give_up_replies(self) -> None:
+        """End at once, without what waits: no other client leaves as much unread, and all leave too much."""
+        self._sending.is_over = True
+        self._outbox.discard()
+        self.end_within(0)
+
+    def dismiss(self) -> None:
+        """Tell each subscription where it stands, and end it."""
+        self._channel.dismiss()
+
+    def close(self, code: int, reason: str) -> None:
+        """Say goodbye now; calls in flight end unanswered."""
+        if self._is_over:
+            return
+        seconds = self._closing_seconds
+        self._framing.close(code, reason)
+        self._sending.post_control()
+        self.end_within(seconds)
+
+    async def retire(self, code: int, reason: str) -> None:
+        """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
+        with trio.move_on_after(self._shared.limits.grace_seconds):
+            await self._slow.wait_idle()
+        self.close(code, reason)
+
+    @property
+    def _closing_seconds(self) -> float:
+        """How long the client has to answer a close: it may still have to read what waits."""
+        limits = self._shared.limits
+        has_all = self._shared.draining and not self._outbox.waiting_bytes
+        return min(limits.farewell_seconds, limits.close_seconds) if has_all else limits.close_seconds
+
+    async def _read_until_the_end(self, early: bytes) -> None:
+        try:
+            await self._read(early)
+        except Exception:
+            logger.exception("a connection of %s failed", self._session.caller)
+            self._framing.fail(CloseCode.INTERNAL_ERROR, "")
+            self._sending.post_control()
+            self._sending.is_over = True
+
+    async def _read(self, early: bytes) -> None:
+        more = True
+        if early:
+            self._take(early)
+        while more:
+            await self._catch_up()
+            if self._sending.is_over:
+                return
+            more = await self._transport.feed(self._take)
+        self._framing.receive_eof()
+
+    def _take(self, data: bytes | None) -> bool:
+        """Answer what has arrived, and what follows at once; False when there is more to do than that."""
+        dialogue = self._shared.dialogue
+        dialogue.heard(self)
+        while data:
+            messages = self._receive(data)
+            if self._backlog or self._framing.has_more or self._sending.is_over:
+                return False
+            data = dialogue.receive(self, self._transport, messages)
+        return True
+
+    def _receive(self, data: bytes) -> int:
+        """Answer the messages that `data` completes for the time of one turn; return how many there are."""
+        framing, counters = self._framing, self._shared.counters
+        messages = framing.receive(data)
+        counters.received_bytes += len(data)
+        counters.messages += len(messages)
+        if self._held or self._awaits_rest or framing.is_midway:
+            self._wait_for_rest(is_another=bool(messages))
+            self._count_received()
+            if self._sending.is_over:
+                return len(messages)
+        if framing.writes and not framing.closed:
+            self._sending.post_control()
+        if messages:
+            if self._backlog or self._outbox.is_full:
+                self._backlog += messages
+            else:
+                self._backlog = self._take_turn(messages, self._first_turn_seconds)
+        if framing.writes and not self._backlog:
+            self._sending.post_control()
+        return len(messages)
+
+    def _wait_for_rest(self, *, is_another: bool) -> None:
+        """Note whether a message is unfinished, and since when: from now on if it is another one."""
+        unfinished, is_midway = self._shared.unfinished, self._framing.is_midway
+        if is_another or not is_midway:
+            unfinished.pop(self, None)
+        self._awaits_rest = is_midway
+        if is_midway:
+            unfinished.setdefault(self, trio.current_time())
+
+    def _count_received(self) -> None:
+        self._held = self._framing.waiting_bytes + self._slow.bytes
+        self._shared.received.hold(self, self._held)
+
+    async def _catch_up(self) -> None:
+        """Read and answer what one turn could not, unless replies have to wait for the client."""
+        while self._backlog or self._framing.has_more:
+            if self.has_more:
+                await self._shared.lane.turns.pass_through(self._party)
+                self.resume()
+            elif self._framing.has_more and self._may_read_ahead:
+                await self._shared.lane.turns.pass_through(self._party)
+                self._receive(b"")
+            elif self._may_read_ahead:
+                break
+            else:
+                # Nothing more is read ahead; only the client can change that, by reading.
+                await self._outbox.wait_room()
+        if self._framing.writes:
+            self._sending.post_control()
+
+    @property
+    def _may_read_ahead(self) -> bool:
+        size = sum(map(len, self._backlog)) + MESSAGE_OVERHEAD * len(self._backlog)
+        return size <= self._shared.limits.inbox_bytes
+
+    @property
+    def has_more(self) -> bool:
+        """Tell whether requests wait that there is room to answer."""
+        return bool(self._backlog) and not self._outbox.is_full
+
+    def resume(self) -> None:
+        """Answer them for the time of one turn."""
+        if self.has_more:
+            self._backlog = self._take_turn(self._backlog, self._shared.limits.slice_seconds)
+
+    @property
+    def _first_turn_seconds(self) -> float:
+        """A part of a turn where many have something: all of them come before the next request of anybody."""
+        return max(SHORTEST_TURN, self._shared.limits.slice_seconds / self._transport.ready)
+
+    def _take_turn(self, messages: list[bytes], seconds: float) -> list[bytes]:
+        """Answer messages for so long, and return those that are left."""
+        session, limits = self._session, self._shared.limits
+        receive = session.receive
+        largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
+        pieces: list[bytes] = []
+        size = count = calls = 0
+        room = min(TURN_BYTES, self._outbox.room)
+        deadline = time.perf_counter() + seconds
+        self._slow.begin_turn()
+        while count < len(messages) and size <= room:
+            answer = receive(messages[count])
+            count += 1
+            calls += 1
+            if answer is None or isinstance(answer, Pending):
+                if answer is not None:
+                    self._slow.begin(answer, self.start, len(messages[count - 1]), self._count_received)
+                if time.perf_counter() > deadline:
+                    break
+                continue
+            length = len(answer)
+            if length < 126:
+                pieces += (SHORT_HEADS[length], answer)
+            elif length <= largest:
+                pieces += (frame_head(length), answer)
+            else:
+                if pieces:
+                    self.post(b"".join(pieces))
+                    pieces = []
+                self._sending.post_reply(answer, session.take_held())
+            size += length
+            # The session has looked at the clock after most calls, and it is asked after all others.
+            if session.mark > deadline or (not calls & 7 and time.perf_counter() > deadline):
+                break
+            # Where the last reply was too long for that, the next one may be as well.
+            if session.may_go_together and length <= largest and count < len(messages) and size <= room:
+                frames, answered = answer_together(session, messages, count, largest, room - size)
+                pieces.append(frames)
+                size += len(frames)
+                count += answered
+                if time.perf_counter() > deadline:
+                    break
+        if pieces:
+            self.post(b"".join(pieces))
+        session.end_turn()
+        if session.held:
+            self._channel.release(session.take_held())
+        return messages[count:]
+
+    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        """Run `function` until the connection ends."""
+        if self._nursery is not None:
+            self._nursery.start_soon(function, *arguments)
+
+    def end_within(self, seconds: float) -> None:
+        """End the connection at the latest in so many seconds."""
+        if self._nursery is not None:
+            scope = self._nursery.cancel_scope
+            scope.deadline = min(scope.deadline, trio.current_time() + seconds)

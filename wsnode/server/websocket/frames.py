@@ -1,0 +1,299 @@
+"""WebSocket frames to messages and back, for one connection, without I/O.
+
+Nearly every frame that a client sends is a whole, unfragmented, unextended text or binary message. The engine
+reads those straight from the receive buffer. Everything else (control frames, fragments, compressed or broken
+frames) goes byte for byte to the `websockets` library's parser, in the state it would have had. The two take
+turns at frame boundaries only, so the parser exists only while something is half done and an idle connection
+has none. tests/server/websocket/test_frames.py holds this against the library's parser alone, on random
+streams.
+"""
+
+import logging
+import struct
+from collections.abc import Sequence
+
+from websockets.extensions import Extension
+from websockets.frames import CTRL_OPCODES, CloseCode, Frame, Opcode
+from websockets.protocol import Protocol as LibraryProtocol
+from websockets.protocol import Side, State
+
+from wsnode._native import take_messages
+
+TEXT_WHOLE = 0x81
+BINARY_WHOLE = 0x82
+WHOLE = (TEXT_WHOLE, BINARY_WHOLE)
+MASKED = 0x80
+SHORT_HEAD = 6
+"""The smallest head of a client's frame."""
+COMPRESSED = 0x40
+CLOSE_WHOLE = 0x88
+KNOWN_OPCODES = frozenset(int(opcode) for opcode in Opcode)
+PING = b"\x89\x00"
+PONG = b"\x8a"
+"""What a pong begins with."""
+TURN_FRAMES = 64
+"""Frames that the library parses in a turn, at some 15 microseconds each."""
+FRAME_BYTES = 4 * 1024
+"""What a frame may hold to count as one; a larger one counts as several."""
+CLOSING_BYTES = 512
+"""What the library is given in a turn once a close frame has been sent: no more than 85 frames."""
+SHORT_HEADS = [bytes((TEXT_WHOLE, size)) for size in range(126)]
+"""The heads of short text frames, by payload size."""
+
+logger = logging.getLogger("wsnode.server.frames")
+logger.setLevel(logging.WARNING)
+
+
+class Framing:
+    """The receiving half of a connection, and the few words that it makes the other half say."""
+
+    __slots__ = (
+        "_ahead",
+        "_done",
+        "_extensions",
+        "_is_text_message",
+        "_largest",
+        "_limit",
+        "_message",
+        "_needed",
+        "_owed",
+        "_partial",
+        "_protocol",
+        "closed",
+        "heard",
+        "writes",
+    )
+
+    def __init__(self, message_bytes: int, extensions: Sequence[Extension] = ()) -> None:
+        self._limit = message_bytes
+        self._largest = message_bytes + SHORT_HEAD
+        """What a frame is waited for with all of its bytes."""
+        self._extensions = extensions
+        self._protocol: LibraryProtocol | None = None
+        """The library's parser, while it has begun something or the connection is closing."""
+        self._owed = 0
+        """How many bytes of a frame that it has begun are still to come."""
+        self._partial: bytearray | None = None
+        """The beginning of a frame that nobody has begun."""
+        self._needed = 0
+        """How long that must be to be looked at again."""
+        self._message: bytes | bytearray | None = None
+        """What has come of a message in several frames."""
+        self._is_text_message = False
+        """Whether it is a text."""
+        self._ahead = b""
+        """What was received behind the last turn's frames."""
+        self._done = 0
+        """How many frames the library has parsed in this turn, by their size."""
+        self.writes: list[bytes] = []
+        """What must be sent now: pongs, a close, `SEND_EOF` (empty) for the end."""
+        self.closed = False
+        """Whether a close frame has been sent or received."""
+        self.heard = True
+        """Whether anything has arrived since somebody last set this to False."""
+
+    @property
+    def close_code(self) -> int:
+        """Return the code of the end: what the client said, else what we did, else 1006."""
+        close = self._protocol and (self._protocol.close_rcvd or self._protocol.close_sent)
+        return int(close.code) if close else CloseCode.ABNORMAL_CLOSURE
+
+    @property
+    def is_midway(self) -> bool:
+        """Tell whether a frame or message has begun and not ended."""
+        return self._partial is not None or self._protocol is not None or self.has_more
+
+    @property
+    def has_more(self) -> bool:
+        """Tell whether frames have been received that the last turn did not come to."""
+        return bool(self._ahead)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Return how much of unfinished messages is kept."""
+        kept = len(self._message or b"") + len(self._partial or b"") + len(self._ahead)
+        return kept + (len(self._protocol.reader.buffer) if self._protocol is not None else 0)
+
+    def receive(self, data: bytes) -> list[bytes]:
+        """Return the messages that `data` completes, as many as one turn comes to.
+
+        While it `has_more`, it should be given nothing before others had their turn.
+        """
+        self.heard = self.heard or bool(data)
+        self._done = 0
+        messages: list[bytes] = []
+        if self._ahead:
+            data, self._ahead = self._ahead + data, b""
+        if self.closed:
+            self._receive_closed(data, messages)
+        else:
+            self._receive_open(data, messages)
+        return messages
+
+    def _receive_closed(self, data: bytes, messages: list[bytes]) -> None:
+        # What follows a close of the client's, or a fault, is thrown away.
+        if len(data) > CLOSING_BYTES and not self._library().eof_sent:
+            data, self._ahead = data[:CLOSING_BYTES], data[CLOSING_BYTES:]
+        self._feed(data, messages)
+
+    def _receive_open(self, data: bytes, messages: list[bytes]) -> None:
+        if self._owed:
+            taken, data = data[: self._owed], data[self._owed :]
+            self._owed -= len(taken)
+            self._feed(taken, messages)
+        elif self._partial is not None:
+            self._partial += data
+            if len(self._partial) < self._needed:
+                return
+            data, self._partial = bytes(self._partial), None
+        if data:
+            self._scan(data, messages)
+
+    def receive_eof(self) -> None:
+        """Take note that the client sends nothing more."""
+        self._ahead = b""
+        self._hand_over()
+        protocol = self._library()
+        protocol.receive_eof()
+        self._collect(protocol, [])
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Begin to close, if that has not begun."""
+        if not self.closed:
+            self._hand_over()
+            protocol = self._library()
+            protocol.send_close(code, reason)
+            self._collect(protocol, [])
+
+    def fail(self, code: int, reason: str) -> None:
+        """Close for a fault of the client's; what it sends from now on is thrown away."""
+        if not self.closed:
+            self._partial, self._message, self._owed, self._ahead = None, None, 0, b""
+            protocol = self._library()
+            protocol.fail(code, reason)
+            self._collect(protocol, [])
+
+    def release(self) -> None:
+        """Let go of the parser when all is over; its last exception would keep it in a cycle."""
+        if self._protocol is not None:
+            self._protocol.parser_exc = None
+            self._protocol = None
+
+    def _hand_over(self) -> None:
+        """Let the library begin the frame whose beginning is kept."""
+        rest, self._partial = bytes(self._partial or b""), None
+        if rest:
+            self._owed = 1
+            self._feed(rest, [])
+            self._owed = 0
+
+    def _scan(self, data: bytes, messages: list[bytes]) -> None:
+        position, end = 0, len(data)
+        self._needed = 0
+        while True:
+            if self._protocol is None:
+                position = take_messages(data, position, self._limit, messages)
+            if end - position < 2 or (whole := _frame_size(data, position)) < 0:
+                break
+            if self._protocol is None and data[position] in WHOLE and end - position < whole <= self._largest:
+                self._needed = whole
+                break
+            if self._done >= TURN_FRAMES:
+                self._ahead = data[position:]
+                return
+            self._done += 1
+            taken = data[position : position + whole]
+            position += len(taken)
+            self._owed = whole - len(taken)
+            self._feed(taken, messages)
+            if self.closed:
+                break
+        if self.closed and position < end:
+            self._receive_closed(data[position:], messages)
+        elif position < end:
+            self._partial = bytearray(data[position:])
+
+    def _feed(self, data: bytes, messages: list[bytes]) -> None:
+        protocol = self._library()
+        protocol.receive_data(data)
+        self._collect(protocol, messages)
+
+    def _library(self) -> LibraryProtocol:
+        if self._protocol is None:
+            self._protocol = LibraryProtocol(Side.SERVER, max_size=self._limit, logger=logger)
+            self._protocol.extensions = list(self._extensions)
+        return self._protocol
+
+    def _collect(self, protocol: LibraryProtocol, messages: list[bytes]) -> None:
+        for frame in protocol.events_received():
+            assert isinstance(frame, Frame)
+            if frame.opcode not in CTRL_OPCODES and not self.closed:
+                self._collect_data(frame, messages)
+        self.writes += protocol.data_to_send()
+        if protocol.state is not State.OPEN:
+            self.closed = True
+        elif not self._owed and protocol.current_size is None:
+            self._protocol = None
+
+    def _collect_data(self, frame: Frame, messages: list[bytes]) -> None:
+        self._done += len(frame.data) // FRAME_BYTES
+        if frame.opcode is not Opcode.CONT:
+            self._message, self._is_text_message = None, frame.opcode is Opcode.TEXT
+        if self._message is not None:
+            if isinstance(self._message, bytes):
+                self._message = bytearray(self._message)
+            self._message += frame.data
+        elif not frame.fin:
+            # The parser keeps the last frame too, so it is copied when the next one comes.
+            self._message = bytes(frame.data)
+        if frame.fin:
+            payload, self._message = bytes(frame.data if self._message is None else self._message), None
+            if not self._is_text_message or payload.isascii() or self._is_text(payload):
+                messages.append(payload)
+
+    def _is_text(self, payload: bytes) -> bool:
+        # The library leaves this check to its users, and closes with 1007 where it makes it itself.
+        try:
+            payload.decode()
+        except UnicodeDecodeError as error:
+            self.fail(CloseCode.INVALID_DATA, f"{error.reason} at position {error.start}")
+            return False
+        return True
+
+
+def _long_size(data: bytes, position: int) -> int:
+    """Return the extended payload size of the frame at `position`, negative while it has not arrived."""
+    stop = position + (4 if data[position + 1] & 0x7F == 126 else 10)
+    return int.from_bytes(data[position + 2 : stop]) if len(data) >= stop else -1
+
+
+def _frame_size(data: bytes, position: int) -> int:
+    """Return the size of the frame at `position` with its head; all of `data` if it is broken at once."""
+    first, second = data[position], data[position + 1]
+    if first & 0x0F not in KNOWN_OPCODES or second < MASKED:
+        return len(data) - position
+    size = second - MASKED
+    if size < 126:
+        return SHORT_HEAD + size
+    if (size_sent := _long_size(data, position)) < 0:
+        return -1
+    return size_sent + (8 if size == 126 else 14)
+
+
+def frame_head(size: int, first: int = TEXT_WHOLE) -> bytes:
+    """Return the head of an unmasked frame."""
+    if size < 126:
+        return bytes((first, size))
+    if size < 65536:
+        return struct.pack("!BBH", first, 126, size)
+    return struct.pack("!BBQ", first, 127, size)
+
+
+def text_frame(
+    payload: bytes | memoryview, *, continued: bool = False, final: bool = True, compressed: bool = False
+) -> bytes:
+    """Return a text message, or a fragment of one, as one frame."""
+    first = (0 if continued else int(Opcode.TEXT)) | (0x80 if final else 0)
+    if compressed and not continued:
+        first |= COMPRESSED
+    return b"".join((frame_head(len(payload), first), payload))

@@ -1,0 +1,92 @@
+"""The opening handshake of a WebSocket connection, from its head to the answer."""
+
+import http
+
+import msgspec
+from websockets.datastructures import Headers
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
+
+from wsnode.jsonrpc.codec import NULL, error_reply
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.share import Party
+from wsnode.server.access.directory import Caller, Directory, Entrance
+from wsnode.server.access.refusals import RefusedError
+from wsnode.server.websocket.deflate import factory
+
+JSON = "application/json"
+
+
+class Handshake(msgspec.Struct, frozen=True):
+    """How a handshake ends: bytes to send, and for an accepted one where it leads."""
+
+    answer: bytes
+    status: int = 101
+    entrance: Entrance | None = None
+    deflate: PerMessageDeflate | None = None
+
+
+def shake_hands(head: bytes, directory: Directory, party: Party | None = None) -> Handshake:
+    """Return the answer to the handshake request `head`."""
+    protocol = ServerProtocol(extensions=[factory()])
+    protocol.receive_data(head)
+    request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
+    if request is None:
+        return _refuse(_bad_request())
+    try:
+        entrance = directory.enter(_host(request.headers), request.path, party, socket=True)
+        directory.perimeter.check_origin(entrance.caller.grant, _origin(request.headers))
+        _check_connections(entrance.caller)
+    except RefusedError as refused:
+        return _refuse(refused)
+    response = protocol.accept(request)
+    if response.status_code != 101:
+        return _refuse(_refused(response))
+    deflate = next((each for each in protocol.extensions if isinstance(each, PerMessageDeflate)), None)
+    return Handshake(response.serialize(), entrance=entrance, deflate=deflate)
+
+
+def _refuse(refused: RefusedError) -> Handshake:
+    return Handshake(refusal(refused), refused.status)
+
+
+def refusal(refused: RefusedError, *, close: bool = True) -> bytes:
+    """Return an HTTP response that refuses with a JSON-RPC error."""
+    body = error_reply(NULL, refused.error)
+    headers = Headers({"Content-Type": JSON, "Content-Length": str(len(body)), **refused.headers})
+    if close and "Connection" not in headers:
+        headers["Connection"] = "close"
+    return Response(refused.status, http.HTTPStatus(refused.status).phrase, headers, body).serialize()
+
+
+def _host(headers: Headers) -> str:
+    hosts = headers.get_all("Host")
+    if len(hosts) != 1:
+        raise _bad_request("exactly one Host header is required")
+    return hosts[0]
+
+
+def _origin(headers: Headers) -> str | None:
+    sent = headers.get_all("Origin")
+    if len(sent) > 1:
+        raise _bad_request("more than one Origin header")
+    return sent[0] if sent else None
+
+
+def _check_connections(caller: Caller) -> None:
+    try:
+        if caller.grant is not None:
+            caller.grant.check_connections()
+    except RpcError as error:
+        raise RefusedError(429, error, {"Retry-After": "1"}) from None
+
+
+def _refused(response: Response) -> RefusedError:
+    message = bytes(response.body or b"").decode(errors="replace").partition("\n")[0]
+    headers = {name: response.headers[name] for name in ("Allow", "Upgrade") if name in response.headers}
+    return RefusedError(response.status_code, RpcError(INVALID_REQUEST, message), headers)
+
+
+def _bad_request(message: str = "not a valid handshake") -> RefusedError:
+    return RefusedError(400, RpcError(INVALID_REQUEST, message))

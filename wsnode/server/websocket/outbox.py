@@ -1,0 +1,180 @@
+"""What is to be sent on one connection, in order, and with pings and pongs ahead of what waits."""
+
+from collections import deque
+from collections.abc import Callable
+
+import trio
+
+from wsnode.server.transport.transport import Transport
+from wsnode.server.turns.budget import Budget
+from wsnode.server.websocket.frames import text_frame
+
+
+class LargeReply:
+    """A reply that is sent in fragments, each made when its turn comes."""
+
+    __slots__ = ("_compressed", "_fragment_bytes", "_payload", "_position")
+
+    def __init__(self, payload: bytes, fragment_bytes: int, *, compressed: bool) -> None:
+        self._compressed = compressed
+        self._payload = memoryview(payload)
+        self._fragment_bytes = fragment_bytes
+        self._position = 0
+
+    @property
+    def size(self) -> int:
+        """Return the size of the message."""
+        return len(self._payload)
+
+    def next_frame(self) -> tuple[bytes, bool]:
+        """Return the next fragment, and whether it is the last."""
+        start = self._position
+        self._position = stop = start + self._fragment_bytes
+        last = stop >= len(self._payload)
+        part = self._payload[start:stop]
+        return text_frame(part, continued=start > 0, final=last, compressed=self._compressed), last
+
+
+class Outbox:
+    """Frames on their way out: sent at once when nothing waits, else by `drain`."""
+
+    __slots__ = (
+        "_budget",
+        "_current",
+        "_limit",
+        "_room",
+        "_transport",
+        "_urgent",
+        "_waiting",
+        "progressed",
+        "waiting_bytes",
+    )
+
+    def __init__(self, transport: Transport, limit: int, budget: Budget) -> None:
+        self._transport = transport
+        self._budget = budget
+        self._limit = limit
+        # Idle connections are many, so nothing is kept for what most of them never need.
+        self._waiting: deque[bytes | LargeReply] | None = None
+        self._urgent: dict[int, bytes] | None = None
+        self._current: memoryview | None = None
+        self._room: trio.Event | None = None
+        self.waiting_bytes = 0
+        """How much has been put here and not been sent."""
+        self.progressed = False
+        """Whether anything was sent since somebody last set this to False."""
+
+    @property
+    def room(self) -> int:
+        """Return how much more the client may be given before it reads; negative beyond that."""
+        return self._limit - self.waiting_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the client should read before it is given more."""
+        kept = self.waiting_bytes
+        return kept > 0 and (kept > self._limit or not self._budget.allows(kept))
+
+    def has_room(self, size: int) -> bool:
+        """Tell whether `size` bytes more are within the bounds; always, where nothing waits."""
+        kept = self.waiting_bytes
+        return not kept or (kept + size <= self._limit and self._budget.allows(kept + size))
+
+    def send(self, frames: bytes) -> bool:
+        """Send whole frames after all that waits; True when someone must call `drain`.
+
+        Raises:
+            trio.BrokenResourceError: The other side is gone.
+        """
+        if self._waiting is None:
+            if (sent := self._transport.send_nowait(frames)) == len(frames):
+                return False
+            self._waiting = deque()
+            self._current = memoryview(frames)[sent:]
+            self._add(len(frames) - sent)
+            return True
+        self._waiting.append(frames)
+        self._add(len(frames))
+        return False
+
+    def send_large(self, reply: LargeReply) -> bool:
+        """Send a text message in fragments; True when someone must call `drain`."""
+        idle = self._waiting is None
+        if self._waiting is None:
+            self._waiting = deque()
+        self._waiting.append(reply)
+        self._add(reply.size)
+        return idle
+
+    def send_urgent(self, frame: bytes) -> bool:
+        """Send a control frame ahead of what waits; True when someone must call `drain`.
+
+        It takes the place of one of its kind that waits: only the last ping has to be answered (RFC 6455,
+        section 5.5.3).
+        """
+        if self._waiting is None:
+            return self.send(frame)
+        if self._urgent is None:
+            self._urgent = {}
+        self._add(len(frame) - len(self._urgent.pop(frame[0], b"")))
+        self._urgent[frame[0]] = frame
+        return False
+
+    async def drain(self, on_room: Callable[[], None]) -> None:
+        """Send what waits, until nothing does; `on_room` is called while there is room for more.
+
+        Raises:
+            trio.BrokenResourceError: The other side is gone.
+        """
+        while (current := self._current or self._next()) is not None:
+            self._current = current
+            sent = await self._transport.send_some(current)
+            self._current = current[sent:] if sent < len(current) else None
+            self._add(-min(sent, self.waiting_bytes))
+            self.progressed = True
+            if not self.is_full:
+                if self._room is not None:
+                    self._room.set()
+                    self._room = None
+                on_room()
+        self.discard()
+
+    def discard(self) -> None:
+        """Forget what waits."""
+        self._waiting = self._urgent = self._current = None
+        self._add(-self.waiting_bytes)
+
+    async def wait_room(self) -> None:
+        """Wait until the outbox is not full."""
+        while self.is_full:
+            if self._room is None:
+                self._room = trio.Event()
+            await self._room.wait()
+
+    async def wait_half(self) -> None:
+        """Wait until the outbox is half empty at least."""
+        while self.is_full or 2 * self.waiting_bytes > self._limit:
+            if self._room is None:
+                self._room = trio.Event()
+            await self._room.wait()
+
+    def _add(self, size: int) -> None:
+        budget = self._budget
+        self.waiting_bytes += size
+        budget.used += size
+        if size > 0 and budget.is_overflowing and budget.on_overflow is not None:
+            budget.on_overflow()
+
+    def _next(self) -> memoryview | None:
+        if self._urgent:
+            return memoryview(self._urgent.pop(next(iter(self._urgent))))
+        if not self._waiting:
+            return None
+        first = self._waiting[0]
+        if isinstance(first, bytes):
+            self._waiting.popleft()
+            return memoryview(first)
+        frame, last = first.next_frame()
+        if last:
+            self._waiting.popleft()
+        return memoryview(frame)

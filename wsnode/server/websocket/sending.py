@@ -1,0 +1,161 @@
+"""What leaves a WebSocket connection: replies, control frames and notifications, each in its place."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+import trio
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.protocol import SEND_EOF
+
+from wsnode.jsonrpc.share import Party
+from wsnode.pubsub.subscription import Subscription
+from wsnode.server.shared import Shared
+from wsnode.server.websocket.channel import SocketChannel
+from wsnode.server.websocket.deflate import compress
+from wsnode.server.websocket.frames import CLOSE_WHOLE, PONG, Framing, text_frame
+from wsnode.server.websocket.outbox import LargeReply, Outbox
+
+
+class Host(Protocol):
+    """What sending needs of the connection."""
+
+    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        """Run `function` until the connection ends."""
+        ...
+
+    def end_within(self, seconds: float) -> None:
+        """End the connection at the latest in so many seconds."""
+        ...
+
+    @property
+    def has_more(self) -> bool:
+        """Whether requests wait that there is room to answer."""
+        ...
+
+    def resume(self) -> None:
+        """Answer them for the time of one turn."""
+        ...
+
+
+class Sending:
+    """The sending side of one connection."""
+
+    __slots__ = (
+        "_channel",
+        "_deflate",
+        "_framing",
+        "_host",
+        "_outbox",
+        "_party",
+        "_said_goodbye",
+        "_shared",
+        "is_over",
+    )
+
+    def __init__(
+        self,
+        host: Host,
+        framing: Framing,
+        outbox: Outbox,
+        channel: SocketChannel,
+        shared: Shared,
+        deflate: PerMessageDeflate | None,
+        party: Party,
+    ) -> None:
+        self._host: Host | None = host
+        self._party = party
+        self._framing = framing
+        self._outbox = outbox
+        self._channel = channel
+        self._shared = shared
+        self._deflate = deflate
+        self._said_goodbye = False
+        self.is_over = False
+        """Whether all has been said, so that the stream may end."""
+
+    def post_reply(self, reply: bytes, held: Sequence[Subscription]) -> None:
+        """Post `reply`, and then begin what was held for it."""
+        size = len(reply)
+        if self._deflate is None or size < self._shared.limits.deflate_bytes:
+            self._post_message(reply)
+        elif size <= self._shared.limits.deflate_inline_bytes:
+            self._post_message(compress(reply, self._deflate), compressed=True)
+        else:
+            self._start(self._post_compressed, reply, self._deflate, held)
+            return
+        self._channel.release(held)
+
+    def post(self, frames: bytes) -> None:
+        """Send whole frames behind all that was sent before."""
+        try:
+            self._drain_if(self._outbox.send(frames))
+        except trio.BrokenResourceError:
+            self._cut_off()
+
+    def post_control(self) -> None:
+        """Post what the protocol has to say."""
+        writes, self._framing.writes = self._framing.writes, []
+        last_pong = next((frame for frame in reversed(writes) if frame[:1] == PONG), None)
+        for frame in writes:
+            if frame[:1] == PONG and frame is not last_pong:
+                continue
+            if frame == SEND_EOF:
+                self.is_over = True
+            elif frame[0] == CLOSE_WHOLE:
+                # Behind all replies, for nothing may follow it.
+                self._said_goodbye = True
+                self.post(frame)
+                self._channel.end()
+            else:
+                self.post_urgent(frame)
+
+    def post_urgent(self, frame: bytes) -> None:
+        """Send a control frame ahead of what waits."""
+        try:
+            self._drain_if(self._outbox.send_urgent(frame))
+        except trio.BrokenResourceError:
+            self._cut_off()
+
+    async def _post_compressed(
+        self, reply: bytes, deflate: PerMessageDeflate, held: Sequence[Subscription]
+    ) -> None:
+        payload = await self._shared.lane.short_work.run(
+            self._party, lambda _cancel: compress(reply, deflate)
+        )
+        self._post_message(payload, compressed=True)
+        self._channel.release(held)
+
+    def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
+        if self._said_goodbye:
+            return
+        if len(payload) > self._shared.limits.fragment_bytes:
+            reply = LargeReply(payload, self._shared.limits.fragment_bytes, compressed=compressed)
+            self._drain_if(self._outbox.send_large(reply))
+        else:
+            self.post(text_frame(payload, compressed=compressed))
+
+    def end(self) -> None:
+        """Send nothing more; what waits is forgotten."""
+        self._host = None
+        self._outbox.discard()
+
+    def _start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        if self._host is not None:
+            self._host.start(function, *arguments)
+
+    def _cut_off(self) -> None:
+        if self._host is not None:
+            self._host.end_within(0)
+
+    def _drain_if(self, waiting: bool) -> None:
+        if waiting and self._host is not None:
+            self._host.start(self._drain, self._host)
+
+    async def _drain(self, host: Host) -> None:
+        try:
+            await self._outbox.drain(host.resume)
+        except trio.BrokenResourceError:
+            host.end_within(0)
+        while host.has_more:
+            await trio.lowlevel.checkpoint()
+            host.resume()

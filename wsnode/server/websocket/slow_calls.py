@@ -1,0 +1,129 @@
+"""The calls of one connection that go on beside its reader."""
+
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded
+from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import Pending
+from wsnode.server.shared import Shared
+from wsnode.server.turns.making import Account
+from wsnode.server.websocket.channel import SocketChannel
+from wsnode.server.websocket.outbox import Outbox
+from wsnode.server.websocket.sending import Sending
+
+SMALL_BYTES = 8 * 1024
+"""Messages of this size are bounded well enough by the number of calls."""
+
+
+class SlowCalls:
+    """Runs slow calls as tasks of the connection, and posts their replies."""
+
+    __slots__ = (
+        "_account",
+        "_channel",
+        "_idle",
+        "_party",
+        "_scopes",
+        "_sending",
+        "_session",
+        "_shared",
+        "bytes",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        sending: Sending,
+        outbox: Outbox,
+        channel: SocketChannel,
+        shared: Shared,
+        party: Party,
+    ) -> None:
+        self._session = session
+        self._sending = sending
+        self._account = Account(shared.making, shared.limits.outbox_bytes, outbox)
+        self._channel = channel
+        self._shared = shared
+        self._party = party
+        self.bytes = 0
+        """What the messages of those in flight take, small ones left aside."""
+        self._scopes: set[trio.CancelScope] = set()
+        self._idle: trio.Event | None = None
+
+    @property
+    def count(self) -> int:
+        """Return how many are in flight."""
+        return len(self._scopes)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no more can be in flight."""
+        shared, limits = self._shared, self._shared.limits
+        many = len(self._scopes) >= limits.calls_per_connection or self.bytes > limits.call_bytes
+        return many or not shared.lane.calls.admits(self._party)
+
+    def begin_turn(self) -> None:
+        """Have the session begin slow calls, or refuse them while there are too many."""
+        self._session.refusal = too_many_calls() if self.is_full else None
+        # The first slow call of a turn shows itself; those behind it begin in the lane.
+        self._session.eager = True
+
+    def begin(
+        self, pending: Pending, start: Callable[..., Any], size: int, recount: Callable[[], None]
+    ) -> None:
+        """Go on with a call, of a message of `size` bytes, in a task that `start` starts.
+
+        `recount` is called when `bytes` has changed.
+        """
+        scope = trio.CancelScope()
+        self._scopes.add(scope)
+        size = size if size > SMALL_BYTES else 0
+        self._count(size, recount)
+        self._session.eager = False
+        if self.is_full:
+            self._session.refusal = too_many_calls()
+        start(self._finish, pending, scope, size, recount)
+
+    def cancel(self) -> None:
+        """End all of them unanswered."""
+        for scope in self._scopes:
+            scope.cancel()
+
+    async def wait_idle(self) -> None:
+        """Wait until none is in flight."""
+        while self._scopes:
+            self._idle = trio.Event()
+            await self._idle.wait()
+
+    def _count(self, size: int, recount: Callable[[], None]) -> None:
+        if size:
+            self.bytes += size
+            recount()
+
+    async def _finish(
+        self, pending: Pending, scope: trio.CancelScope, size: int, recount: Callable[[], None]
+    ) -> None:
+        reply = None
+        try:
+            with scope:
+                reply = await self._shared.lane.finish(pending, self._party, self._account)
+        finally:
+            self._scopes.discard(scope)
+            self._count(-size, recount)
+            if not self._scopes:
+                self._session.eager = True
+                if self._idle is not None:
+                    self._idle.set()
+        if reply is not None:
+            self._sending.post_reply(reply, pending.held)
+        else:
+            self._channel.release(pending.held)
+
+
+def too_many_calls() -> RpcError:
+    """Return what a slow call is told when no more can be in flight."""
+    return limit_exceeded("too many calls in flight")

@@ -1,0 +1,1 @@
+"""Other nodes that this one asks; it knows JSON-RPC and no chain."""
