@@ -1,6 +1,12 @@
-"""Who may import whom: changing this table is an architecture change."""
+"""Who may import whom, two levels deep: changing these tables is an architecture change.
+
+FLOORS lists what lies in a folder, modules and folders, from the ground up. A module imports from the floors
+below its own, never from above, nor from its neighbours on the same floor.
+"""
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,87 +15,239 @@ import pytest
 import wsnode
 
 PACKAGE = Path(wsnode.__file__).parent
+CHECKOUT = PACKAGE.parent
+MOST_MODULES = 16
+
 MAY_IMPORT = {
-    "jsonrpc": set[str](),
     "store": set[str](),
     "pubsub": set[str](),
+    "jsonrpc": set[str](),
+    "upstream": {"jsonrpc"},
     "ethereum": {"jsonrpc", "pubsub", "store"},
     "starknet": {"jsonrpc", "pubsub", "store"},
     "server": {"jsonrpc", "pubsub"},
-    "sync": {"pubsub", "ethereum", "starknet"},
+    "sync": {"ethereum", "starknet"},
     "verify": set[str](),
     "load": set[str](),
+    "node": {"ethereum", "jsonrpc", "server", "starknet", "store", "upstream"},
+    "demo": {"ethereum", "jsonrpc", "node", "server", "starknet"},
+    "cli": {"demo", "ethereum", "load", "node", "server", "starknet", "store", "sync", "verify"},
+    "__main__": {"cli"},
 }
-COMPOSITION = {
-    "__main__",
-    "addresses",
-    "cli",
-    "cli_bench",
-    "cli_development",
-    "cli_import",
-    "cli_keys",
-    "cli_options",
-    "cli_outage",
-    "cli_verify",
-    "config",
-    "demo",
-    "failures",
-    "networks",
-    "node",
-    "settings",
-    "terminal",
+FLOORS = {
+    "pubsub": ("event", "subscription", "group", "subscriptions", "channel", "fan_out", "store_watch"),
+    "jsonrpc": (
+        "errors work cursors bounds meter",
+        "codec share",
+        "parameters requests",
+        "registry",
+        "slices openrpc",
+        "calls",
+        "batch",
+        "dispatcher",
+    ),
+    "upstream": ("client",),
+    "ethereum": (
+        "primitives",
+        "codec state",
+        "head base_fees",
+        "storage",
+        "snapshot",
+        "chain",
+        "appender logs",
+        "live pool",
+        "building",
+        "development",
+        "rpc",
+    ),
+    "ethereum/rpc": (
+        "form",
+        "node blocks accounts logs fees",
+        "calls",
+        "traces transactions",
+        "parity",
+        "otterscan",
+        "development",
+        "openrpc named_contracts",
+        "registry",
+    ),
+    "server": (
+        "limits transport",
+        "turns",
+        "shared",
+        "access upkeep",
+        "http websocket",
+        "limit_report",
+        "server",
+        "accepting",
+    ),
+    "starknet": (
+        "felt native state_diff",
+        "errors block block_id diff_source",
+        "diff_json classes",
+        "storage",
+        "pending roots",
+        "snapshot verification",
+        "chain header_json dump",
+        "intake",
+        "live",
+        "rpc",
+    ),
+    "sync": (
+        "source errors progress starknet_progress",
+        "rlp_files fork_choice starknet_folder",
+        "importer",
+    ),
+    "node": ("addresses settings", "config", "networks", "run"),
+    "cli": (
+        "failures",
+        "terminal",
+        "options",
+        "bench development imports keys outage verify",
+        "main",
+    ),
 }
-USES_TRIO = {"server", "sync", "pubsub", "node", "cli", "cli_import", "cli_verify", "demo", "verify"}
-USES_TRIO_IN = ("ethereum/live/", "starknet/live/")
+AGAINST_THE_ORDER = {
+    "cli/bench": {"cli/verify"},
+    "demo/introduction": {"cli/terminal"},
+    "demo/run": {"cli/terminal"},
+    "ethereum/building/next_block": {
+        "ethereum/rpc/form/limits",
+        "ethereum/rpc/form/lookup",
+        "ethereum/rpc/form/results",
+    },
+    "ethereum/building/pending_block": {
+        "ethereum/rpc/form/lookup",
+        "ethereum/rpc/form/parameters",
+        "ethereum/rpc/form/results",
+    },
+    "ethereum/development/chain": {"ethereum/rpc/form/limits"},
+    "ethereum/development/maker": {"ethereum/rpc/form/limits"},
+    "ethereum/development/plans": {"ethereum/rpc/form/limits"},
+    "ethereum/rpc/otterscan/schemas": {"ethereum/rpc/openrpc/parameters"},
+    "ethereum/rpc/parity/schemas": {"ethereum/rpc/openrpc/parameters"},
+    "ethereum/rpc/traces/witnesses": {"ethereum/rpc/transactions/methods"},
+    "jsonrpc/calls": {"jsonrpc/dispatcher"},
+    "pubsub/subscription": {"pubsub/channel", "pubsub/group"},
+    "pubsub/subscriptions": {"pubsub/channel"},
+    "server/http/connection": {"server/websocket/slow_calls"},
+    "upstream/client": {"ethereum/rpc/transactions/forwarding"},
+}
+"""Arrows of today against the order: none may be added, and one that is gone must leave the table."""
+
+USES_TRIO = (
+    "cli/imports/",
+    "cli/main/",
+    "cli/verify/",
+    "demo/",
+    "ethereum/development/",
+    "ethereum/live/",
+    "node/run/",
+    "pubsub/",
+    "server/",
+    "starknet/live/",
+    "sync/",
+    "upstream/",
+    "verify/",
+)
 USES_NATIVE = (
-    "jsonrpc/",
-    "store/",
-    "ethereum/state.py",
     "ethereum/codec/",
-    "starknet/native.py",
-    "server/frames.py",
+    "ethereum/state/",
+    "jsonrpc/",
+    "server/websocket/frames/",
+    "starknet/native/",
+    "store/",
 )
 
 
-def modules() -> list[Path]:
-    return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+def files(folder: Path = PACKAGE) -> list[Path]:
+    return sorted(path.relative_to(folder) for path in folder.rglob("*.py"))
 
 
-def room(path: Path) -> str:
-    return path.parts[0].removesuffix(".py")
+def name_of(path: Path) -> str:
+    """Return a module's path without its ending; a folder's __init__.py is the folder."""
+    return (path.parent if path.name == "__init__.py" else path.with_suffix("")).as_posix()
 
 
-def imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse((PACKAGE / path).read_text())):
+MODULES = {name_of(path): path for path in files() if path.as_posix() != "__init__.py"}
+
+
+def imported(name: str) -> Iterator[str]:
+    """Yield the modules that a module imports, ours by their paths and others by their dotted names."""
+    for node in ast.walk(ast.parse((PACKAGE / MODULES[name]).read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (path_of(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute"
-            module = node.module or ""
-            yield from ({module} | {f"{module}.{alias.name}" for alias in node.names})
+            assert node.level == 0, f"{name}: imports are absolute"
+            source = path_of(node.module or "")
+            inner = {path_of(f"{node.module}.{alias.name}") for alias in node.names}
+            yield from {found if found in MODULES or found == "_native" else source for found in inner}
 
 
-@pytest.mark.parametrize("path", modules(), ids=str)
-def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
-    own = room(path)
-    if own in COMPOSITION or own == "__init__":
-        return
-    allowed = MAY_IMPORT[own] | {own, "_native"}
-    for name in imported(path):
-        if name.startswith("wsnode."):
-            assert name.split(".")[1] in allowed, f"{path} imports {name}"
+def path_of(dotted: str) -> str:
+    return dotted.removeprefix("wsnode.").replace(".", "/") if dotted.startswith("wsnode.") else dotted
 
 
-@pytest.mark.parametrize("path", modules(), ids=str)
-def test_trio_and_the_engine_have_their_few_importers(path: Path) -> None:
-    names = {name.split(".")[0] for name in imported(path)}
-    assert "trio" not in names or room(path) in USES_TRIO or str(path).startswith(USES_TRIO_IN)
-    if any(name.startswith("wsnode._native") for name in imported(path)):
-        assert str(path).startswith(USES_NATIVE) or room(path) in COMPOSITION
+def is_allowed(importer: str, target: str) -> bool:
+    """Return whether the order lets one module import the other."""
+    folder, other = importer.split("/")[0], target.split("/")[0]
+    if folder != other:
+        return other in MAY_IMPORT[folder]
+    while folder in FLOORS and folder not in (importer, target):
+        own, other = place(importer, folder), place(target, folder)
+        if own != other:
+            return floor(own, folder) > floor(other, folder)
+        folder = f"{folder}/{own}"
+    return True
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if path.name == "__init__.py"], ids=str)
+def place(name: str, folder: str) -> str:
+    """Return what lies in the folder and is, or holds, the module."""
+    return name.removeprefix(f"{folder}/").split("/")[0]
+
+
+def floor(place: str, folder: str) -> int:
+    return next(number for number, places in enumerate(FLOORS[folder]) if place in places.split())
+
+
+def test_every_folder_of_the_package_has_its_row() -> None:
+    assert {name.split("/")[0] for name in MODULES} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("folder", FLOORS)
+def test_everything_in_a_folder_has_its_floor(folder: str) -> None:
+    listed = [name for places in FLOORS[folder] for name in places.split()]
+    assert sorted(listed) == sorted(
+        {place(name, folder) for name in MODULES if name.startswith(f"{folder}/")}
+    )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_imports_only_what_lies_below_it(name: str) -> None:
+    ours = {target for target in imported(name) if target in MODULES}
+    against = {target for target in ours if not is_allowed(name, target)}
+    assert against == AGAINST_THE_ORDER.get(name, set())
+
+
+def test_exceptions_are_of_modules_that_there_are() -> None:
+    assert set(AGAINST_THE_ORDER) <= set(MODULES)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_trio_and_the_engine_have_their_few_importers(name: str) -> None:
+    names = {re.split("[./]", target)[0] for target in imported(name)}
+    assert "trio" not in names or f"{name}/".startswith(USES_TRIO)
+    assert "_native" not in names or f"{name}/".startswith(USES_NATIVE)
+
+
+@pytest.mark.parametrize("path", [path for path in files() if path.name == "__init__.py"], ids=str)
 def test_a_folder_says_its_job_and_nothing_else(path: Path) -> None:
     body = ast.parse((PACKAGE / path).read_text()).body
     assert len(body) == 1
     assert isinstance(body[0], ast.Expr)
+
+
+@pytest.mark.parametrize("root", ["wsnode", "tests", "bench"])
+def test_no_folder_is_a_hall(root: str) -> None:
+    sizes = Counter(path.parent.as_posix() for path in files(CHECKOUT / root) if path.name != "__init__.py")
+    assert {folder: size for folder, size in sizes.items() if size > MOST_MODULES} == {}
