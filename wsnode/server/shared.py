@@ -19,6 +19,8 @@ class Counters:
     def __init__(self) -> None:
         self.connections = self.websockets = self.accepted = 0
         self.received_bytes = self.messages = self.http_requests = 0
+        self.http_serving = 0
+        """HTTP connections that do not wait for a request."""
         self.refusals = Counter[int]()
         """HTTP answers that refused, by status."""
         self.subscriptions = Counter[tuple[str, str]]()

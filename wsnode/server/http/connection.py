@@ -25,6 +25,7 @@ from wsnode.server.http.responses import JSON, Response, refused, request_error,
 from wsnode.server.limits import Limits
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger, send_all
+from wsnode.server.turns.fair import first_turn
 from wsnode.server.turns.making import Account
 from wsnode.server.websocket.slow_calls import too_many_calls
 
@@ -87,18 +88,25 @@ class HttpConnection:
     async def run(self, data: bytes) -> None:
         """Serve requests, the first of which begins with `data`, until either side has had enough."""
         self._ahead = data
+        self._begin_serving()
         try:
             while await self._serve_next() and not self._service.shared.draining:
                 pass
         except _DisconnectedError:
             return
+        finally:
+            self._service.shared.counters.http_serving -= 1
         await linger(self._transport, self._limits.close_seconds)
+
+    def _begin_serving(self) -> None:
+        counters = self._service.shared.counters
+        counters.http_serving += 1
+        self._turn_ends = perf_counter() + first_turn(self._limits.slice_seconds, counters.http_serving)
 
     async def _serve_next(self) -> bool:
         """Serve one request; True if another may follow."""
         if not self._ahead:
             await self._wait_request()
-            self._turn_ends = perf_counter() + self._limits.slice_seconds
         else:
             await self._take_turns()
         if (quick := quick_post(self._ahead, self._limits.body_bytes)) is None:
@@ -283,16 +291,18 @@ class HttpConnection:
 
     async def _take_turns(self) -> None:
         """Let others run, if this connection has been served for the time of a turn."""
-        if (now := perf_counter()) > self._turn_ends:
-            await trio.lowlevel.checkpoint()
-            self._turn_ends = now + self._limits.slice_seconds
+        if perf_counter() > self._turn_ends:
+            await self._service.shared.lane.turns.pass_through(self._party)
+            self._turn_ends = perf_counter() + self._limits.slice_seconds
 
     async def _wait_request(self) -> None:
         with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
             self._service.idle[scope] = self._party
+            self._service.shared.counters.http_serving -= 1
             try:
                 self._ahead = await self._transport.receive()
             finally:
+                self._begin_serving()
                 is_displaced = self._service.idle.pop(scope, None) is None
         # Whose place has been taken is not served, even if its request came at that moment.
         if is_displaced or not self._ahead:

@@ -18,6 +18,7 @@ from wsnode.jsonrpc.work import Pending
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger
+from wsnode.server.turns.fair import first_turn
 from wsnode.server.websocket.channel import SocketChannel
 from wsnode.server.websocket.frames import PING, SHORT_HEADS, Framing, frame_head
 from wsnode.server.websocket.notifications import PLAIN
@@ -30,8 +31,6 @@ logger = logging.getLogger("wsnode.server")
 
 TURN_BYTES = 256 * 1024
 """Replies that one turn may make before others have theirs."""
-SHORTEST_TURN = 0.0001
-"""Seconds, for as many as sixteen quick calls."""
 QUICKLY_ENDED = 32
 """Subscriptions and calls in flight that end in much less than a turn."""
 MESSAGE_OVERHEAD = 64
@@ -244,7 +243,8 @@ class WebSocketConnection:
             if self._backlog or self._outbox.is_full:
                 self._backlog += messages
             else:
-                self._backlog = self._take_turn(messages, self._first_turn_seconds)
+                seconds = first_turn(self._shared.limits.slice_seconds, self._transport.ready)
+                self._backlog = self._take_turn(messages, seconds)
         if framing.writes and not self._backlog:
             self._sending.post_control()
         return len(messages)
@@ -293,11 +293,6 @@ class WebSocketConnection:
         """Answer them for the time of one turn."""
         if self.has_more:
             self._backlog = self._take_turn(self._backlog, self._shared.limits.slice_seconds)
-
-    @property
-    def _first_turn_seconds(self) -> float:
-        """A part of a turn where many have something: all of them come before the next request of anybody."""
-        return max(SHORTEST_TURN, self._shared.limits.slice_seconds / self._transport.ready)
 
     def _take_turn(self, messages: list[bytes], seconds: float) -> list[bytes]:
         """Answer messages for so long, and return those that are left."""
