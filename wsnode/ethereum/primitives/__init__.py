@@ -1,1 +1,1 @@
-"""Ethereum's values: hashes, addresses, quantities, block tags."""
+"""Ethereum's values: hashes, addresses, block numbers."""

@@ -1,9 +1,8 @@
-"""Hashes, addresses and amounts as distinct types."""
+"""Hashes, addresses and block numbers as distinct types."""
 
 from typing import NewType
 
 BlockNumber = NewType("BlockNumber", int)
-Wei = NewType("Wei", int)
 
 
 class Hash32(bytes):
