@@ -19,7 +19,15 @@ from wsnode.starknet.chain import Chain
 from wsnode.starknet.errors import InvalidBlockError
 from wsnode.starknet.felt import number_felt
 from wsnode.starknet.state_diff import StateDiff
-from wsnode.starknet.storage.tables import DROPPED, HISTORIES, TABLES, number_key
+from wsnode.starknet.storage.tables import (
+    CLASS_AT,
+    COMPILED_AT,
+    DROPPED,
+    NONCE_AT,
+    STORAGE_AT,
+    TABLES,
+    number_key,
+)
 from wsnode.store.table import scan
 from wsnode.sync.starknet_folder import import_folder
 
@@ -128,7 +136,7 @@ def test_what_is_stored_is_what_an_import_of_the_new_branch_alone_stores(
             trio.run(partial(import_folder, replaced, second, replace=True))
             trio.run(import_folder, alone, second)
             assert rows(replaced) == rows(alone)
-            assert any(rows(replaced)[table.name] for table in HISTORIES)
+            assert any(rows(replaced)[table.name] for table in (CLASS_AT, NONCE_AT, STORAGE_AT, COMPILED_AT))
 
 
 async def test_a_contract_of_the_replaced_blocks_can_be_deployed_again(fresh: Chain, tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from tests.scenarios.model.stage import Stage
 from tests.scenarios.model.wishes import Branch, Wanted, Wish, chosen, options_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.subjects import Form
-from wsnode.ethereum.logs.criteria import ANY_LOG, LogWish
+from wsnode.ethereum.logs.criteria import LogWish
+from wsnode.ethereum.logs.index import LogCriteria
 
 
 class World:
@@ -194,7 +195,7 @@ class World:
                     assert follower.view == follower.expected()
         for each in self.filters:
             await each.poll()
-        assert await self.stage.logs() == ledger.canonical(ANY_LOG)
+        assert await self.stage.logs() == ledger.canonical(LogWish(LogCriteria((), ())))
 
     async def leave_nothing_behind(self) -> None:
         """Let everybody leave; then nothing of them may be kept."""

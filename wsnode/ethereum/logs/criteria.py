@@ -1,7 +1,6 @@
 """Which logs a subscriber wants, in the one form that equal filters share."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
@@ -26,9 +25,6 @@ class LogWish(msgspec.Struct, frozen=True):
     def parameter_count(self) -> int:
         """Return how many addresses and topics are named."""
         return len(self.criteria.addresses) + sum(map(len, self.criteria.topics))
-
-
-ANY_LOG: Final = LogWish(LogCriteria((), ()))
 
 
 def canonical(criteria: LogCriteria) -> LogCriteria:

@@ -17,8 +17,6 @@ from wsnode.server.access.grants import Grant
 from wsnode.server.access.refusals import RefusedError
 
 EVERY = "*"
-NO_PAGE = "null"
-"""The origin of a page that hides its own, as every page can: in a sandboxed frame, say."""
 WEB = ("http", "https")
 
 
@@ -101,6 +99,7 @@ def _is_local(origin: str) -> bool:
     except ValueError:
         return False
     if place.scheme not in WEB:
+        # A page that hides its origin, as a sandboxed frame does, sends `null`, which has no scheme.
         return bool(place.scheme)
     return is_local_name(name) or (_is_address(name) and ip_address(name).is_loopback)
 

@@ -42,8 +42,6 @@ TABLES: Final = (
     DROPPED,
     META,
 )
-HISTORIES: Final = (CLASS_AT, NONCE_AT, STORAGE_AT, COMPILED_AT)
-"""Tables whose keys end in a number, and whose values hold from that block on."""
 
 SCHEMA_KEY: Final = b"schema"
 SCHEMA: Final = b"2"
