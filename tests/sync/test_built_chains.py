@@ -33,7 +33,7 @@ def rows(folder: Path, genesis: bytes) -> list[tuple[bytes | None, ...]]:
 
 def take(folder: Path, genesis: bytes, blocks: Sequence[bytes]) -> None:
     async def run() -> None:
-        await Importer(chain, ListSource(blocks), Silence(), lambda change: None).run()
+        await Importer(chain, ListSource(blocks), Silence()).run()
 
     with Chain.open(folder, genesis, writer=True, durable=False) as chain:
         trio.run(run)

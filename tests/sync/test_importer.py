@@ -9,14 +9,14 @@ import trio
 
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.storage.errors import ChainBusyError, OtherGenesisError
 from wsnode.ethereum.storage.tables import TABLES
 from wsnode.store.table import scan
 from wsnode.sync import importer
 from wsnode.sync.errors import SourceError, UnknownParentError
-from wsnode.sync.importer import Importer, import_files
+from wsnode.sync.importer import import_files
 from wsnode.sync.progress import Silence, Step
 from wsnode.sync.rlp_files import RlpFiles
 
@@ -155,14 +155,6 @@ async def test_a_cancelled_import_keeps_what_was_verified(
         await import_files(chain, [str(file)], Stop())
     assert 20 <= chain.head.number < HEAD_NUMBER
     assert chain.state.committed_head == (chain.head.number, chain.head.hash)
-
-
-async def test_changes_of_the_head_are_published(chain: Chain, tmp_path: Path, blocks: list[bytes]) -> None:
-    changes: list[HeadChange] = []
-    (tmp_path / "chain.rlp").write_bytes(b"".join(blocks))
-    with RlpFiles([str(tmp_path / "chain.rlp")]) as source:
-        await Importer(chain, source, Silence(), changes.append).run()
-    assert [head.number for change in changes for head in change.added] == list(range(1, HEAD_NUMBER + 1))
 
 
 def test_a_second_importer_is_refused(chain: Chain, tmp_path: Path, genesis: bytes) -> None:

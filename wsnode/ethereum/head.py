@@ -1,7 +1,5 @@
 """The end of the canonical chain, and a change of it."""
 
-from collections.abc import Callable
-
 import msgspec
 
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
@@ -22,6 +20,3 @@ class HeadChange(msgspec.Struct, frozen=True):
 
     removed: tuple[Head, ...]
     added: tuple[Head, ...]
-
-
-PublishHeadChange = Callable[[HeadChange], None]

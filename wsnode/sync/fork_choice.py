@@ -14,7 +14,7 @@ import msgspec
 from wsnode.ethereum.appender import Appender, recent_rows
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, block_from_rows
-from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidBlockError
@@ -24,13 +24,6 @@ from wsnode.sync.errors import UnknownParentError
 _PIECE: Final = 64
 
 
-class BranchOutcome(msgspec.Struct, frozen=True):
-    """What became of a branch block: an error, a change of head, or neither: it is kept beside."""
-
-    change: HeadChange | None = None
-    error: InvalidBlockError | None = None
-
-
 class _Branch(msgspec.Struct, frozen=True):
     """The way from the canonical chain to a new block: where it leaves, and the stored blocks on it."""
 
@@ -38,8 +31,10 @@ class _Branch(msgspec.Struct, frozen=True):
     blocks: tuple[Hash32, ...]
 
 
-def take_branch_block(appender: Appender, block: UnverifiedBlock) -> BranchOutcome:
-    """Judge a block that does not follow the head, which has nothing pending.
+def take_branch_block(appender: Appender, block: UnverifiedBlock) -> InvalidBlockError | None:
+    """Make the branch of a block that does not follow the head canonical if it wins, else keep it beside.
+
+    Returns what is wrong with the block or one that it builds on. Nothing may be pending.
 
     Raises:
         UnknownParentError: when nothing is known of its parent.
@@ -47,21 +42,21 @@ def take_branch_block(appender: Appender, block: UnverifiedBlock) -> BranchOutco
     chain = appender.chain
     with chain.snapshot() as snapshot:
         if snapshot.side_header(block.hash) is not None:
-            return BranchOutcome()
+            return None
         parent = _total_difficulty(snapshot, block.parent_hash)
         if parent is None:
             raise UnknownParentError(block.number, block.hash, block.parent_hash)
         ancestors = recent_rows(snapshot, block.parent_hash)
         error = chain.state.verify_header(block, ancestors, total_difficulty=parent)
         if error is not None:
-            return BranchOutcome(error=error)
+            return error
         total = parent + block.difficulty
         wins = _wins(snapshot, block, total)
         branch = _branch(snapshot, block.parent_hash)
     if wins:
         return _switch(appender, branch, block)
     chain.keep_beside(block, total)
-    return BranchOutcome()
+    return None
 
 
 def _total_difficulty(snapshot: Snapshot, block_hash: bytes) -> int | None:
@@ -88,17 +83,14 @@ def _branch(snapshot: Snapshot, parent_hash: bytes) -> _Branch:
     return _Branch(number, tuple(reversed(blocks)))
 
 
-def _switch(appender: Appender, branch: _Branch, tip: UnverifiedBlock) -> BranchOutcome:
+def _switch(appender: Appender, branch: _Branch, tip: UnverifiedBlock) -> InvalidBlockError | None:
     chain = appender.chain
     removed = chain.unwind(branch.root)
     appender.reset()
     error = _execute(appender, _pieces(chain, branch.blocks, tip))
     if error is not None:
         _restore(appender, branch, removed)
-        return BranchOutcome(error=error)
-    with chain.snapshot() as snapshot:
-        added = [_head_at(snapshot, number) for number in range(branch.root + 1, snapshot.head + 1)]
-    return BranchOutcome(change=HeadChange(tuple(removed), tuple(added)))
+    return error
 
 
 def _execute(appender: Appender, pieces: Iterator[Sequence[UnverifiedBlock]]) -> InvalidBlockError | None:
@@ -136,9 +128,3 @@ def _stored(chain: Chain, snapshot: Snapshot, block_hash: Hash32) -> UnverifiedB
     rows = snapshot.block_rows(block_hash)
     assert rows is not None, "a branch leads over stored blocks"
     return block_from_rows(chain.spec, *rows)
-
-
-def _head_at(snapshot: Snapshot, number: int) -> Head:
-    block_hash = snapshot.hash_of(number)
-    assert block_hash is not None
-    return Head(BlockNumber(number), block_hash)

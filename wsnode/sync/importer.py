@@ -1,4 +1,4 @@
-"""The one place where heads change: blocks of a source are read, verified, stored, and the change published.
+"""An import: blocks of a source are read, verified and stored, and the last of them becomes safe and final.
 
 Three things go on at once: a thread reads and decodes the next blocks (recovering senders on all cores), a
 thread executes the present ones, and a thread writes the last ones' rows. State is committed before rows.
@@ -16,8 +16,7 @@ from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock, decode_blocks
 from wsnode.ethereum.codec.headers import block_hash
-from wsnode.ethereum.head import Head, HeadChange, PublishHeadChange
-from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.errors import StoreError
 from wsnode.sync.errors import SourceError
@@ -58,12 +57,10 @@ class Importer:
         chain: Chain,
         source: BlockSource,
         progress: ImportProgress,
-        publish: PublishHeadChange = lambda change: None,
     ) -> None:
         self._chain = chain
         self._source = source
         self._progress = progress
-        self._publish = publish
         self._appender = Appender(chain)
         self._stored = trio.Event()
         self._stored.set()
@@ -147,11 +144,9 @@ class Importer:
 
     async def _take_branch_block(self, block: UnverifiedBlock) -> None:
         await self._stored.wait()
-        outcome = await trio.to_thread.run_sync(take_branch_block, self._appender, block)
-        if outcome.error is not None:
-            raise outcome.error
-        if outcome.change is not None:
-            self._publish(outcome.change)
+        error = await trio.to_thread.run_sync(take_branch_block, self._appender, block)
+        if error is not None:
+            raise error
         self._count([block])
 
     def _count(self, blocks: Sequence[UnverifiedBlock]) -> None:
@@ -187,16 +182,10 @@ class Importer:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self._appender.store, blocks)
             self._intact = True
-            self._publish_added(blocks)
         except StoreError as error:
             self._failure = self._failure or error
         finally:
             self._stored.set()
-
-    def _publish_added(self, blocks: Sequence[VerifiedBlock]) -> None:
-        if blocks:
-            added = tuple(Head(BlockNumber(block.number), Hash32(block.hash)) for block in blocks)
-            self._publish(HeadChange((), added))
 
     async def _finish(self) -> None:
         """Commit what is verified, and make the head safe and final."""

@@ -216,7 +216,7 @@ async def test_receipts_are_told_as_geth_tells_them(peer: tuple[Geth, Peer], tmp
     ]
     genesis = (files("wsnode.demo") / "genesis.json").read_bytes()
     with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
-        await Importer(chain, ListSource(blocks), Silence(), lambda _change: None).run()
+        await Importer(chain, ListSource(blocks), Silence()).run()
         growing = GrowingChain(chain)
         async with open_node(growing) as ours:
             client = await ours.connect()
