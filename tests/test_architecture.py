@@ -86,7 +86,7 @@ FLOORS = {
         "errors block block_id diff_source",
         "diff_json classes",
         "storage",
-        "pending roots",
+        "roots",
         "snapshot verification",
         "chain header_json dump",
         "intake",

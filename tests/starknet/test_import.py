@@ -313,7 +313,7 @@ async def test_undoing_blocks_leaves_the_chain_as_it_was_before_them(fresh: Chai
     rows = state_updates(mainnet)[9]["state_diff"]["storage_diffs"]
     slots = [(address, entry["key"]) for address, entries in rows.items() for entry in entries]
     before = [call("starknet_getStorageAt", [*slot, {"block_number": 3}]) for slot in slots]
-    fresh.undo(3)
+    fresh.append((), (), after=3)
     assert head(fresh) == (3, state_updates(mainnet)[3]["block_hash"])
     assert [call("starknet_getStorageAt", [*slot, "latest"]) for slot in slots] == before
     assert call("alt_getStateUpdate", {"block_id": {"block_hash": NINE}})["code"] == 24

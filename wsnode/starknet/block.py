@@ -41,15 +41,6 @@ class VerifiedBlock(UnverifiedBlock, frozen=True, kw_only=True):
     """A block that fits on the head it was checked against."""
 
 
-class PendingUpdate(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next block changes so far."""
-
-    old_root: bytes | None
-    diff: StateDiff
-    parent_hash: bytes | None = None
-    number: int | None = None
-
-
 def version_numbers(version: str | None) -> tuple[int, ...] | None:
     """Return `0.13.2` as numbers, nothing when the version is unknown."""
     if not version:

@@ -6,11 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from wsnode.starknet.block import PendingUpdate, VerifiedBlock
+from wsnode.starknet.block import VerifiedBlock
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.errors import StarknetError
 from wsnode.starknet.felt import felt_bytes
-from wsnode.starknet.pending import NOTHING, Overlay
 from wsnode.starknet.snapshot import Snapshot
 from wsnode.starknet.storage.lock import WriterLock
 from wsnode.starknet.storage.tables import (
@@ -39,7 +38,6 @@ class Chain:
     def __init__(self, environment: Environment, lock: WriterLock | None) -> None:
         self.store = environment
         self._lock = lock
-        self._pending = NOTHING
 
     @classmethod
     def open(cls, data: Path, *, writer: bool) -> "Chain":
@@ -60,7 +58,7 @@ class Chain:
 
     def snapshot(self, _caller: object = None) -> Snapshot:
         """Return the chain as it is now, the same for every caller."""
-        return Snapshot(self.store.read(), self._pending)
+        return Snapshot(self.store.read())
 
     def reader(self) -> Reader:
         """Return all tables as they are now."""
@@ -85,7 +83,8 @@ class Chain:
     ) -> None:
         """Add the next blocks, and classes, all of it or nothing.
 
-        With `after` they take the place of the blocks above that number, and nobody sees anything between.
+        With `after` they take the place of the blocks above that number, whose classes stay; no reader sees
+        anything between.
         """
 
         def change(writer: Writer) -> None:
@@ -99,16 +98,6 @@ class Chain:
                     writer.put(META, CHAIN_ID_KEY, name.encode())
 
         self.store.write(change)
-
-    def undo(self, number: int) -> None:
-        """Take back all blocks above `number`; their classes stay, and what was pending is forgotten."""
-
-        self.store.write(lambda writer: remove_blocks_above(writer, number))
-        self._pending = NOTHING
-
-    def set_pending(self, update: PendingUpdate | None, classes: Sequence[ContractClass] = ()) -> None:
-        """Have `update` served as the pending block while the head is the one that it was built on."""
-        self._pending = NOTHING if update is None else Overlay(update, classes)
 
     def __enter__(self) -> Self:
         return self

@@ -3,7 +3,6 @@
 from types import TracebackType
 from typing import Self
 
-from wsnode.starknet.pending import NOTHING, Overlay
 from wsnode.starknet.storage.rows import BlockRow, decode_block, decompress
 from wsnode.starknet.storage.tables import (
     BLOCKS,
@@ -34,11 +33,10 @@ from wsnode.store.table import last_key, scan
 class Snapshot:
     """The chain as it was when the snapshot was opened; a context manager."""
 
-    __slots__ = ("_pending", "_reader")
+    __slots__ = ("_reader",)
 
-    def __init__(self, reader: Reader, pending: Overlay) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._pending = pending
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +125,3 @@ class Snapshot:
     def missing_classes(self) -> list[tuple[bytes, int]]:
         """Return the classes that no source had a definition of, and the first block that names each."""
         return [(class_hash, key_number(key)) for class_hash, key in scan(self._reader, MISSING, b"")]
-
-    def pending(self, number: int, head: BlockRow) -> Overlay:
-        """Return what is pending on the head; one that was built on another block is not served."""
-        return self._pending if self._pending.sits_on(number, head) else NOTHING

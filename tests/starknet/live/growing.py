@@ -34,7 +34,7 @@ class GrowingChain:
         """Take blocks off the end; return them, lowest first."""
         dropped = self.blocks[len(self.blocks) - depth :]
         del self.blocks[len(self.blocks) - depth :]
-        self.chain.undo(len(self.blocks) - 1)
+        self.chain.append((), (), after=len(self.blocks) - 1)
         return dropped
 
     def return_to(self, branch: list[Place]) -> None:

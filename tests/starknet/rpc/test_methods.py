@@ -5,21 +5,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.starknet.conftest import Call, caller_of
-from tests.starknet.models import ordered, rpc_diff, state_updates
+from tests.starknet.models import state_updates
 from tests.vector_files import CHECKOUT
-from wsnode.starknet.block import PendingUpdate
 from wsnode.starknet.chain import Chain
-from wsnode.starknet.classes.decode import decode_class
-from wsnode.starknet.diff_source import decode_state_diff
-from wsnode.starknet.dump.files import read_file
-from wsnode.starknet.felt import felt_bytes
 from wsnode.starknet.live.hub import Hub
 from wsnode.starknet.rpc.methods import build_registry
-from wsnode.sync.starknet_folder import import_folder
 
 ADDRESS = "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6"
 CLASS = "0x10455c752b86932ce552f2b0fe81a880746649b9aee7e0d842bf3f52378f9f8"
@@ -133,88 +126,16 @@ def test_a_filter_keeps_what_concerns_its_contracts(call: Call) -> None:
     assert call("alt_getStateUpdate", empty) == whole
 
 
-@pytest.fixture
-async def two_blocks(fresh: Chain, dump: Path, classes: Path) -> Chain:
-    """Return the chain with blocks 0 to 2, on which block 3 can be pending."""
-    for number in range(3, 10):
-        (dump / "state_update" / f"{number}.json").unlink()
-    await import_folder(fresh, dump, classes)
-    return fresh
-
-
-def pending_update(mainnet: Path, **changes: Any) -> PendingUpdate:
-    update = state_updates(mainnet)[3]
-    diff = decode_state_diff(json.dumps(update["state_diff"]).encode())
-    pending = PendingUpdate(old_root=felt_bytes(update["old_root"]), diff=diff)
-    return msgspec.structs.replace(pending, **changes)
-
-
 @pytest.mark.parametrize("tag", ["pending", "pre_confirmed"])
-async def test_the_pending_block_lies_over_the_head(two_blocks: Chain, mainnet: Path, tag: str) -> None:
-    update = state_updates(mainnet)[3]
-    two_blocks.set_pending(pending_update(mainnet))
-    call = caller_of(two_blocks)
+def test_the_pending_block_changes_nothing_on_top_of_the_head(call: Call, mainnet: Path, tag: str) -> None:
+    head_root = state_updates(mainnet)[9]["new_root"]
     answered = call("starknet_getStateUpdate", [tag])
     assert set(answered) == {"old_root", "state_diff"}
-    assert answered["old_root"] == update["old_root"]
-    assert ordered(answered["state_diff"]) == ordered(rpc_diff(update["state_diff"]))
-    assert set(call("alt_getStateUpdate", {"block_id": tag})) == {"old_root", "state_diff"}
-    for contract in update["state_diff"]["deployed_contracts"]:
-        assert call("starknet_getClassHashAt", [tag, contract["address"]]) == contract["class_hash"]
-        assert call("starknet_getClassHashAt", ["latest", contract["address"]])["code"] == 20
-        assert "program" in call("starknet_getClassAt", [tag, contract["address"]])
-    for address, entries in update["state_diff"]["storage_diffs"].items():
-        for entry in entries:
-            assert call("starknet_getStorageAt", [address, entry["key"], tag]) == entry["value"]
-    # What the head deployed is there too.
-    assert call("starknet_getClassHashAt", [tag, ADDRESS]) == CLASS
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"old_root": felt_bytes("0x5")},
-        {"old_root": None},
-        {"old_root": None, "parent_hash": felt_bytes("0x5")},
-        {"number": 4},
-    ],
-)
-async def test_a_pending_block_on_another_head_is_empty(
-    two_blocks: Chain, mainnet: Path, changes: dict[str, Any]
-) -> None:
-    two_blocks.set_pending(pending_update(mainnet, **changes))
-    call = caller_of(two_blocks)
-    answered = call("starknet_getStateUpdate", ["pending"])
-    assert answered["old_root"] == state_updates(mainnet)[2]["new_root"]
+    assert answered["old_root"] == head_root
     assert all(members == [] for members in answered["state_diff"].values())
-    deployed = state_updates(mainnet)[3]["state_diff"]["deployed_contracts"][0]["address"]
-    assert call("starknet_getClassHashAt", ["pending", deployed])["code"] == 20
-
-
-async def test_the_next_block_ends_what_was_pending(two_blocks: Chain, mainnet: Path) -> None:
-    two_blocks.set_pending(pending_update(mainnet))
-    await import_folder(two_blocks, mainnet)
-    answered = caller_of(two_blocks)("starknet_getStateUpdate", ["pending"])
-    assert answered["old_root"] == state_updates(mainnet)[9]["new_root"]
-    assert answered["state_diff"]["storage_diffs"] == []
-
-
-async def test_a_class_may_be_pending_with_its_definition(two_blocks: Chain, classes: Path) -> None:
-    sierra = decode_class(
-        read_file(classes / "0x4e70b19333ae94bd958625f7b61ce9eec631653597e68645e13780061b2136c.json.gz")
-    )
-    declared = {
-        "class_hash": "0x4e70b19333ae94bd958625f7b61ce9eec631653597e68645e13780061b2136c",
-        "compiled_class_hash": "0x1",
-    }
-    diff = decode_state_diff(json.dumps({"storage_diffs": {}, "declared_classes": [declared]}).encode())
-    with two_blocks.snapshot() as snapshot:
-        head = snapshot.block(2)
-    assert head is not None
-    two_blocks.set_pending(PendingUpdate(old_root=None, parent_hash=head.hash, diff=diff), [sierra])
-    call = caller_of(two_blocks)
-    assert call("starknet_getClass", ["pending", declared["class_hash"]])["contract_class_version"] == "0.1.0"
-    assert call("starknet_getClass", ["latest", declared["class_hash"]])["code"] == 28
+    assert call("alt_getStateUpdate", {"block_id": tag}).keys() == {"old_root", "state_diff"}
+    assert call("starknet_getClassHashAt", [tag, ADDRESS]) == CLASS
+    assert "program" in call("starknet_getClassAt", [tag, ADDRESS])
 
 
 def test_every_method_is_documented(chain: Chain) -> None:

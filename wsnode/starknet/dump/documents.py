@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from wsnode.starknet.block import Header, PendingUpdate
+from wsnode.starknet.block import Header
 from wsnode.starknet.diff_source import decode_state_diff
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.felt import felt_bytes
@@ -61,7 +61,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     header: Header | None = None
     update: Update | None = None
-    pending: PendingUpdate | None = None
+    is_pending: bool = False
+    """Whether it is the update of a block that is not finished."""
     is_class: bool = False
     classes: dict[str, msgspec.Raw] = {}
     other: str | None = None
@@ -93,12 +94,8 @@ def _block_and_update(outer: _Members, update: msgspec.Raw, text: bytes | msgspe
     block_text = text if isinstance(outer.block, UnsetType) else outer.block
     block = _Members() if isinstance(outer.block, UnsetType) else _decode(outer.block)
     document = _state_update(_decode(update), update)
-    if (pending := document.pending) is not None:
-        parent = block.parent_block_hash or block.parent_hash
-        parent_hash = felt_bytes(parent) if parent else None
-        pending = msgspec.structs.replace(pending, parent_hash=parent_hash, number=block.block_number)
     header = _header(block, block_text) or _header(outer, text)
-    return msgspec.structs.replace(document, header=header, pending=pending, classes=outer.classes or {})
+    return msgspec.structs.replace(document, header=header, classes=outer.classes or {})
 
 
 def _state_update(members: _Members, text: bytes | msgspec.Raw) -> Document:
@@ -106,18 +103,14 @@ def _state_update(members: _Members, text: bytes | msgspec.Raw) -> Document:
     if isinstance(members.state_diff, UnsetType):
         other = None if header else "no block, no state update and no class"
         return Document(header=header, classes=classes, other=other)
-    diff = bytes(members.state_diff)
     if members.block_hash is None or members.new_root is None or members.old_root is None:
-        old_root = felt_bytes(members.old_root) if members.old_root else None
-        return Document(
-            pending=PendingUpdate(old_root=old_root, diff=decode_state_diff(diff)), classes=classes
-        )
+        return Document(is_pending=True, classes=classes)
     update = Update(
         hash=felt_bytes(members.block_hash),
         old_root=felt_bytes(members.old_root),
         new_root=felt_bytes(members.new_root),
         number=members.block_number,
-        diff_text=diff,
+        diff_text=bytes(members.state_diff),
     )
     return Document(header=header, update=update, classes=classes)
 

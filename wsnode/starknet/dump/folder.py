@@ -94,8 +94,8 @@ def read_dump(folder: Path, first_block: int | None, report: Report) -> Dump:
 
 
 def _report_unused(document: Document, place: Place, report: Report) -> None:
-    if document.pending is not None:
-        report(f"{place.path}: a pending update is passed over: it is kept in memory only")
+    if document.is_pending:
+        report(f"{place.path}: a pending update is passed over: its block is not finished")
     elif document.other is not None:
         report(f"{place.path}: passed over: {document.other}")
 

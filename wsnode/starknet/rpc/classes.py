@@ -16,7 +16,7 @@ from wsnode.starknet.snapshot import Snapshot
 def get_class_at(snapshot: Snapshot, params: ContractParams) -> Rendered:
     """Return the class of the contract."""
     state = resolve(snapshot, params.block_id)
-    return _rendered(snapshot, state, class_hash_of(snapshot, state, params.contract_address))
+    return _rendered(snapshot, class_hash_of(snapshot, state, params.contract_address))
 
 
 def get_class_hash_at(snapshot: Snapshot, params: ContractParams) -> str:
@@ -30,10 +30,10 @@ def get_class(snapshot: Snapshot, params: ClassParams) -> Rendered:
     state = resolve(snapshot, params.block_id)
     class_hash = params.class_hash
     named = snapshot.first_named(class_hash)
-    if class_hash not in state.overlay.named and (named is None or named > state.number):
+    if named is None or named > state.number:
         # The blocks below the first one may have named it already.
         raise history_unavailable(first) if (first := snapshot.first_block) else class_hash_not_found()
-    return _rendered(snapshot, state, class_hash)
+    return _rendered(snapshot, class_hash)
 
 
 def class_hash_of(snapshot: Snapshot, state: State, address: bytes) -> bytes:
@@ -42,7 +42,7 @@ def class_hash_of(snapshot: Snapshot, state: State, address: bytes) -> bytes:
     Raises:
         RpcError: No contract is there, or only blocks below the history could tell.
     """
-    class_hash = state.overlay.class_hashes.get(address) or snapshot.class_hash_at(address, state.number)
+    class_hash = snapshot.class_hash_at(address, state.number)
     if class_hash is None:
         raise absent_contract(snapshot, address)
     return class_hash
@@ -56,8 +56,8 @@ def absent_contract(snapshot: Snapshot, address: bytes) -> Exception:
     return contract_not_found()
 
 
-def _rendered(snapshot: Snapshot, state: State, class_hash: bytes) -> Rendered:
-    text = state.overlay.classes.get(class_hash) or snapshot.rendered_class(class_hash)
+def _rendered(snapshot: Snapshot, class_hash: bytes) -> Rendered:
+    text = snapshot.rendered_class(class_hash)
     if text is None:
         raise class_unavailable(class_hash)
     return Rendered(text)

@@ -1,22 +1,20 @@
 """From a caller's block id to the state to read."""
 
 from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending
-from wsnode.starknet.pending import NOTHING, Overlay
 from wsnode.starknet.rpc.errors import block_not_found, history_unavailable
 from wsnode.starknet.snapshot import Snapshot
 from wsnode.starknet.storage.rows import BlockRow
 
 
 class State:
-    """The state after `number`; for the pending block that is the head's, with the overlay on top."""
+    """The state after `number`; for the pending block, which changes nothing yet, that is the head's."""
 
-    __slots__ = ("block", "is_pending", "number", "overlay")
+    __slots__ = ("block", "is_pending", "number")
 
-    def __init__(self, number: int, block: BlockRow, overlay: Overlay | None) -> None:
+    def __init__(self, number: int, block: BlockRow, *, is_pending: bool) -> None:
         self.number = number
         self.block = block
-        self.is_pending = overlay is not None
-        self.overlay = overlay or NOTHING
+        self.is_pending = is_pending
 
 
 def resolve(snapshot: Snapshot, block_id: BlockId) -> State:
@@ -32,7 +30,7 @@ def resolve(snapshot: Snapshot, block_id: BlockId) -> State:
         if isinstance(choice, ByNumber) and choice.number < snapshot.first_block:
             raise history_unavailable(snapshot.first_block)
         raise block_not_found()
-    return State(number, block, snapshot.pending(number, block) if isinstance(choice, Pending) else None)
+    return State(number, block, is_pending=isinstance(choice, Pending))
 
 
 def _number(snapshot: Snapshot, choice: object) -> int | None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from wsnode.jsonrpc.work import Rendered
-from wsnode.starknet.diff_json import FlatDiff, decode_flat, filtered, nested_diff
+from wsnode.starknet.diff_json import EMPTY, FlatDiff, decode_flat, filtered, nested_diff
 from wsnode.starknet.felt import ZERO, felt_text
 from wsnode.starknet.rpc.classes import class_hash_of
 from wsnode.starknet.rpc.errors import block_not_found, history_unavailable
@@ -35,7 +35,7 @@ def get_storage_at(snapshot: Snapshot, params: StorageParams) -> str | dict[str,
     """Return the slot's value; one that was never written is 0x0."""
     state = resolve(snapshot, params.block_id)
     address = params.contract_address
-    written = _written(snapshot, state, address, params.key)
+    written = snapshot.storage_at(address, params.key, state.number)
     # Of a slot that was never written, starknet-specs says 0 for the block too.
     value, number = written or (_unwritten(snapshot, state, address), 0)
     if params.response_flags:
@@ -47,29 +47,23 @@ def get_nonce(snapshot: Snapshot, params: ContractParams) -> str:
     """Return the contract's nonce."""
     state = resolve(snapshot, params.block_id)
     address = params.contract_address
-    nonce = state.overlay.nonces.get(address) or snapshot.nonce_at(address, state.number)
+    nonce = snapshot.nonce_at(address, state.number)
     if nonce is None:
         class_hash_of(snapshot, state, address)
-        nonce = _zero(snapshot, state, address)
+        nonce = _zero(snapshot, address)
     return felt_text(nonce)
-
-
-def _written(snapshot: Snapshot, state: State, address: bytes, key: bytes) -> tuple[bytes, int] | None:
-    if (pending := state.overlay.storage.get((address, key))) is not None:
-        return pending, state.number + 1
-    return snapshot.storage_at(address, key, state.number)
 
 
 def _unwritten(snapshot: Snapshot, state: State, address: bytes) -> bytes:
     if address not in SYSTEM_CONTRACTS:
         class_hash_of(snapshot, state, address)
-    return _zero(snapshot, state, address)
+    return _zero(snapshot, address)
 
 
-def _zero(snapshot: Snapshot, state: State, address: bytes) -> bytes:
+def _zero(snapshot: Snapshot, address: bytes) -> bytes:
     """Return zero for a value that no block of this history wrote, if no earlier one can have written it."""
     first = snapshot.first_block
-    if first > 0 and address not in state.overlay.class_hashes and not snapshot.was_deployed_here(address):
+    if first > 0 and not snapshot.was_deployed_here(address):
         raise history_unavailable(first)
     return ZERO
 
@@ -82,7 +76,7 @@ def _text(snapshot: Snapshot, state: State) -> bytes:
 
 
 def _chosen(snapshot: Snapshot, state: State, params: StateUpdateParams) -> FlatDiff:
-    flat = state.overlay.flat if state.is_pending else decode_flat(_text(snapshot, state))
+    flat = EMPTY if state.is_pending else decode_flat(_text(snapshot, state))
     if addresses := params.contract_addresses:
         return filtered(flat, {felt_text(address) for address in addresses})
     return flat
