@@ -22,7 +22,7 @@ from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
 from wsnode.server.server import RESTARTING, Server
 from wsnode.server.transport.sockets import open_tcp, open_unix
 from wsnode.server.transport.transport import read_certificate, tls_context
-from wsnode.server.upkeep.allocator import keep_freed_memory
+from wsnode.server.upkeep.allocator import give_back_freed_memory, keep_freed_memory
 from wsnode.server.upkeep.background import keep_running, log_failure
 from wsnode.server.upkeep.last_resort import LastResort
 from wsnode.server.upkeep.logs import Stream, configure
@@ -88,6 +88,7 @@ async def _serve(
     ):
         async with trio.open_nursery() as ending:
             async with trio.open_nursery() as nursery:
+                nursery.start_soon(keep_running, give_back_freed_memory)
                 for network in networks:
                     for work in network.background:
                         nursery.start_soon(keep_running, work)
