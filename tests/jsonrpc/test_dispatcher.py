@@ -5,6 +5,7 @@ import logging
 import threading
 from collections.abc import Generator, Iterable
 from typing import Any
+from weakref import WeakSet
 
 import msgspec
 import pytest
@@ -513,6 +514,31 @@ def test_time_is_up_between_two_slices(node: Node) -> None:
     assert pending.resume()
     assert b'{"code":-32005,"message":"query timeout exceeded"}' in (pending.reply or b"")
     assert node.view.opened == 1
+
+
+def test_errors_that_calls_share_keep_nothing_of_the_calls() -> None:
+    shared, kept = RpcError(-32005, "query timeout exceeded"), WeakSet[View]()
+    methods, now = Registry(), [0.0]
+
+    @methods.method("slices", deadline=10, timeout_error=shared)
+    def slices(_view: int) -> Generator[Step, Any, None]:
+        kept.add(mine := View())
+        yield None
+        yield None
+        assert mine
+
+    session = Dispatcher(methods, lambda _caller: View(), clock=lambda: now[0]).session(None)
+    refused = session.refusal = RpcError(-32005, "too many calls in flight")
+    request = b'{"jsonrpc":"2.0","id":2,"method":"slices"}'
+    assert b"too many" in bytes(session.receive(request) or b"")  # type: ignore[arg-type]
+    session.refusal = None
+    pending = session.receive(request)
+    assert isinstance(pending, Pending)
+    now[0] = 11.0
+    assert pending.resume()
+    assert b"query timeout" in (pending.reply or b"")
+    assert (shared.__traceback__, refused.__traceback__) == (None, None)
+    assert not kept
 
 
 def test_a_call_that_has_not_begun_can_fail(node: Node) -> None:

@@ -72,7 +72,9 @@ def reply_pieces(identity: bytes, result: Any) -> list[bytes]:
 
 
 def error_reply(identity: bytes, error: RpcError) -> bytes:
-    """Return the reply that refuses request `identity`."""
+    """Return the reply that refuses request `identity`; `error` forgets where it was raised."""
+    # Many calls raise the same error, which would keep the frames of all of them, with what they hold.
+    error.__traceback__ = error.__context__ = error.__cause__ = None
     members: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not msgspec.UNSET:
         members["data"] = error.data
