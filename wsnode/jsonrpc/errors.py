@@ -1,19 +1,34 @@
-"""Errors that a caller is told; every other exception is our bug and becomes `internal_error`."""
+"""Errors that a caller is told; every other exception is our bug and becomes `internal_error`.
+
+The codes of all methods stand here, those of one family's methods in its `rpc` folder, and all of them in
+docs/errors.md.
+"""
 
 import re
 from typing import Any
 
 import msgspec
 
+# JSON-RPC 2.0, 5.1.
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
+
+RESOURCE_NOT_FOUND = -32001
+"""EIP-1474: a cursor's block, or one that a subscription told of, is not on this chain any more."""
+RESOURCE_UNAVAILABLE = -32002
+"""EIP-1474: another node that was asked gave no answer. The number is also geth's for `TIMED_OUT`."""
 TIMED_OUT = -32002
+"""geth's rpc/errors.go: the time of a batch or a call was up. EIP-1474 has `RESOURCE_UNAVAILABLE` there."""
 RESPONSE_TOO_LARGE = -32003
+"""geth's rpc/errors.go; EIP-1474's meaning, a transaction rejected, does not occur: geth says -32000."""
 LIMIT_EXCEEDED = -32005
+"""EIP-1474."""
+RESTARTING = -32006
+"""Ours, in a subscription's last notice; EIP-1474's, a version of JSON-RPC not supported, does not occur."""
 
 METHOD_NAME_BYTES = 2048
 ECHO_CHARACTERS = 100

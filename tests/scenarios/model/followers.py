@@ -7,10 +7,10 @@ from typing import Any, Generic, TypeVar
 
 from tests.scenarios.model.ledger import Ledger, Place, behind_log, name, named
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.notices import FALLEN_BEHIND, RESTARTING
 from wsnode.ethereum.live.position import ALL, Position
 from wsnode.ethereum.live.subjects import Form
 from wsnode.ethereum.logs.criteria import LogWish
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESTARTING
 
 Item = TypeVar("Item")
 
@@ -92,7 +92,7 @@ class Follower(Generic[Item]):
         if error["code"] == RESTARTING:
             self.farewell = error["data"]["cursor"]
             return
-        assert error["code"] == FALLEN_BEHIND, error
+        assert error["code"] == LIMIT_EXCEEDED, error
         position, missed = Position.parse(error["data"]["cursor"]), error["data"]["missed"]
         assert self.allows(position, missed), f"{missed} behind {position.head} and {position.logs} logs"
 
@@ -230,7 +230,7 @@ class PendingFollower:
             number = int(result if isinstance(result, str) else result["hash"], 16)
             assert number == self.count if self.has_notices else number >= self.count
             self.count = number + 1
-        elif params["error"]["code"] == FALLEN_BEHIND:
+        elif params["error"]["code"] == LIMIT_EXCEEDED:
             assert self.has_notices, "geth has no such message"
             self.count += params["error"]["data"]["missed"]
         else:

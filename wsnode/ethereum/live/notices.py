@@ -8,13 +8,10 @@ import msgspec
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING
 from wsnode.pubsub.event import Farewell
 from wsnode.pubsub.subscriptions import INTERNAL_ERROR as CONNECTION_ERROR
 
-FALLEN_BEHIND: Final = LIMIT_EXCEEDED
-RESTARTING: Final = -32006
-UNKNOWN_BLOCK: Final = -32001
 CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
 CLOSE_UNTOLD: Final = Farewell(CONNECTION_ERROR, "a block could not be told")
 """How the connection ends where a subscription that has no notices would lose something."""
@@ -58,13 +55,13 @@ def reorganisation_notice(change: Reorganisation, cursor: Position | None) -> Me
 def fallen_behind_notice(cursor: Position, missed: int) -> Message:
     """Return the notice that the client reads too slowly: what it missed is sent again from `cursor` on."""
     message = "the client reads too slowly: what it missed follows from the cursor on"
-    return _error(FALLEN_BEHIND, message, {"cursor": str(cursor), "missed": missed})
+    return _error(LIMIT_EXCEEDED, message, {"cursor": str(cursor), "missed": missed})
 
 
 def missed_notice(missed: int) -> Message:
     """Return the notice that pending transactions were missed for good."""
     message = "the client reads too slowly: pending transactions were missed"
-    return _error(FALLEN_BEHIND, message, {"missed": missed})
+    return _error(LIMIT_EXCEEDED, message, {"missed": missed})
 
 
 def restart_notice(cursor: Position | None) -> Message:
@@ -76,7 +73,7 @@ def restart_notice(cursor: Position | None) -> Message:
 def unknown_block_notice(lost: Position, cursor: Position) -> Message:
     """Return the notice that the node has lost a block it told of, and goes on from `cursor`."""
     return _error(
-        UNKNOWN_BLOCK, "the block is not known any more", {**named(lost.head), "cursor": str(cursor)}
+        RESOURCE_NOT_FOUND, "the block is not known any more", {**named(lost.head), "cursor": str(cursor)}
     )
 
 

@@ -5,15 +5,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING
 from wsnode.pubsub.event import Farewell
 from wsnode.pubsub.subscriptions import INTERNAL_ERROR as CONNECTION_ERROR
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.position import Position
 
-FALLEN_BEHIND: Final = LIMIT_EXCEEDED
-RESTARTING: Final = -32006
-UNKNOWN_BLOCK: Final = -32001
 CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
 """How the connection ends where a subscription that has no notices would lose blocks."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"%b_subscription%b","params":{"subscription_id":"'
@@ -55,7 +52,7 @@ def reorganisation(form: Form, dropped: Sequence[Position], behind: Position) ->
 def fallen_behind_notice(form: Form, cursor: Position, missed: int) -> Message:
     """Return the notice that the client reads too slowly: what it missed is sent again from `cursor` on."""
     message = "the client reads too slowly: what it missed follows from the cursor on"
-    return _error(form, FALLEN_BEHIND, message, {"cursor": str(cursor), "missed": missed})
+    return _error(form, LIMIT_EXCEEDED, message, {"cursor": str(cursor), "missed": missed})
 
 
 def restart_notice(form: Form, cursor: Position) -> Message:
@@ -66,7 +63,7 @@ def restart_notice(form: Form, cursor: Position) -> Message:
 def unknown_block_notice(form: Form, lost: Position, cursor: Position) -> Message:
     """Return the notice that the node has lost a block it told of, and goes on from `cursor`."""
     data = {**lost.named, "cursor": str(cursor)}
-    return _error(form, UNKNOWN_BLOCK, "the block is not known any more", data)
+    return _error(form, RESOURCE_NOT_FOUND, "the block is not known any more", data)
 
 
 def _message(form: Form, kind: bytes, result: bytes, behind: Position) -> Message:

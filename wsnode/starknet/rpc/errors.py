@@ -1,37 +1,47 @@
 """Errors of starknet-specs, and those for what a node with a partial history cannot know."""
 
+from typing import Final
+
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, SERVER_ERROR, RpcError
 from wsnode.starknet.felt import felt_text
+
+# starknet-specs, starknet_api_openrpc.json and starknet_ws_api.json.
+CONTRACT_NOT_FOUND: Final = 20
+BLOCK_NOT_FOUND: Final = 24
+CLASS_HASH_NOT_FOUND: Final = 28
+NO_BLOCKS: Final = 32
+INVALID_SUBSCRIPTION_ID: Final = 66
+TOO_MANY_BLOCKS_BACK: Final = 68
 
 
 def contract_not_found() -> RpcError:
     """Return the error for an address where nothing is deployed."""
-    return RpcError(20, "Contract not found")
+    return RpcError(CONTRACT_NOT_FOUND, "Contract not found")
 
 
 def block_not_found() -> RpcError:
     """Return the error for a block that is not part of the chain."""
-    return RpcError(24, "Block not found")
+    return RpcError(BLOCK_NOT_FOUND, "Block not found")
 
 
 def class_hash_not_found() -> RpcError:
     """Return the error for a class that no block up to the one asked about names."""
-    return RpcError(28, "Class hash not found")
+    return RpcError(CLASS_HASH_NOT_FOUND, "Class hash not found")
 
 
 def no_blocks() -> RpcError:
     """Return the error for an empty chain."""
-    return RpcError(32, "There are no blocks")
+    return RpcError(NO_BLOCKS, "There are no blocks")
 
 
 def invalid_subscription_id() -> RpcError:
     """Return the error for an id under which the connection is told nothing."""
-    return RpcError(66, "Invalid subscription id")
+    return RpcError(INVALID_SUBSCRIPTION_ID, "Invalid subscription id")
 
 
 def too_many_blocks_back() -> RpcError:
     """Return the error for a subscription that begins too early."""
-    return RpcError(68, "Cannot go back more than 1024 blocks")
+    return RpcError(TOO_MANY_BLOCKS_BACK, "Cannot go back more than 1024 blocks")
 
 
 def history_unavailable(first_block: int) -> RpcError:

@@ -6,12 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import RpcError, invalid_params
+from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params
 from wsnode.pubsub.channel import Channel
 from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending, decode_block_id
 from wsnode.starknet.live.branches import UnknownBlockError, dropped_from, position_at
 from wsnode.starknet.live.hub import Hub
-from wsnode.starknet.live.messages import UNKNOWN_BLOCK, Family, Form
+from wsnode.starknet.live.messages import Family, Form
 from wsnode.starknet.live.position import Position
 from wsnode.starknet.live.subscription import HeadSubscription
 from wsnode.starknet.rpc.errors import (
@@ -92,7 +92,7 @@ def _cursor(view: Snapshot, text: str) -> Position:
     try:
         dropped_from(view, position)
     except UnknownBlockError as error:
-        raise RpcError(UNKNOWN_BLOCK, "the cursor's block is unknown", error.position.named) from None
+        raise RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown", error.position.named) from None
     return position
 
 

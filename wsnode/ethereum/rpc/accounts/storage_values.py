@@ -7,6 +7,7 @@ import msgspec
 from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
+from wsnode.ethereum.rpc.form.codes import CLIENT_LIMIT
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
 from wsnode.ethereum.rpc.form.lookup import is_pending, state_block
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, decode_address, decode_hash
@@ -19,7 +20,6 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Steps
 
 MAX_SLOTS: Final = 1024
-TOO_MUCH_ASKED: Final = -38026
 
 
 class SlotsByAccount(dict[Address, list[Hash32]]):
@@ -45,7 +45,7 @@ class StorageValues:
         """Return the 32 bytes in each slot, in the order asked for."""
         count = sum(map(len, params.slots.values()))
         if count > MAX_SLOTS:
-            raise RpcError(TOO_MUCH_ASKED, f"too many slots (max {MAX_SLOTS})")
+            raise RpcError(CLIENT_LIMIT, f"too many slots (max {MAX_SLOTS})")
         if count == 0:
             raise invalid_params("empty request")
         if is_pending(params.block.number):

@@ -7,6 +7,7 @@ from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.calls.execution import CallParameters, execution_of
 from wsnode.ethereum.rpc.calls.message import supplied_gas
+from wsnode.ethereum.rpc.form.codes import REVERTED
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.results import data, header_not_found, quantity
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
@@ -27,7 +28,6 @@ from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, server_
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import InThread, Step
 
-REVERTED: Final = 3
 PARAMETERS: Final = TextParameters(CallParameters)
 
 Steps: TypeAlias = Generator[Step, Any, bytes]

@@ -8,6 +8,18 @@ import msgspec
 from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.simulation import SimulatedBlock, SimulationObject
+from wsnode.ethereum.rpc.form.codes import (
+    BLOCK_GAS_LIMIT,
+    BLOCK_NUMBER,
+    BLOCK_TIMESTAMP,
+    CLIENT_LIMIT,
+    FEE_BELOW_BASE,
+    INITCODE_SIZE,
+    INSUFFICIENT_FUNDS,
+    INTRINSIC_GAS,
+    NONCE_TOO_HIGH,
+    NONCE_TOO_LOW,
+)
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.form.results import header_not_found
@@ -36,22 +48,21 @@ MAXIMUM_BLOCKS: Final = 256
 MAXIMUM_CALLS_OF_A_BLOCK: Final = 5_000
 MAXIMUM_CALLS: Final = 10_000
 
-CLIENT_LIMIT: Final = -38026
 CODES: Final = {
-    "nonce_too_low": -38010,
-    "nonce_too_high": -38011,
-    "fee_below_base": -38012,
-    "intrinsic_gas": -38013,
-    "insufficient_funds": -38014,
-    "block_gas_limit": -38015,
-    "block_number": -38020,
-    "block_timestamp": -38021,
-    "initcode_size": -38025,
+    "nonce_too_low": NONCE_TOO_LOW,
+    "nonce_too_high": NONCE_TOO_HIGH,
+    "fee_below_base": FEE_BELOW_BASE,
+    "intrinsic_gas": INTRINSIC_GAS,
+    "insufficient_funds": INSUFFICIENT_FUNDS,
+    "block_gas_limit": BLOCK_GAS_LIMIT,
+    "block_number": BLOCK_NUMBER,
+    "block_timestamp": BLOCK_TIMESTAMP,
+    "initcode_size": INITCODE_SIZE,
     "client_limit": CLIENT_LIMIT,
     "tip_above_fee": INVALID_PARAMS,
     **dict.fromkeys(("arguments", "overrides", "system_call", "unsupported"), SERVER_ERROR),
 }
-"""The code of each kind of refusal; others are -32603, as in geth."""
+"""The code of each kind of refusal; others are internal errors, as in geth."""
 
 
 class SimulationParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):

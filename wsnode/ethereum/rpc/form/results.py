@@ -7,7 +7,6 @@ from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
 from wsnode.jsonrpc.work import Rendered
 
 NULL: Final = Rendered(b"null")
-PRUNED_HISTORY: Final = 4444
 
 
 def quantity(number: int) -> bytes:

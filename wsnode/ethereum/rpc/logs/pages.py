@@ -16,12 +16,11 @@ from wsnode.ethereum.rpc.logs.filter_object import LogFilter, decode_log_filter
 from wsnode.ethereum.rpc.logs.methods import block_range, criteria_of, some_at_once
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
+from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 
 Slices: TypeAlias = Generator[None, Any, bytes]
 
-RESOURCE_NOT_FOUND: Final = -32001
 SMALLEST_LOG: Final = 340
 """Bytes of a rendered log without topics and data; more logs than fit by it are not looked up."""
 _LOGS_AT_ONCE: Final = 16

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError, is_canonical, known_rows
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.notices import UNKNOWN_BLOCK, named
+from wsnode.ethereum.live.notices import named
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject, ReceiptSubject, StoredSubject
@@ -24,7 +24,13 @@ from wsnode.ethereum.rpc.logs.subscription_options import (
     SubscribeParameters,
 )
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
+from wsnode.jsonrpc.errors import (
+    RESOURCE_NOT_FOUND,
+    RpcError,
+    invalid_params,
+    limit_exceeded,
+    server_error,
+)
 from wsnode.jsonrpc.registry import Registry
 from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.subscription import Subscription
@@ -155,7 +161,7 @@ def _require_known(view: Snapshot, cursor: Position) -> None:
 
 def unknown_block(error: UnknownBlockError) -> RpcError:
     """Return the error for a position whose block the node does not have."""
-    return RpcError(UNKNOWN_BLOCK, "the cursor's block is unknown", named(error.position.head))
+    return RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown", named(error.position.head))
 
 
 def add_methods(registry: Registry, hub: Hub, limits: CallLimits) -> None:

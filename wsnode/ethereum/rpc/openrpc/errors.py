@@ -3,11 +3,15 @@
 from typing import Final
 
 from wsnode.ethereum.rpc.calls.simulate import CODES
-from wsnode.ethereum.rpc.form.results import PRUNED_HISTORY
-from wsnode.ethereum.rpc.logs.pages import RESOURCE_NOT_FOUND
-from wsnode.ethereum.rpc.transactions.forwarding import RESOURCE_UNAVAILABLE
-from wsnode.ethereum.rpc.transactions.inclusion import NOT_PROCESSED
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND, RESPONSE_TOO_LARGE, SERVER_ERROR
+from wsnode.ethereum.rpc.form.codes import NOT_PROCESSED, PRUNED_HISTORY, REVERTED
+from wsnode.jsonrpc.errors import (
+    LIMIT_EXCEEDED,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    RESOURCE_UNAVAILABLE,
+    RESPONSE_TOO_LARGE,
+    SERVER_ERROR,
+)
 from wsnode.jsonrpc.openrpc.document import described_error
 from wsnode.jsonrpc.openrpc.schema import Schema
 
@@ -20,7 +24,7 @@ _OF_STATE: Final = (
 )
 _OF_CALLS: Final = (
     *_OF_STATE,
-    described_error(3, "execution reverted"),
+    described_error(REVERTED, "execution reverted"),
     described_error(SERVER_ERROR, "err: … (supplied gas N), or the words of what stopped the EVM"),
 )
 _OF_LOGS: Final = (described_error(SERVER_ERROR, "unknown block"),)

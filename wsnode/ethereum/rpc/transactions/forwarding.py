@@ -11,14 +11,13 @@ from wsnode.ethereum.rpc.form.text_parameters import TextParameters
 from wsnode.ethereum.rpc.transactions.partner_answer import AnswerError, checked_transaction
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
-from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, Steps
 from wsnode.store.errors import StoreError
 
 METHOD: Final = "eth_getTransactionByHash"
 PARAMETERS: Final = TextParameters(HashParameters)
-RESOURCE_UNAVAILABLE: Final = -32002
 
 AskPartner: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
 """Calls a method of the partner with parameters; raises PartnerError."""

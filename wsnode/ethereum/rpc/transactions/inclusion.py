@@ -10,6 +10,7 @@ import msgspec
 from wsnode.ethereum.codec.rendering import stored_receipt
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.rpc.form.codes import NOT_PROCESSED
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.transactions.sending import Sending
@@ -25,7 +26,6 @@ USUAL_SECONDS: Final = 20.0
 MOST_SECONDS: Final = 60.0
 MOST_WAITING: Final = 1000
 """Calls that wait at once, which is fewer than there are slow calls in flight."""
-NOT_PROCESSED: Final = 4
 
 
 class Milliseconds(int):
