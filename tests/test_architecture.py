@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "__main__": {"cli"},
 }
 FLOORS = {
-    "pubsub": ("event", "subscription", "group", "subscriptions", "channel", "fan_out", "store_watch"),
+    "pubsub": ("event", "subscription", "group", "fan_out", "store_watch"),
     "jsonrpc": (
         "errors work cursors bounds meter",
         "codec share",
@@ -128,8 +128,6 @@ AGAINST_THE_ORDER = {
     "ethereum/rpc/parity/schemas": {"ethereum/rpc/openrpc/parameters"},
     "ethereum/rpc/traces/witnesses": {"ethereum/rpc/transactions/methods"},
     "jsonrpc/calls": {"jsonrpc/dispatcher"},
-    "pubsub/subscription": {"pubsub/channel", "pubsub/group"},
-    "pubsub/subscriptions": {"pubsub/channel"},
     "server/http/connection": {"server/websocket/slow_calls"},
     "upstream/client": {"ethereum/rpc/transactions/forwarding"},
 }

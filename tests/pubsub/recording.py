@@ -5,8 +5,7 @@ from typing import Any
 import trio
 
 from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import Subscription
-from wsnode.pubsub.subscriptions import Subscriptions
+from wsnode.pubsub.subscription import Subscription, Subscriptions
 
 
 class Open:

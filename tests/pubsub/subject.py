@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.group import Group
-from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscription import Channel, Subscription
 
 
 def numbered(number: int, size: int = 0) -> Event:

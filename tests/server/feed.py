@@ -7,11 +7,10 @@ import trio
 
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
-from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
-from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscription import Channel, Subscription
 
 
 class Start(msgspec.Struct, array_like=True, frozen=True):

@@ -9,6 +9,10 @@ PART_BYTES = 128 * 1024
 """How large an event may be: who has more to tell makes several, each with a position before it."""
 
 
+INTERNAL_ERROR = 1011
+"""The code of a close that a bug here has brought about."""
+
+
 class Farewell(NamedTuple):
     """The last thing that a client is told: the close of its connection (RFC 6455, section 7.4)."""
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import trio
 
-from wsnode.pubsub.event import Event, Farewell
+from wsnode.pubsub.event import INTERNAL_ERROR, Event, Farewell
 from wsnode.pubsub.subscription import Subscription
-from wsnode.pubsub.subscriptions import INTERNAL_ERROR
 
 SLICE_SECONDS = 0.002
 QUEUE_BYTES = 64 * 1024 * 1024

@@ -9,8 +9,8 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING
+from wsnode.pubsub.event import INTERNAL_ERROR as CONNECTION_ERROR
 from wsnode.pubsub.event import Farewell
-from wsnode.pubsub.subscriptions import INTERNAL_ERROR as CONNECTION_ERROR
 
 CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
 CLOSE_UNTOLD: Final = Farewell(CONNECTION_ERROR, "a block could not be told")

@@ -16,10 +16,9 @@ from wsnode.ethereum.live.notices import (
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subjects import StoredSubject
-from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.group import Group
-from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscription import Channel, Subscription
 
 
 class StoreSubscription(Subscription):

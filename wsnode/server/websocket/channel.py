@@ -9,8 +9,7 @@ import trio
 from websockets.frames import CloseCode
 
 from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import Subscription
-from wsnode.pubsub.subscriptions import Subscriptions
+from wsnode.pubsub.subscription import Subscription, Subscriptions
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.shared import Shared
 from wsnode.server.websocket.notifications import pieces_of

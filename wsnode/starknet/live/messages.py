@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING
+from wsnode.pubsub.event import INTERNAL_ERROR as CONNECTION_ERROR
 from wsnode.pubsub.event import Farewell
-from wsnode.pubsub.subscriptions import INTERNAL_ERROR as CONNECTION_ERROR
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.position import Position
 

@@ -2,9 +2,8 @@
 
 import trio
 
-from wsnode.pubsub.channel import Channel
 from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscription import Channel, Subscription
 from wsnode.starknet.live.branches import UnknownBlockError
 from wsnode.starknet.live.hub import Hub
 from wsnode.starknet.live.messages import (

@@ -7,7 +7,7 @@ import msgspec
 
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params
-from wsnode.pubsub.channel import Channel
+from wsnode.pubsub.subscription import Channel
 from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending, decode_block_id
 from wsnode.starknet.live.branches import UnknownBlockError, dropped_from, position_at
 from wsnode.starknet.live.hub import Hub

@@ -32,8 +32,7 @@ from wsnode.jsonrpc.errors import (
     server_error,
 )
 from wsnode.jsonrpc.registry import Registry
-from wsnode.pubsub.channel import Channel
-from wsnode.pubsub.subscription import Subscription
+from wsnode.pubsub.subscription import Channel, Subscription
 
 
 class Subscriptions:
