@@ -108,9 +108,6 @@ FLOORS = {
     ),
 }
 AGAINST_THE_ORDER = {
-    "cli/bench": {"cli/verify"},
-    "demo/introduction": {"cli/terminal"},
-    "demo/run": {"cli/terminal"},
     "ethereum/building/next_block": {
         "ethereum/rpc/form/limits",
         "ethereum/rpc/form/lookup",

@@ -2,9 +2,8 @@
 
 import click
 
-from wsnode.cli.options import FiniteRange
-from wsnode.cli.terminal import one_line_failures
-from wsnode.cli.verify import checked_addresses, say
+from wsnode.cli.options import FiniteRange, checked_addresses
+from wsnode.cli.terminal import one_line_failures, say
 
 
 @click.command()

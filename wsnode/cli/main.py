@@ -11,8 +11,8 @@ import click
 
 from wsnode.cli import bench, development, imports, keys, outage, verify
 from wsnode.cli.options import FILE, address_options, fit_address, guest_options, log_level_option
-from wsnode.cli.terminal import announce_ready, one_line_failures
-from wsnode.node.addresses import DEFAULT_LISTEN
+from wsnode.cli.terminal import one_line_failures
+from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
 
 
 class InOrder(click.Group):

@@ -4,11 +4,14 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from wsnode.node.addresses import DEFAULT_LISTEN, MOST_PORT, Address, ListenError
+
+if TYPE_CHECKING:
+    from wsnode.verify.addresses import Addresses
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 FILE = click.Path(path_type=Path)
@@ -135,6 +138,16 @@ def fit_address(listen: str | None, host: str | None, port: int | None, otherwis
         return Address.parse(listen)
     except ListenError as error:
         raise click.BadParameter(str(error), param_hint="--listen") from None
+
+
+def checked_addresses(url: str, http: str | None = None, websocket: str | None = None) -> "Addresses":
+    """Return a node's two addresses, or end as wrong usage does."""
+    from wsnode.verify.addresses import AddressError, addresses_of
+
+    try:
+        return addresses_of(url, http=http, websocket=websocket)
+    except AddressError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _host(text: str) -> str:

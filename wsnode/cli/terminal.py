@@ -1,4 +1,4 @@
-"""What a command prints: progress, the head, the address, and failures as one line."""
+"""What a command prints: lines, progress, the head, and failures as one line."""
 
 import sys
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-def announce_ready(address: object) -> None:
-    """Say on standard output where clients may connect."""
-    print(f"ready ws://{address}/ws/v3/<API_KEY> http://{address}/v3/<API_KEY>", flush=True)
+def say(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)
 
 
 def announce_head(head: object) -> None:

@@ -1,15 +1,11 @@
 """`wsnode verify`: case files against any node."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.options import FiniteRange
-from wsnode.cli.terminal import one_line_failures
-
-if TYPE_CHECKING:
-    from wsnode.verify.addresses import Addresses
+from wsnode.cli.options import FiniteRange, checked_addresses
+from wsnode.cli.terminal import one_line_failures, say
 
 
 @click.command()
@@ -56,18 +52,3 @@ def verify(
     say(str(tally))
     if tally.failed:
         raise SystemExit(1)
-
-
-def say(line: str) -> None:
-    """Print a line at once."""
-    print(line, flush=True)
-
-
-def checked_addresses(url: str, http: str | None = None, websocket: str | None = None) -> "Addresses":
-    """Return a node's two addresses, or end as wrong usage does."""
-    from wsnode.verify.addresses import AddressError, addresses_of
-
-    try:
-        return addresses_of(url, http=http, websocket=websocket)
-    except AddressError as error:
-        raise click.UsageError(str(error)) from error

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from wsnode.cli.terminal import announce_ready
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import MNEMONIC, Account
 from wsnode.demo.genesis import CHAIN_ID
 from wsnode.ethereum.codec.addresses import checksummed
-from wsnode.node.addresses import Address
+from wsnode.node.addresses import Address, announce_ready
 
 _ADDRESSES: Final = """
 {what}.

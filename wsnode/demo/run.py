@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 import msgspec
 import trio
 
-from wsnode.cli.terminal import announce_ready
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
 from wsnode.demo.genesis import CHAIN_ID, FORKS, demo_genesis, development_genesis
@@ -27,7 +26,7 @@ from wsnode.ethereum.primitives.values import Address as EthereumAddress
 from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
-from wsnode.node.addresses import Address
+from wsnode.node.addresses import Address, announce_ready
 from wsnode.node.config import AllLimits, Config, ConfigurationError, Guests, NetworkConfig, overridden
 from wsnode.node.networks import ETHEREUM_FOLDER
 from wsnode.node.run import run

@@ -1,4 +1,4 @@
-"""TCP addresses to listen on."""
+"""TCP addresses to listen on, and the line that says where the node does."""
 
 from typing import NamedTuple, Self
 
@@ -51,3 +51,8 @@ DEFAULT_LISTEN = "127.0.0.1:8545"
 
 def _wrong(text: str, what: str, right: str) -> ListenError:
     return ListenError(f"cannot listen on {text!r}: {what}; write HOST:PORT, such as {right}")
+
+
+def announce_ready(address: object) -> None:
+    """Say on standard output where clients may connect."""
+    print(f"ready ws://{address}/ws/v3/<API_KEY> http://{address}/v3/<API_KEY>", flush=True)
