@@ -125,7 +125,6 @@ AGAINST_THE_ORDER = {
     "ethereum/rpc/parity/schemas": {"ethereum/rpc/openrpc/parameters"},
     "ethereum/rpc/traces/witnesses": {"ethereum/rpc/transactions/methods"},
     "jsonrpc/calls": {"jsonrpc/dispatcher"},
-    "server/http/connection": {"server/websocket/slow_calls"},
     "upstream/client": {"ethereum/rpc/transactions/forwarding"},
 }
 """Arrows of today against the order: none may be added, and one that is gone must leave the table."""

@@ -27,7 +27,7 @@ from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger, send_all
 from wsnode.server.turns.fair import first_turn
 from wsnode.server.turns.making import Account
-from wsnode.server.websocket.slow_calls import too_many_calls
+from wsnode.server.turns.slow_lane import too_many_calls
 
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"

@@ -5,7 +5,7 @@ from typing import Any
 
 import trio
 
-from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError
+from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError, limit_exceeded
 from wsnode.jsonrpc.share import Share
 from wsnode.jsonrpc.work import AsyncCall, InThread, Pending
 from wsnode.server.limits import Limits
@@ -126,3 +126,8 @@ def _end_of(work: InThread | AsyncCall, pending: Pending) -> float:
         return trio.current_time() + work.seconds
     # What is awaited on behalf of a chain that grows takes its time, and holds no thread.
     return inf if isinstance(work, AsyncCall) else pending.deadline
+
+
+def too_many_calls() -> RpcError:
+    """Return what a slow call is told when no more can be in flight."""
+    return limit_exceeded("too many calls in flight")

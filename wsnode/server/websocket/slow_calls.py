@@ -6,11 +6,11 @@ from typing import Any
 import trio
 
 from wsnode.jsonrpc.dispatcher import Session
-from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.work import Pending
 from wsnode.server.shared import Shared
 from wsnode.server.turns.making import Account
+from wsnode.server.turns.slow_lane import too_many_calls
 from wsnode.server.websocket.channel import SocketChannel
 from wsnode.server.websocket.outbox import Outbox
 from wsnode.server.websocket.sending import Sending
@@ -122,8 +122,3 @@ class SlowCalls:
             self._sending.post_reply(reply, pending.held)
         else:
             self._channel.release(pending.held)
-
-
-def too_many_calls() -> RpcError:
-    """Return what a slow call is told when no more can be in flight."""
-    return limit_exceeded("too many calls in flight")
