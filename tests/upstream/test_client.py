@@ -14,8 +14,8 @@ import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
 from tests.node_process import kept_address
-from wsnode.ethereum.rpc.transactions.forwarding import PartnerError
 from wsnode.upstream.client import Partner
+from wsnode.upstream.errors import PartnerError
 
 LONG = 60.0
 """Seconds that no answer takes, however busy the machine is."""

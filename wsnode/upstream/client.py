@@ -11,7 +11,7 @@ import msgspec
 import trio
 from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, wrap_client_stream
 
-from wsnode.ethereum.rpc.transactions.forwarding import PartnerError
+from wsnode.upstream.errors import PartnerError
 
 SECONDS: Final = 5.0
 QUESTIONS_AT_ONCE: Final = 1000

@@ -11,11 +11,12 @@ from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.rpc.transactions.forwarding import PartnerError, StaleHead, add_forwarding, surviving
+from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.transactions.partner_answer import AnswerError, checked_transaction
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.share import Party
 from wsnode.store.errors import StoreError
+from wsnode.upstream.errors import PartnerError
 
 METHOD = "eth_getTransactionByHash"
 MISSING = "0x" + "13" * 32

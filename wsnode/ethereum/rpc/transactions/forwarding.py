@@ -15,6 +15,7 @@ from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, Steps
 from wsnode.store.errors import StoreError
+from wsnode.upstream.errors import PartnerError
 
 METHOD: Final = "eth_getTransactionByHash"
 PARAMETERS: Final = TextParameters(HashParameters)
@@ -23,14 +24,6 @@ AskPartner: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
 """Calls a method of the partner with parameters; raises PartnerError."""
 IsAllowed: TypeAlias = Callable[[Any], bool]
 """Tells whether a caller's key includes forwarding."""
-
-
-class PartnerError(Exception):
-    """The partner gave no answer that can be used; `reason` is one word."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class Outage(Protocol):
