@@ -37,7 +37,7 @@ MAY_IMPORT = {
 FLOORS = {
     "pubsub": ("event", "subscription", "group", "fan_out", "store_watch"),
     "jsonrpc": (
-        "errors work cursors bounds meter",
+        "errors work cursors bounds meter schema",
         "codec share",
         "parameters requests",
         "registry",
@@ -68,7 +68,6 @@ FLOORS = {
         "parity",
         "otterscan",
         "development",
-        "openrpc named_contracts",
         "registry",
     ),
     "server": (
@@ -121,8 +120,6 @@ AGAINST_THE_ORDER = {
     "ethereum/development/chain": {"ethereum/rpc/form/limits"},
     "ethereum/development/maker": {"ethereum/rpc/form/limits"},
     "ethereum/development/plans": {"ethereum/rpc/form/limits"},
-    "ethereum/rpc/otterscan/schemas": {"ethereum/rpc/openrpc/parameters"},
-    "ethereum/rpc/parity/schemas": {"ethereum/rpc/openrpc/parameters"},
     "ethereum/rpc/traces/witnesses": {"ethereum/rpc/transactions/methods"},
     "jsonrpc/calls": {"jsonrpc/dispatcher"},
 }

@@ -50,7 +50,7 @@ SOURCES = [
 ]
 OF_NO_METHOD = {errors.PARSE_ERROR, errors.INVALID_REQUEST, errors.RESTARTING, codes.HALTED}
 """Codes of what is no call, of a subscription's last notice, and inside a result."""
-CARRIERS = {"RpcError", "described_error", "_error"}
+CARRIERS = {"RpcError", "_error"}
 """Whatever takes a code as its first argument."""
 
 

@@ -19,6 +19,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher, Session
 from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import LONG_BYTES
+from wsnode.jsonrpc.schema import STRING
 from wsnode.jsonrpc.work import CancelToken, InThread, Pending, Pieces, Rendered, Step
 
 
@@ -32,7 +33,7 @@ def decode_quantity(value: Any) -> Quantity:
     return Quantity(value, 16)
 
 
-register_type(Quantity, decode_quantity)
+register_type(Quantity, decode_quantity, STRING)
 
 
 class Account(msgspec.Struct, array_like=True, frozen=True):
@@ -139,7 +140,12 @@ def registry() -> Registry:
     def perhaps(view: int, params: Account) -> list[int] | Generator[Step, Any, list[int]]:
         return slices(view, params) if params.number else [view]
 
-    @methods.method("slices", deadline=10, timeout_error=RpcError(-32005, "query timeout exceeded"))
+    @methods.method(
+        "slices",
+        deadline=10,
+        timeout_error=RpcError(-32005, "query timeout exceeded"),
+        contracts=lambda params: [params.number],
+    )
     def slices(view: int, params: Account) -> Generator[Step, Any, list[int]]:
         for _ in range(params.number):
             yield None
@@ -597,7 +603,6 @@ def test_admission_is_asked_for_unknown_methods_too() -> None:
 def test_the_contracts_that_a_call_names_are_looked_at() -> None:
     node = Node()
     node.refused = "nothing at all"
-    node.dispatcher.registry.methods["slices"].contracts = lambda params: [params.number]
     assert node.call("slices", ["0x7"])["error"]["message"] == "not this contract"
     assert "result" in node.call("slices", ["0x1"])
 

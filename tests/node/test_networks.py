@@ -20,8 +20,8 @@ from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.overrides import StateOverrides
 from wsnode.ethereum.rpc.logs.filter_object import LogFilter
-from wsnode.ethereum.rpc.named_contracts import OF_ANY_ACCOUNT
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.config import Config, NetworkConfig
 from wsnode.node.networks import open_network
@@ -36,6 +36,15 @@ FAMILIES: dict[str, list[Callable[[Path], Any]]] = {
     "both": [build_ethereum, build_starknet],
 }
 
+OF_ANY_ACCOUNT = {
+    "eth_getBalance",
+    "eth_getTransactionBySenderAndNonce",
+    "eth_getTransactionCount",
+    "ots_getTransactionBySenderAndNonce",
+    "txpool_contentFrom",
+}
+"""What users ask of their own accounts, which no list of contracts can name beforehand."""
+
 
 @pytest.mark.parametrize("families", FAMILIES)
 def test_the_document_says_exactly_what_every_method_takes_and_returns(tmp_path: Path, families: str) -> None:
@@ -49,6 +58,23 @@ def test_the_document_says_exactly_what_every_method_takes_and_returns(tmp_path:
         document = ask("rpc.discover")["result"]
         assert [method["name"] for method in document["methods"]] == sorted(network.registry.methods)
         assert vague_places(document) == []
+
+
+@pytest.mark.parametrize("families", FAMILIES)
+@pytest.mark.parametrize("grows", [False, True], ids=["served", "growing"])
+def test_every_method_says_what_it_does_returns_and_refuses(
+    tmp_path: Path, families: str, grows: bool
+) -> None:
+    for build in FAMILIES[families]:
+        build(tmp_path)
+    told = NetworkConfig(str(tmp_path))
+    grow = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False) if grows else None
+    with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
+        register_limits(network, Limits)
+        for name, method in network.registry.methods.items():
+            assert method.summary, name
+            assert method.result, name
+            assert {INVALID_PARAMS, INTERNAL_ERROR} <= {error.code for error in method.errors}, name
 
 
 def test_the_limits_fit_their_schema(tmp_path: Path) -> None:
@@ -106,7 +132,7 @@ def test_whatever_takes_an_address_where_keys_are_asked_for_names_it(tmp_path: P
     build_starknet(tmp_path)
     told = NetworkConfig(str(tmp_path))
     with open_network("one", told, Config(networks={"one": told})) as network:
-        assert without_contracts(network.registry, Address) == set(OF_ANY_ACCOUNT)
+        assert without_contracts(network.registry, Address) == OF_ANY_ACCOUNT
         assert {"eth_call", "eth_getCode", "eth_fillTransaction"} <= {
             method.name for method in network.registry.methods.values() if method.contracts is not None
         }

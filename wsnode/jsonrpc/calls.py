@@ -197,7 +197,7 @@ class Calls:
     def _fail(self, method: Method, params: bytes, identity: bytes, error: Exception) -> bytes:
         if not isinstance(error, RpcError):
             error = self._dispatcher.report_bug(method.name)
-        method.errors[error.code] = method.errors.get(error.code, 0) + 1
+        method.failures[error.code] = method.failures.get(error.code, 0) + 1
         if (listener := self._dispatcher.registry.on_failure) is not None:
             listener(method.name, params, error)
         return error_reply(identity, error)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.schema import Schema
 from wsnode.jsonrpc.work import Pieces, Rendered
 
 T = TypeVar("T")
@@ -16,11 +17,21 @@ NULL = b"null"
 
 _decoders: dict[type, Callable[[Any], Any]] = {}
 _encoders: dict[type, Callable[[Any], Any]] = {}
+_schemas: dict[type, Schema] = {}
 
 
-def register_type(cls: type[T], decode: Callable[[Any], T]) -> None:
-    """Have `decode` make a `cls` from the decoded JSON value; its ValueError's text reaches the caller."""
+def register_type(cls: type[T], decode: Callable[[Any], T], schema: Schema) -> None:
+    """Have `decode` make a `cls` from the decoded JSON value; its ValueError's text reaches the caller.
+
+    `schema` says which values those are.
+    """
     _decoders[cls] = decode
+    _schemas[cls] = schema
+
+
+def schema_of(cls: type) -> Schema:
+    """Return the schema of the JSON values that the registered type `cls` is made from."""
+    return _schemas[cls]
 
 
 def register_encoder(cls: type[T], encode: Callable[[T], Any]) -> None:

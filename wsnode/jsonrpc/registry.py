@@ -1,19 +1,36 @@
-"""The methods of one network, each with its parameters, its time and its way to run."""
+"""The methods of one network, each with all that is to be said of it: what it takes, returns and refuses."""
 
 import functools
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from wsnode.jsonrpc.errors import RpcError, method_not_found, request_timed_out
+from wsnode.jsonrpc.errors import (
+    INTERNAL_ERROR,
+    LIMIT_EXCEEDED,
+    RpcError,
+    invalid_params,
+    method_not_found,
+    request_timed_out,
+    server_busy,
+)
 from wsnode.jsonrpc.meter import Meter
 from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
+from wsnode.jsonrpc.schema import ANYTHING, Schema
 from wsnode.jsonrpc.work import CancelToken, InThread
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
+Contracts: TypeAlias = Callable[[Any], Iterable[int] | None]
+"""Finds the contracts that a method's parameters name, None if they mean any."""
+
+_ALWAYS: Final = (
+    invalid_params("invalid argument, or one missing or too many"),
+    RpcError(INTERNAL_ERROR, "internal error"),
+)
+"""What every method may be refused with."""
 
 
 class Method:
@@ -26,6 +43,7 @@ class Method:
         "deadline",
         "errors",
         "failed",
+        "failures",
         "function",
         "goes_together",
         "is_bare",
@@ -35,8 +53,10 @@ class Method:
         "needs_view",
         "parameters",
         "plain",
+        "result",
         "steady",
         "succeeded",
+        "summary",
         "takes_parameters",
         "takes_text",
         "timeout_error",
@@ -54,6 +74,9 @@ class Method:
         parameters: ParameterDecoder,
         deadline: float | None,
         timeout_error: RpcError,
+        result: Schema,
+        errors: Sequence[RpcError],
+        contracts: Contracts | None,
         at_once: Callable[..., Any] | None = None,
         steady: bool = False,
         at_engine: bool = False,
@@ -70,11 +93,15 @@ class Method:
         self.parameters = parameters
         self.deadline = deadline
         self.timeout_error = timeout_error
-        self.contracts: Callable[[Any], Iterable[int] | None] | None = None
-        """Finds the contracts that the parameters name, nothing if they mean any."""
+        self.summary = first_line(inspect.getdoc(function))
+        self.result = result
+        self.errors = errors
+        """All errors that are documented, of the registry's own too."""
+        self.contracts = contracts
+        """None if its parameters name none."""
         self.succeeded = Meter()
         self.failed = Meter()
-        self.errors: dict[int, int] = {}
+        self.failures: dict[int, int] = {}
         """How many calls failed with each code."""
         self.steady = steady
         """Whether one view determines its result."""
@@ -124,6 +151,8 @@ class Registry:
         """How many calls were for methods that nobody registered."""
         self.forwarded = Counter[str]()
         """How many calls were handed on to another node, by how that ended."""
+        self.components: dict[str, Schema] = {}
+        """Schemas that those of the methods refer to by name."""
         self._unavailable = dict(unavailable or {})
 
     def method(
@@ -141,6 +170,10 @@ class Registry:
         decoder: ParameterDecoder | None = None,
         steady: bool = False,
         at_engine: bool = False,
+        result: Schema = ANYTHING,
+        errors: Sequence[RpcError] = (),
+        contracts: Contracts | None = None,
+        replacing: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Return the decorator that registers `handler(view, params)` as `name`.
 
@@ -156,6 +189,14 @@ class Registry:
         has no parameters and the same result for the same view, whoever asks and however often. One that is
         `at_engine` the engine answers by itself where it finds a result in the view's `moment`, and `handler`
         where it does not; whoever asks, it is the same.
+
+        The rest is for documents and for keys: the schema of the `result`, the `errors` besides those of
+        every method, and the `contracts` that the parameters name, decoded from whatever form they are in. A
+        name has one method, unless a later one says that it is `replacing` the first.
+
+        Raises:
+            TypeError: The handler does not fit what is said of it.
+            ValueError: The name is taken, or there is nothing to be replaced.
         """
 
         def register(handler: Handler) -> Handler:
@@ -167,6 +208,10 @@ class Registry:
                 struct = decoder.struct
             if steady and (caller or channel or struct or in_thread or inspect.isgeneratorfunction(handler)):
                 raise TypeError(f"{handler.__qualname__}: the result depends on more than the view")
+            if (name in self.methods) is not replacing:
+                raise ValueError(f"{name} is not there" if replacing else f"{name} is registered twice")
+            parameters = decoder or decoder_for(struct, by_name=by_name)
+            late = timeout_error or request_timed_out()
             self.methods[name] = Method(
                 name,
                 _threaded(handler) if in_thread else handler,
@@ -174,9 +219,12 @@ class Registry:
                 needs_caller=caller,
                 needs_channel=channel,
                 takes_parameters=struct is not None,
-                parameters=decoder or decoder_for(struct, by_name=by_name),
+                parameters=parameters,
                 deadline=deadline,
-                timeout_error=timeout_error or request_timed_out(),
+                timeout_error=late,
+                result=result,
+                errors=(*errors, *(() if deadline is None else _too_late(late)), *_ALWAYS),
+                contracts=_reading_text(contracts, parameters),
                 at_once=at_once,
                 steady=steady,
                 at_engine=at_engine,
@@ -184,6 +232,16 @@ class Registry:
             return handler
 
         return register
+
+    def define(self, components: Mapping[str, Schema]) -> None:
+        """Add schemas that methods refer to by these names.
+
+        Raises:
+            ValueError: A name has another schema already.
+        """
+        for name, schema in components.items():
+            if self.components.setdefault(name, schema) != schema:
+                raise ValueError(f"{name} is defined twice")
 
     def missing(self, name: str) -> RpcError:
         """Return the error for the unknown method `name`."""
@@ -193,7 +251,25 @@ class Registry:
         return method_not_found(name)
 
 
+def first_line(text: str | None) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
+def _too_late(timeout_error: RpcError) -> Sequence[RpcError]:
+    """Return what a method with a deadline may be refused with, itself or while it waits for a thread."""
+    return (timeout_error,) if timeout_error.code == LIMIT_EXCEEDED else (timeout_error, server_busy())
+
+
+def _reading_text(contracts: Contracts | None, parameters: ParameterDecoder) -> Contracts | None:
+    """Return `contracts` for what the decoder makes of parameters, which may be their text."""
+    if contracts is None or parameters.decode is not bytes:
+        return contracts
+    return lambda text: contracts(parameters.read(text))
+
+
 def _threaded(handler: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(handler)
     def run(*arguments: Any) -> Any:
         def call(_cancel: CancelToken) -> Any:
             return handler(*arguments)

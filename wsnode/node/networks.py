@@ -27,7 +27,6 @@ from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import View
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
-from wsnode.server import limit_report
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.store.errors import TooManySnapshotsError
@@ -110,12 +109,6 @@ def network_of(
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     ethereum, starknet = families
-    described = limit_report.DESCRIPTIONS
-    if starknet is not None:
-        from wsnode.starknet.rpc.descriptions import DESCRIPTIONS
-        from wsnode.starknet.rpc.methods import add_methods
-
-        described = DESCRIPTIONS | described
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
     registry = ethereum_registry(
@@ -127,9 +120,10 @@ def network_of(
         development=None if growth is None else growth.development,
         gas_limit=gas_limit,
         with_test_methods=with_test_methods,
-        described_besides=described,
     )
     if starknet is not None:
+        from wsnode.starknet.rpc.methods import add_methods
+
         add_methods(registry, lambda view: view.starknet, starknet_hub)
     watches = [hub.watch] if starknet_hub is None else [hub.watch, starknet_hub.watch]
     return Network(
@@ -148,12 +142,11 @@ def network_of(
 def alt_network(name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys: KeyRing | None) -> Network:
     """Return a network with an alt chain and nothing else."""
     from wsnode.starknet.live.hub import Hub as StarknetHub
-    from wsnode.starknet.rpc.descriptions import DESCRIPTIONS
     from wsnode.starknet.rpc.methods import build_registry
 
     hub = StarknetHub(chain)
     registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}}, hub=hub)
-    add_discovery(registry, DESCRIPTIONS | limit_report.DESCRIPTIONS, title="wsnode", version=release)
+    add_discovery(registry, title="wsnode", version=release)
     return Network(
         name,
         registry,

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.jsonrpc.openrpc.document import Descriptions
-from wsnode.jsonrpc.openrpc.schema import BOOLEAN, COUNT, STRING, Schema, either, list_of, mapping_of, record
+from wsnode.jsonrpc.schema import BOOLEAN, COUNT, STRING, Schema, either, list_of, mapping_of, record
 from wsnode.server.access.directory import Caller, Network
 from wsnode.server.limits import Limits
 
@@ -22,20 +21,16 @@ _KEY: Final = record(
         "forwarding": BOOLEAN,
     },
 )
-DESCRIPTIONS: Final = Descriptions(
-    results={
-        "rpc_limits": record(
-            {
-                "server": mapping_of(either({"type": ["number", "null"]}, _NAMES)),
-                "methods": mapping_of({"type": ["number", "null"]}),
-            },
-            {
-                "key": _KEY,
-                "usage": record(dict.fromkeys(("current_rps", "connections", "subscriptions"), COUNT)),
-                "connection": record({"subscriptions": COUNT}),
-            },
-        )
-    }
+_REPORT: Final = record(
+    {
+        "server": mapping_of(either({"type": ["number", "null"]}, _NAMES)),
+        "methods": mapping_of({"type": ["number", "null"]}),
+    },
+    {
+        "key": _KEY,
+        "usage": record(dict.fromkeys(("current_rps", "connections", "subscriptions"), COUNT)),
+        "connection": record({"subscriptions": COUNT}),
+    },
 )
 
 
@@ -44,7 +39,7 @@ def register_limits(network: Network, current: Callable[[], Limits]) -> None:
     if "rpc_limits" in network.registry.methods:
         return
 
-    @network.registry.method("rpc_limits", caller=True)
+    @network.registry.method("rpc_limits", caller=True, result=_REPORT)
     def rpc_limits(caller: Caller) -> dict[str, Any]:
         """Return the server's, the methods' and the key's limits, and the key's and connection's usage."""
         report = {"server": msgspec.to_builtins(current()), "methods": dict(network.limits)}

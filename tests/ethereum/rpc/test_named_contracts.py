@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.calls.overrides import decode_state_overrides
-from wsnode.ethereum.rpc.named_contracts import _of_calls
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import sign_transaction
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -140,7 +140,7 @@ ACCOUNTS: st.SearchStrategy[dict[str, dict[str, Any] | None]] = st.dictionaries(
 @given(ACCOUNTS)
 def test_what_overrides_name_is_what_they_say(accounts: dict[str, dict[str, Any] | None]) -> None:
     overrides = decode_state_overrides(accounts)
-    named = _of_calls([], overrides)
+    named = targets([], overrides)
     if any(name.lower() == "code" for account in accounts.values() for name in account or ()):
         assert named is None
     else:
@@ -153,7 +153,7 @@ def test_to_look_at_large_overrides_makes_nothing_of_them() -> None:
     overrides = decode_state_overrides({f"0x{n:040x}": {"stateDiff": slots} for n in range(3)})
     tracemalloc.start()
     try:
-        named = list(_of_calls([], overrides) or ())
+        named = list(targets([], overrides) or ())
         assert tracemalloc.get_traced_memory()[1] < 10_000
     finally:
         tracemalloc.stop()

@@ -3,10 +3,10 @@ from typing import Any
 import msgspec
 
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import limit_exceeded
-from wsnode.jsonrpc.openrpc.document import Descriptions, Document, add_discovery
-from wsnode.jsonrpc.openrpc.schema import reference
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded
+from wsnode.jsonrpc.openrpc.document import Document, add_discovery
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import NULL, STRING, reference
 
 
 class Colour:
@@ -22,33 +22,34 @@ class Named(msgspec.Struct):
     block_id: str
 
 
-register_type(Colour, lambda value: Colour())
+register_type(Colour, lambda value: Colour(), STRING)
 
 
 def registry() -> Registry:
     made = Registry()
+    late = limit_exceeded("too slow")
 
-    @made.method("paint", view=False, deadline=1.0, timeout_error=limit_exceeded("too slow"))
+    @made.method("paint", view=False, result=NULL, deadline=1.0, timeout_error=late)
     def paint(params: Positional) -> None:
         """Return what was painted.
 
         And more.
         """
 
-    @made.method("look", view=False)
+    @made.method("look", view=False, result=reference("View"), errors=(RpcError(7, "dark"),))
     def look(params: Named) -> None:
         """Return what is seen."""
 
+    made.define({"View": STRING})
     return made
 
 
-def document(told: Descriptions) -> dict[str, Any]:
-    return Document(registry(), told).write("painters", "1.0")
+def document() -> dict[str, Any]:
+    return Document(registry()).write("painters", "1.0")
 
 
-def test_a_method_is_described_by_its_struct_and_its_docstring() -> None:
-    told = Descriptions(types={Colour: {"type": "string"}}, results={"paint": {"type": "null"}})
-    written = document(told)
+def test_a_method_is_described_by_its_struct_its_docstring_and_its_registration() -> None:
+    written = document()
     look, paint = written["methods"]
     assert paint["summary"] == "Return what was painted."
     assert paint["paramStructure"] == "by-position"
@@ -56,23 +57,24 @@ def test_a_method_is_described_by_its_struct_and_its_docstring() -> None:
         {"name": "colour", "required": True, "schema": reference("Colour")},
         {"name": "often", "required": False, "schema": {"type": "integer"}},
     ]
-    assert paint["result"]["schema"] == {"type": "null"}
+    assert paint["result"] == {"name": "result", "description": "What was painted.", "schema": NULL}
     assert look["paramStructure"] == "by-name"
-    assert written["components"]["schemas"]["Colour"] == {
-        "description": "A colour by its name.",
-        "type": "string",
+    assert look["result"]["schema"] == reference("View")
+    assert written["components"]["schemas"] == {
+        "Colour": {"description": "A colour by its name.", **STRING},
+        "View": STRING,
     }
 
 
-def test_errors_are_those_that_the_registry_knows_and_those_that_are_told() -> None:
-    look, paint = document(Descriptions(errors={"look": ({"code": 7, "message": "dark"},)}))["methods"]
+def test_errors_are_those_of_the_method_and_those_of_every_method() -> None:
+    look, paint = document()["methods"]
     assert [error["code"] for error in look["errors"]] == [7, -32602, -32603]
     assert {"code": -32005, "message": "too slow"} in paint["errors"]
 
 
 def test_a_method_that_comes_later_is_in_the_document_too() -> None:
     made = registry()
-    add_discovery(made, Descriptions(), title="painters", version=lambda: "1.0")
+    add_discovery(made, title="painters", version=lambda: "1.0")
     made.method("late", view=False)(lambda: 1)
     discover = made.methods["rpc.discover"].function
     assert len(msgspec.json.decode(discover())["methods"]) == 4

@@ -100,7 +100,7 @@ def test_what_is_answered_together_is_answered_as_alone(messages: list[bytes]) -
     assert frames == b"".join(text_frame(reply) for reply in expected if isinstance(reply, bytes))
     for method, other in zip(methods.methods.values(), others.methods.values(), strict=True):
         assert sum(method.succeeded.counts) == sum(other.succeeded.counts)
-        assert (method.errors, sum(method.failed.counts)) == ({}, 0)
+        assert (method.failures, sum(method.failed.counts)) == ({}, 0)
 
 
 @given(requests(["steady", "steady", "second", "other", "unknown"]))

@@ -11,7 +11,6 @@ from tests.reply_schemas import ReplySchemas, document_of
 from tests.starknet.conftest import Call, caller_of
 from tests.vector_files import require_vectors
 from wsnode.starknet.chain import Chain
-from wsnode.starknet.rpc.descriptions import DESCRIPTIONS
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 
@@ -45,7 +44,7 @@ REQUESTS: dict[str, list[list[Any]]] = {
 }
 
 
-DOCUMENT = ReplySchemas(document_of(build_registry(), DESCRIPTIONS))
+DOCUMENT = ReplySchemas(document_of(build_registry()))
 
 
 def validate(method: str, result: Any) -> None:

@@ -15,33 +15,48 @@ from wsnode.ethereum.rpc.accounts import methods as state
 from wsnode.ethereum.rpc.accounts import modified_accounts, proofs, storage_ranges, storage_values
 from wsnode.ethereum.rpc.blocks import headers
 from wsnode.ethereum.rpc.blocks import methods as blocks
+from wsnode.ethereum.rpc.blocks import schemas as block_schemas
 from wsnode.ethereum.rpc.calls import access_lists, simulate
 from wsnode.ethereum.rpc.calls import methods as calls
+from wsnode.ethereum.rpc.calls import schemas as call_schemas
 from wsnode.ethereum.rpc.development import methods as development_methods
+from wsnode.ethereum.rpc.development import schemas as development_schemas
 from wsnode.ethereum.rpc.development import testing
 from wsnode.ethereum.rpc.development.methods import Development
 from wsnode.ethereum.rpc.fees import history as fee_history
 from wsnode.ethereum.rpc.fees import methods as fees
+from wsnode.ethereum.rpc.form import schemas as form_schemas
 from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, GAS_LIMIT_TARGET, CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter
 from wsnode.ethereum.rpc.logs import filters, subscriptions
 from wsnode.ethereum.rpc.logs import methods as logs
 from wsnode.ethereum.rpc.logs import pages as log_pages
-from wsnode.ethereum.rpc.named_contracts import add_named_contracts
+from wsnode.ethereum.rpc.logs import schemas as log_schemas
 from wsnode.ethereum.rpc.node import fork_configuration
 from wsnode.ethereum.rpc.node import methods as node
-from wsnode.ethereum.rpc.openrpc.descriptions import DESCRIPTIONS
 from wsnode.ethereum.rpc.otterscan import methods as otterscan_methods
 from wsnode.ethereum.rpc.parity import methods as parity_methods
+from wsnode.ethereum.rpc.parity import schemas as parity_schemas
 from wsnode.ethereum.rpc.traces import methods as traces
+from wsnode.ethereum.rpc.traces import schemas as trace_schemas
 from wsnode.ethereum.rpc.traces import witnesses
 from wsnode.ethereum.rpc.transactions import filling, inclusion, pool_methods, raw, sending
 from wsnode.ethereum.rpc.transactions import methods as transactions
-from wsnode.jsonrpc.openrpc.document import Descriptions, add_discovery
+from wsnode.ethereum.rpc.transactions import schemas as transaction_schemas
+from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 
 NEXT_BLOCK: Final = BlockParameter(PENDING)
-NOTHING_DESCRIBED: Final = Descriptions()
+COMPONENTS: Final = (
+    form_schemas.COMPONENTS,
+    block_schemas.COMPONENTS,
+    log_schemas.COMPONENTS,
+    call_schemas.COMPONENTS,
+    transaction_schemas.COMPONENTS,
+    trace_schemas.COMPONENTS,
+    parity_schemas.COMPONENTS,
+    development_schemas.COMPONENTS,
+)
 
 
 def build_registry(
@@ -54,15 +69,13 @@ def build_registry(
     with_test_methods: bool = False,
     development: Development | None = None,
     gas_limit: int = GAS_LIMIT_TARGET,
-    described_besides: Descriptions = NOTHING_DESCRIBED,
     timer: Callable[[], float] = time.perf_counter,
 ) -> Registry:
     """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry.
 
     Subscriptions and filters are there with a `hub`, the way to send transactions with a `pool`, and what
     makes blocks and signs for accounts with a `development`. Blocks that are built without one move towards
-    `gas_limit`; `timer` says how long that took. Methods that others add to the registry are in its document
-    as `described_besides` says.
+    `gas_limit`; `timer` says how long that took.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
@@ -104,8 +117,9 @@ def build_registry(
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)
         filters.add_methods(registry, hub.pending, limits)
-    add_named_contracts(registry)
-    add_discovery(registry, DESCRIPTIONS | described_besides, title="wsnode", version=node.release)
+    for components in COMPONENTS:
+        registry.define(components)
+    add_discovery(registry, title="wsnode", version=node.release)
     return registry
 
 

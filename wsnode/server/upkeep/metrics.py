@@ -73,7 +73,7 @@ class Metrics(Collector):
         labels = ["network", "method", "code"]
         family = CounterMetricFamily("wsnode_errors", "Calls that were answered with an error", labels=labels)
         for network, method in self._methods():
-            for code, count in method.errors.items():
+            for code, count in method.failures.items():
                 family.add_metric([network, method.name, str(code)], count)
         return family
 

@@ -6,16 +6,37 @@ specification says.
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial, wraps
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from wsnode.jsonrpc.errors import invalid_params
+from wsnode.jsonrpc.errors import RpcError, invalid_params, notifications_not_supported
 from wsnode.jsonrpc.parameters import NamedParameters
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import COUNT, STRING, Schema
 from wsnode.starknet.live.hub import Hub
 from wsnode.starknet.live.messages import Family
 from wsnode.starknet.rpc import blocks, classes, state, subscriptions
+from wsnode.starknet.rpc.errors import (
+    block_not_found,
+    chain_id_unknown,
+    class_hash_not_found,
+    contract_not_found,
+    invalid_subscription_id,
+    no_blocks,
+    too_many_blocks_back,
+)
+from wsnode.starknet.rpc.schemas import (
+    CLASS,
+    COMPONENTS,
+    FELT,
+    HEAD,
+    HEX,
+    SLOT,
+    STATE_UPDATES,
+    SUBSCRIPTION,
+)
 from wsnode.starknet.snapshot import Snapshot
 
 SnapshotOf: TypeAlias = Callable[[Any], Snapshot]
@@ -23,17 +44,7 @@ SnapshotOf: TypeAlias = Callable[[Any], Snapshot]
 Handler: TypeAlias = Callable[..., Any]
 
 FAMILIES: Final[tuple[Family, ...]] = ("alt", "starknet")
-METHODS: dict[str, Handler] = {
-    "getClassAt": classes.get_class_at,
-    "getClass": classes.get_class,
-    "getClassHashAt": classes.get_class_hash_at,
-    "getStorageAt": state.get_storage_at,
-    "getNonce": state.get_nonce,
-    "blockNumber": blocks.block_number,
-    "blockHashAndNumber": blocks.block_hash_and_number,
-    "chainId": blocks.chain_id,
-    "syncing": blocks.syncing,
-}
+CONTRACT_ERRORS: Final = (block_not_found(), contract_not_found())
 
 
 def build_registry(unavailable: Mapping[str, Any] | None = None, *, hub: Hub | None = None) -> Registry:
@@ -48,16 +59,49 @@ def add_methods(registry: Registry, snapshot_of: SnapshotOf, hub: Hub | None = N
 
     With a `hub`, which tells of new blocks, they can be subscribed to.
     """
-    for name, handler in METHODS.items():
-        _add(registry, f"alt_{name}", handler, snapshot_of)
-        _add(registry, f"starknet_{name}", handler, snapshot_of)
-    # The one method whose two names answer two forms.
-    _add(registry, "alt_getStateUpdate", state.get_flat_state_update, snapshot_of)
-    _add(registry, "starknet_getStateUpdate", state.get_nested_state_update, snapshot_of)
+    registry.define(COMPONENTS)
     for family in FAMILIES:
-        registry.method(f"{family}_specVersion", view=False, by_name=True)(blocks.spec_version)
+        _add_reading(registry, family, snapshot_of)
+        registry.method(f"{family}_specVersion", view=False, by_name=True, result=STRING)(blocks.spec_version)
         if hub is not None:
-            _add_subscriptions(registry, hub, family)
+            _add_subscriptions(registry, family, hub)
+
+
+def _add_reading(registry: Registry, family: Family, snapshot_of: SnapshotOf) -> None:
+    def add(name: str, handler: Handler, **described: Any) -> None:
+        struct = _parameters_of(handler)
+        decoder = _decoder(family, struct)
+        method = registry.method(f"{family}_{name}", by_name=True, decoder=decoder, **described)
+        method(_reading(handler, struct, snapshot_of))
+
+    of_contract = partial(add, errors=CONTRACT_ERRORS, contracts=_named_contract)
+    of_contract("getClassAt", classes.get_class_at, result=CLASS)
+    of_contract("getClassHashAt", classes.get_class_hash_at, result=FELT)
+    of_contract("getStorageAt", state.get_storage_at, result=SLOT)
+    of_contract("getNonce", state.get_nonce, result=FELT)
+    add("getClass", classes.get_class, result=CLASS, errors=(block_not_found(), class_hash_not_found()))
+    add("blockNumber", blocks.block_number, result=COUNT, errors=(no_blocks(),))
+    add("blockHashAndNumber", blocks.block_hash_and_number, result=HEAD, errors=(no_blocks(),))
+    add("chainId", blocks.chain_id, result=HEX, errors=(chain_id_unknown(),))
+    add("syncing", blocks.syncing, result={"const": False})
+    # The one method whose two names answer two forms.
+    update = state.get_flat_state_update if family == "alt" else state.get_nested_state_update
+    add("getStateUpdate", update, result=STATE_UPDATES[family], errors=(block_not_found(),))
+
+
+def _add_subscriptions(registry: Registry, family: Family, hub: Hub) -> None:
+    def add(name: str, handler: Handler, *errors: RpcError, result: Schema) -> None:
+        registry.method(
+            f"{family}_{name}",
+            channel=True,
+            decoder=_decoder(family, _parameters_of(handler)),
+            result=result,
+            errors=(*errors, notifications_not_supported()),
+        )(handler)
+
+    subscribe, unsubscribe = subscriptions.handlers(hub, family)
+    add("subscribeNewHeads", subscribe, block_not_found(), too_many_blocks_back(), result=SUBSCRIPTION)
+    add("unsubscribe", unsubscribe, invalid_subscription_id(), result={"const": True})
 
 
 class OnlyNamedParameters(NamedParameters):
@@ -78,20 +122,10 @@ def _named_contract(params: Any) -> list[int]:
     return [params.contract_address]
 
 
-def _add(registry: Registry, name: str, handler: Handler, snapshot_of: SnapshotOf) -> None:
-    struct = _parameters_of(handler)
-    registry.method(name, by_name=True)(_reading(handler, struct, snapshot_of))
-    if struct is not None and "contract_address" in struct.__struct_fields__:
-        registry.methods[name].contracts = _named_contract
-    if struct is not None and name.startswith("alt_"):
-        registry.methods[name].parameters = OnlyNamedParameters(struct)
-
-
-def _add_subscriptions(registry: Registry, hub: Hub, family: Family) -> None:
-    for name, (handler, struct) in subscriptions.handlers(hub, family).items():
-        registry.method(f"{family}_{name}", channel=True, by_name=True)(handler)
-        if family == "alt":
-            registry.methods[f"{family}_{name}"].parameters = OnlyNamedParameters(struct)
+def _decoder(family: Family, struct: type[msgspec.Struct] | None) -> NamedParameters | None:
+    if struct is None:
+        return None
+    return OnlyNamedParameters(struct) if family == "alt" else NamedParameters(struct)
 
 
 def _parameters_of(handler: Handler) -> type[msgspec.Struct] | None:
@@ -100,14 +134,14 @@ def _parameters_of(handler: Handler) -> type[msgspec.Struct] | None:
 
 
 def _reading(handler: Handler, struct: type[msgspec.Struct] | None, snapshot_of: SnapshotOf) -> Handler:
-    """Return `handler` for views; the registry reads the parameters' Struct from its annotations."""
+    """Return `handler` for views."""
 
+    @wraps(handler)
     def read(view: Any, params: Any) -> Any:
         return handler(snapshot_of(view), params)
 
+    @wraps(handler)
     def read_without(view: Any) -> Any:
         return handler(snapshot_of(view))
 
-    read.__annotations__["params"] = struct
-    read.__doc__ = read_without.__doc__ = handler.__doc__
     return read_without if struct is None else read

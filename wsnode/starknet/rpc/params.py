@@ -7,10 +7,11 @@ import msgspec
 from wsnode.jsonrpc.codec import register_encoder, register_type
 from wsnode.starknet.block_id import BlockId, decode_block_id
 from wsnode.starknet.felt import Felt, decode_felt, felt_text
+from wsnode.starknet.rpc.schemas import BLOCK_ID, WRITTEN_FELT
 
-register_type(Felt, decode_felt)
+register_type(Felt, decode_felt, WRITTEN_FELT)
 register_encoder(Felt, felt_text)
-register_type(BlockId, decode_block_id)
+register_type(BlockId, decode_block_id, BLOCK_ID)
 
 
 class ContractParams(msgspec.Struct, frozen=True):

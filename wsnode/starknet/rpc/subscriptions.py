@@ -20,6 +20,7 @@ from wsnode.starknet.rpc.errors import (
     invalid_subscription_id,
     too_many_blocks_back,
 )
+from wsnode.starknet.rpc.schemas import FIRST_BLOCK
 from wsnode.starknet.snapshot import Snapshot
 
 MOST_BLOCKS_BACK: Final = 1024
@@ -48,8 +49,8 @@ class IdParams(msgspec.Struct, frozen=True):
 Handler = Callable[[Channel, Any], bytes]
 
 
-def handlers(hub: Hub, family: Family) -> dict[str, tuple[Handler, type[msgspec.Struct]]]:
-    """Return the methods by what follows the family's name, each with its parameters."""
+def handlers(hub: Hub, family: Family) -> tuple[Handler, Handler]:
+    """Return what subscribes to new heads and what ends that."""
 
     def subscribe(channel: Channel, params: HeadsParams) -> bytes:
         """Return the id under which the client is told of new blocks from now on."""
@@ -66,7 +67,7 @@ def handlers(hub: Hub, family: Family) -> dict[str, tuple[Handler, type[msgspec.
             raise invalid_subscription_id()
         return b"true"
 
-    return {"subscribeNewHeads": (subscribe, HeadsParams), "unsubscribe": (unsubscribe, IdParams)}
+    return subscribe, unsubscribe
 
 
 def _position(view: Snapshot, params: HeadsParams) -> Position | None:
@@ -120,4 +121,4 @@ def _decode_first_block(value: object) -> FirstBlock:
     return FirstBlock(choice)
 
 
-register_type(FirstBlock, _decode_first_block)
+register_type(FirstBlock, _decode_first_block, FIRST_BLOCK)

@@ -8,7 +8,6 @@ from tests.reply_schemas import vague_places
 from tests.vector_files import CHECKOUT
 from wsnode.demo.genesis import demo_genesis
 from wsnode.demo.run import begin
-from wsnode.ethereum.rpc.openrpc.descriptions import DESCRIPTIONS
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.config import Config, NetworkConfig
 from wsnode.node.networks import open_network
@@ -48,4 +47,3 @@ def test_what_they_take_and_return_is_described(chain: Playground) -> None:
     document = chain("rpc.discover")
     assert {method["name"] for method in document["methods"]} == set(chain.registry.methods)
     assert vague_places(document) == []
-    assert (DESCRIPTIONS.results.keys() | DESCRIPTIONS.errors.keys()) <= chain.registry.methods.keys()

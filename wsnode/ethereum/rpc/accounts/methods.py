@@ -1,6 +1,7 @@
 """Balances, nonces, code and storage slots after a block."""
 
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -8,7 +9,9 @@ from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.lookup import state_block
+from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter, StorageKey, slot_of
 from wsnode.ethereum.rpc.form.results import (
     data,
@@ -16,7 +19,8 @@ from wsnode.ethereum.rpc.form.results import (
     quantity,
     refused_argument,
 )
-from wsnode.ethereum.rpc.form.text_parameters import PlainRead, TextParameters, reading_plainly
+from wsnode.ethereum.rpc.form.schemas import BYTES, HASH, QUANTITY
+from wsnode.ethereum.rpc.form.text_parameters import TextParameters, reading_plainly
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     ReorganisedError,
@@ -26,9 +30,12 @@ from wsnode.ethereum.state import (
     read_transaction_count,
 )
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import record
 from wsnode.jsonrpc.work import Steps
 
 Block: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
+
+_ACCOUNT: Final = record({**dict.fromkeys(("balance", "nonce"), QUANTITY), "code": BYTES})
 
 
 class AccountParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -133,13 +140,18 @@ def _storage(view: Snapshot, params: StorageParameters, block: Block) -> bytes:
 def add_methods(registry: Registry, pending: PendingBlock, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
     methods = StateMethods(pending, pool)
-    readers: tuple[tuple[str, PlainRead, Any, type[msgspec.Struct]], ...] = (
-        ("eth_getBalance", read_balance, methods.get_balance, AccountParameters),
-        ("eth_getTransactionCount", read_transaction_count, methods.get_transaction_count, AccountParameters),
-        ("eth_getCode", read_code, methods.get_code, AccountParameters),
-        ("eth_getStorageAt", read_storage, methods.get_storage_at, StorageParameters),
+    method = partial(registry.method, errors=STATE_ERRORS)
+    account, slot = TextParameters(AccountParameters), TextParameters(StorageParameters)
+    reading = partial(method, decoder=account, at_engine=True)
+    # No key can list the accounts of its users beforehand: these name no contracts.
+    reading("eth_getBalance", result=QUANTITY)(reading_plainly(read_balance, methods.get_balance, account))
+    reading("eth_getTransactionCount", result=QUANTITY)(
+        reading_plainly(read_transaction_count, methods.get_transaction_count, account)
     )
-    for name, read, handler, struct in readers:
-        parameters = TextParameters(struct)
-        registry.method(name, decoder=parameters, at_engine=True)(reading_plainly(read, handler, parameters))
-    registry.method("eth_getAccountInfo")(methods.get_account_info)
+    reading("eth_getCode", result=BYTES, contracts=account_of)(
+        reading_plainly(read_code, methods.get_code, account)
+    )
+    reading("eth_getStorageAt", result=HASH, contracts=account_of, decoder=slot)(
+        reading_plainly(read_storage, methods.get_storage_at, slot)
+    )
+    method("eth_getAccountInfo", result=_ACCOUNT, contracts=account_of)(methods.get_account_info)

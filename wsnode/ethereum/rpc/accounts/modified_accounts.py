@@ -1,6 +1,7 @@
 """debug_getModifiedAccounts…: which accounts a block, or a row of them, has changed."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -8,13 +9,16 @@ import msgspec
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.schemas import ADDRESS
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import modified_accounts
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import COUNT, list_of
 from wsnode.jsonrpc.work import Step
 
 
@@ -97,16 +101,18 @@ def _decode_number(value: Any) -> PlainNumber:
     return PlainNumber(value)
 
 
-register_type(PlainNumber, _decode_number)
+register_type(PlainNumber, _decode_number, COUNT)
 
 
 def add_methods(registry: Registry, limits: CallLimits) -> None:
     """Register this module's methods."""
     modified = ModifiedAccounts(limits)
-    for name, handler in (
-        ("debug_getModifiedAccountsByNumber", modified.by_number),
-        ("debug_getModifiedAccountsByHash", modified.by_hash),
-    ):
-        registry.method(name, deadline=limits.trace_longest_seconds, timeout_error=modified.timed_out)(
-            handler
-        )
+    method = partial(
+        registry.method,
+        result=list_of(ADDRESS),
+        errors=HISTORY_ERRORS,
+        deadline=limits.trace_longest_seconds,
+        timeout_error=modified.timed_out,
+    )
+    method("debug_getModifiedAccountsByNumber")(modified.by_number)
+    method("debug_getModifiedAccountsByHash")(modified.by_hash)

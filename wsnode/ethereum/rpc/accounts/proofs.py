@@ -1,6 +1,7 @@
 """Accounts as the trie holds them: with the root of their slots, or the nodes that prove all of it."""
 
 from collections.abc import Generator, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -10,15 +11,19 @@ from wsnode.ethereum.codec.blocks import BuiltBlock, keccak256
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.rpc.accounts.methods import AccountParameters
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, slot_of
 from wsnode.ethereum.rpc.form.results import header_not_found, refused_argument
+from wsnode.ethereum.rpc.form.schemas import ADDRESS, ANY_STORAGE_KEY, BYTES, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import invalid_params, server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import list_of, record, text
 from wsnode.jsonrpc.work import Step
 
 MAX_KEYS: Final = 1024
@@ -26,6 +31,19 @@ WHOLE_KEY: Final = 64
 """Digits of a key that is given as 32 bytes, and so returned as 32 bytes."""
 _ABSENT: Final = bytes(32)
 NO_CODE: Final = keccak256(b"")
+_SLOT: Final = record({"key": text("0x[0-9a-f]+"), "value": QUANTITY, "proof": list_of(BYTES)})
+_PROOF: Final = record(
+    {
+        "address": ADDRESS,
+        "accountProof": list_of(BYTES),
+        **dict.fromkeys(("balance", "nonce"), QUANTITY),
+        **dict.fromkeys(("codeHash", "storageHash"), HASH),
+        "storageProof": list_of(_SLOT),
+    }
+)
+_ACCOUNT: Final = record(
+    {**dict.fromkeys(("nonce", "balance"), QUANTITY), **dict.fromkeys(("storageRoot", "codeHash"), HASH)}
+)
 
 
 StateBlock: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
@@ -136,8 +154,15 @@ def _decode_keys(value: Any) -> StorageKeys:
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's methods."""
     proofs = Proofs(limits, pending)
-    for name, handler in (("eth_getProof", proofs.get_proof), ("eth_getAccount", proofs.get_account)):
-        registry.method(name, deadline=limits.call_seconds, timeout_error=proofs.timed_out)(handler)
+    method = partial(
+        registry.method,
+        deadline=limits.call_seconds,
+        timeout_error=proofs.timed_out,
+        errors=STATE_ERRORS,
+        contracts=account_of,
+    )
+    method("eth_getProof", result=_PROOF)(proofs.get_proof)
+    method("eth_getAccount", result=_ACCOUNT)(proofs.get_account)
 
 
-register_type(StorageKeys, _decode_keys)
+register_type(StorageKeys, _decode_keys, list_of(ANY_STORAGE_KEY))

@@ -10,17 +10,27 @@ from wsnode.ethereum.codec.rows import header_fields, transaction_count
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import BlockParameter, Payload
+from wsnode.ethereum.rpc.form.schemas import HASH
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import storage_range
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import mapping_of, or_null, record
 from wsnode.jsonrpc.work import Step
 
 _SIGNED: Final = 1 << 63
+_RANGE: Final = record(
+    {
+        "storage": or_null(mapping_of(record({"key": HASH, "value": HASH}), "0x[0-9a-f]{64}")),
+        "nextKey": or_null(HASH),
+    }
+)
 
 
 class PlainInteger(int):
@@ -78,12 +88,17 @@ def _decode_integer(value: Any) -> PlainInteger:
     return PlainInteger(value)
 
 
-register_type(PlainInteger, _decode_integer)
+register_type(PlainInteger, _decode_integer, {"type": "integer"})
 
 
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's method."""
     ranges = StorageRanges(limits, pending)
     registry.method(
-        "debug_storageRangeAt", deadline=limits.trace_longest_seconds, timeout_error=ranges.timed_out
+        "debug_storageRangeAt",
+        result=_RANGE,
+        errors=HISTORY_ERRORS,
+        contracts=account_of,
+        deadline=limits.trace_longest_seconds,
+        timeout_error=ranges.timed_out,
     )(ranges.storage_range_at)

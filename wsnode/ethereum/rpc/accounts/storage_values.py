@@ -9,14 +9,18 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.rpc.form.codes import CLIENT_LIMIT
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
+from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.lookup import is_pending, state_block
+from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, decode_address, decode_hash
 from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.rpc.form.schemas import ANY_HASH, HASH
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, invalid_params
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import list_of, mapping_of
 from wsnode.jsonrpc.work import Steps
 
 MAX_SLOTS: Final = 1024
@@ -80,9 +84,19 @@ def _decode_keys(value: Any) -> list[Hash32]:
     return [decode_hash(key) for key in value]
 
 
+def _accounts_of(params: StorageValuesParameters) -> list[int]:
+    return numbers(params.slots)
+
+
 def add_methods(registry: Registry, pending: PendingBlock) -> None:
     """Register this module's method."""
-    registry.method("eth_getStorageValues")(StorageValues(pending).get_storage_values)
+    method = registry.method(
+        "eth_getStorageValues",
+        result=mapping_of(list_of(HASH)),
+        errors=STATE_ERRORS,
+        contracts=_accounts_of,
+    )
+    method(StorageValues(pending).get_storage_values)
 
 
-register_type(SlotsByAccount, _decode_slots)
+register_type(SlotsByAccount, _decode_slots, mapping_of(list_of(ANY_HASH)))

@@ -12,6 +12,7 @@ from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import or_null, reference
 
 Header: TypeAlias = dict[str, str]
 
@@ -41,5 +42,6 @@ def _shown(header: bytes) -> Header:
 
 def add_methods(registry: Registry) -> None:
     """Register this module's methods."""
-    registry.method("eth_getHeaderByNumber")(get_header_by_number)
-    registry.method("eth_getHeaderByHash")(get_header_by_hash)
+    header = or_null(reference("Header"))
+    registry.method("eth_getHeaderByNumber", result=header)(get_header_by_number)
+    registry.method("eth_getHeaderByHash", result=header)(get_header_by_hash)

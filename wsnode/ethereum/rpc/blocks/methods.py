@@ -1,5 +1,6 @@
 """Blocks and uncles, with their transactions in full or by hash."""
 
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -8,6 +9,7 @@ from wsnode.ethereum.building.pending_block import PendingBlock, render_in_plain
 from wsnode.ethereum.codec.rendering import render_block, render_uncle
 from wsnode.ethereum.codec.rows import ommer_hashes, transaction_count
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS
 from wsnode.ethereum.rpc.form.lookup import (
     Rows,
     hashed_rows,
@@ -18,8 +20,10 @@ from wsnode.ethereum.rpc.form.lookup import (
 )
 from wsnode.ethereum.rpc.form.parameters import Flag, Index, NumberOrTag
 from wsnode.ethereum.rpc.form.results import NULL, quantity
+from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import or_null, reference
 
 HASH_BYTES: Final = 32
 
@@ -178,12 +182,13 @@ def _uncle_count(found: Rows | None) -> bytes:
 
 def add_methods(registry: Registry, blocks: Blocks) -> None:
     """Register this module's methods."""
-    method = registry.method
-    method("eth_getBlockByNumber")(blocks.get_block_by_number)
-    method("eth_getBlockByHash")(get_block_by_hash)
-    method("eth_getUncleByBlockNumberAndIndex")(blocks.get_uncle_by_number)
-    method("eth_getUncleByBlockHashAndIndex")(get_uncle_by_hash)
-    method("eth_getUncleCountByBlockNumber")(blocks.count_uncles_by_number)
-    method("eth_getUncleCountByBlockHash")(count_uncles_by_hash)
-    method("eth_getBlockTransactionCountByNumber")(blocks.count_transactions_by_number)
-    method("eth_getBlockTransactionCountByHash")(count_transactions_by_hash)
+    block, uncle, count = or_null(reference("Block")), or_null(reference("Uncle")), or_null(QUANTITY)
+    method, by_number = registry.method, partial(registry.method, errors=BLOCK_ERRORS)
+    by_number("eth_getBlockByNumber", result=block)(blocks.get_block_by_number)
+    method("eth_getBlockByHash", result=block)(get_block_by_hash)
+    by_number("eth_getUncleByBlockNumberAndIndex", result=uncle)(blocks.get_uncle_by_number)
+    method("eth_getUncleByBlockHashAndIndex", result=uncle)(get_uncle_by_hash)
+    by_number("eth_getUncleCountByBlockNumber", result=count)(blocks.count_uncles_by_number)
+    method("eth_getUncleCountByBlockHash", result=count)(count_uncles_by_hash)
+    by_number("eth_getBlockTransactionCountByNumber", result=count)(blocks.count_transactions_by_number)
+    method("eth_getBlockTransactionCountByHash", result=count)(count_transactions_by_hash)

@@ -12,11 +12,14 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import CallParameters, fields_of, prepare
+from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
 from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrides
 from wsnode.ethereum.rpc.fees.methods import PriceOracle
+from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.form.results import header_not_found, quantity
+from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
@@ -27,6 +30,7 @@ from wsnode.ethereum.state import (
 )
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import STRING, list_of, record, reference
 from wsnode.jsonrpc.work import CancelToken, InThread, Step
 
 Listed: TypeAlias = tuple[bytes, int, str | None] | Interrupted
@@ -127,6 +131,11 @@ def _check(call: CallObject, header: Header) -> None:
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's method."""
     lists = AccessLists(limits, pending)
-    registry.method("eth_createAccessList", deadline=limits.call_seconds, timeout_error=lists.timed_out)(
-        lists.create
-    )
+    registry.method(
+        "eth_createAccessList",
+        result=record({"accessList": list_of(reference("Access")), "gasUsed": QUANTITY}, {"error": STRING}),
+        errors=CALL_ERRORS,
+        contracts=targets_of_call,
+        deadline=limits.call_seconds,
+        timeout_error=lists.timed_out,
+    )(lists.create)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.rpc.calls.schemas import CALL
 from wsnode.ethereum.rpc.form.decoding import decode_bytes, decode_quantity, field, kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
 from wsnode.jsonrpc.codec import register_type
@@ -145,4 +146,4 @@ _MEMBERS: dict[str, _Member] = {
 }
 _MEMBERS_BY_LOWER_CASE = {name.lower(): member for name, member in _MEMBERS.items()}
 
-register_type(CallObject, decode_call_object)
+register_type(CallObject, decode_call_object, CALL)

@@ -1,15 +1,19 @@
 """eth_call and eth_estimateGas: short ones at once, long ones in a thread until a time limit."""
 
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.calls.execution import CallParameters, execution_of
 from wsnode.ethereum.rpc.calls.message import supplied_gas
+from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
 from wsnode.ethereum.rpc.form.codes import REVERTED
+from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.results import data, header_not_found, quantity
+from wsnode.ethereum.rpc.form.schemas import BYTES, QUANTITY
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
@@ -172,15 +176,13 @@ def reverted(output: bytes) -> RpcError:
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's methods."""
     calls = Calls(limits, pending)
-    methods = (
-        ("eth_call", calls.call_of_text, calls.call_at_once),
-        ("eth_estimateGas", calls.estimate_of_text, calls.estimate_at_once),
+    method = partial(
+        registry.method,
+        errors=CALL_ERRORS,
+        contracts=targets_of_call,
+        deadline=limits.call_seconds,
+        timeout_error=calls.timed_out,
+        decoder=PARAMETERS,
     )
-    for name, handler, at_once in methods:
-        registry.method(
-            name,
-            deadline=limits.call_seconds,
-            timeout_error=calls.timed_out,
-            at_once=at_once,
-            decoder=PARAMETERS,
-        )(handler)
+    method("eth_call", result=BYTES, at_once=calls.call_at_once)(calls.call_of_text)
+    method("eth_estimateGas", result=QUANTITY, at_once=calls.estimate_at_once)(calls.estimate_of_text)

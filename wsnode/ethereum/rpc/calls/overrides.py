@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.calls.schemas import BLOCK_OVERRIDES, STATE_OVERRIDES
 from wsnode.ethereum.rpc.form.decoding import ARGUMENT, decode_bytes, decode_quantity, field, kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
 from wsnode.jsonrpc.codec import register_type
@@ -144,5 +145,5 @@ _BLOCK_NAMES = {
     )
 }
 
-register_type(StateOverrides, decode_state_overrides)
-register_type(BlockOverrides, decode_block_overrides)
+register_type(StateOverrides, decode_state_overrides, STATE_OVERRIDES)
+register_type(BlockOverrides, decode_block_overrides, BLOCK_OVERRIDES)

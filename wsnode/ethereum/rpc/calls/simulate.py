@@ -1,12 +1,14 @@
 """eth_simulateV1: calls as transactions of blocks that might come, run in a thread until a time limit."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.calls.simulation import SimulatedBlock, SimulationObject
 from wsnode.ethereum.rpc.form.codes import (
     BLOCK_GAS_LIMIT,
@@ -20,6 +22,7 @@ from wsnode.ethereum.rpc.form.codes import (
     NONCE_TOO_HIGH,
     NONCE_TOO_LOW,
 )
+from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.form.results import header_not_found
@@ -42,6 +45,7 @@ from wsnode.jsonrpc.errors import (
     limit_exceeded,
 )
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import list_of, reference
 from wsnode.jsonrpc.work import CancelToken, InThread, Step
 
 MAXIMUM_BLOCKS: Final = 256
@@ -63,6 +67,19 @@ CODES: Final = {
     **dict.fromkeys(("arguments", "overrides", "system_call", "unsupported"), SERVER_ERROR),
 }
 """The code of each kind of refusal; others are internal errors, as in geth."""
+
+_ERRORS: Final = (
+    RpcError(NONCE_TOO_LOW, "err: nonce too low: … (supplied gas N)"),
+    RpcError(NONCE_TOO_HIGH, "err: nonce too high: … (supplied gas N)"),
+    RpcError(FEE_BELOW_BASE, "err: max fee per gas less than block base fee: …"),
+    RpcError(INTRINSIC_GAS, "err: intrinsic gas too low: have N, want M (supplied gas N)"),
+    RpcError(INSUFFICIENT_FUNDS, "err: insufficient funds for gas * price + value: …"),
+    RpcError(BLOCK_GAS_LIMIT, "block gas limit reached: remaining: N, required: M"),
+    RpcError(BLOCK_NUMBER, "block numbers must be in order: N <= M"),
+    RpcError(BLOCK_TIMESTAMP, "block timestamps must be in order: N <= M"),
+    RpcError(INITCODE_SIZE, "err: max initcode size exceeded: …"),
+    RpcError(CLIENT_LIMIT, "too many blocks"),
+)
 
 
 class SimulationParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -175,9 +192,23 @@ def _contradiction(call: CallObject, chain_id: int) -> str | None:
     return None
 
 
+def _targets(params: SimulationParameters) -> Iterable[int] | None:
+    named: list[Iterable[int]] = []
+    for block in params.simulation.blocks:
+        if (of_block := targets(block.calls, block.state_overrides)) is None:
+            return None
+        named.append(of_block)
+    return chain.from_iterable(named)
+
+
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's method."""
     simulations = Simulations(limits, pending)
-    registry.method("eth_simulateV1", deadline=limits.call_seconds, timeout_error=simulations.timed_out)(
-        simulations.simulate
-    )
+    registry.method(
+        "eth_simulateV1",
+        result=list_of(reference("SimulatedBlock")),
+        errors=(*STATE_ERRORS, *_ERRORS),
+        contracts=_targets,
+        deadline=limits.call_seconds,
+        timeout_error=simulations.timed_out,
+    )(simulations.simulate)

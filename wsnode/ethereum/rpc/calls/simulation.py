@@ -14,6 +14,7 @@ from wsnode.ethereum.rpc.calls.overrides import (
     decode_block_overrides,
     decode_state_overrides,
 )
+from wsnode.ethereum.rpc.calls.schemas import SIMULATION
 from wsnode.ethereum.rpc.form.decoding import ARGUMENT, field, kind, mismatch
 from wsnode.jsonrpc.codec import register_type
 
@@ -121,4 +122,4 @@ def _flag(value: Any, name: str) -> bool:
     return value
 
 
-register_type(SimulationObject, decode_simulation)
+register_type(SimulationObject, decode_simulation, SIMULATION)

@@ -16,14 +16,19 @@ from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.calls.call_object import CallObject
-from wsnode.ethereum.rpc.development.signing import Wallet, unknown_account
+from wsnode.ethereum.rpc.calls.named_contracts import targets_of_transaction
+from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS, Wallet, unknown_account
+from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.results import data
+from wsnode.ethereum.rpc.form.schemas import ADDRESS, BYTES, HASH
 from wsnode.ethereum.rpc.transactions.fees import Fees, Unsigned
 from wsnode.ethereum.rpc.transactions.filling import Completion, TransactionParameters, made_of
-from wsnode.ethereum.rpc.transactions.inclusion import Inclusion, Milliseconds
+from wsnode.ethereum.rpc.transactions.inclusion import WAITING_ERRORS, Inclusion, Milliseconds
+from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS
 from wsnode.ethereum.snapshot import Caller
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import list_of, reference
 from wsnode.jsonrpc.work import AsyncCall, Step
 
 MAX_GAS: Final = 1 << 24
@@ -148,11 +153,22 @@ def _members(transaction: Unsigned) -> dict[str, Any]:
 
 
 def add_methods(registry: Registry, accounts: Accounts) -> None:
-    """Register this module's methods, in the place of those of a node without accounts."""
-    for name in ("eth_accounts", "eth_requestAccounts"):
-        registry.method(name, view=False)(accounts.addresses)
-    registry.method("eth_coinbase", view=False)(accounts.fee_recipient)
-    registry.method("eth_sendTransaction", view=False)(accounts.send)
-    registry.method("eth_sendTransactionSync", caller=True)(accounts.send_and_wait)
-    registry.method("eth_sendUnsignedTransaction", view=False)(accounts.send_unsigned)
-    registry.method("eth_signTransaction", view=False)(accounts.sign_transaction)
+    """Register this module's methods, one in the place of that of a node without accounts."""
+    method = partial(registry.method, view=False)
+    method("eth_accounts", replacing=True, result=list_of(ADDRESS))(accounts.addresses)
+    method("eth_requestAccounts", result=list_of(ADDRESS))(accounts.addresses)
+    method("eth_coinbase", result=ADDRESS)(accounts.fee_recipient)
+    of_transaction = partial(method, contracts=targets_of_transaction)
+    sending = (*SIGNING_ERRORS, *SENDING_ERRORS, *CALL_ERRORS)
+    of_transaction("eth_sendTransaction", result=HASH, errors=sending)(accounts.send)
+    of_transaction("eth_sendUnsignedTransaction", result=HASH, errors=sending)(accounts.send_unsigned)
+    waiting = registry.method(
+        "eth_sendTransactionSync",
+        caller=True,
+        result=reference("Receipt"),
+        errors=(*sending, *WAITING_ERRORS),
+        contracts=targets_of_transaction,
+    )
+    waiting(accounts.send_and_wait)
+    signing = of_transaction("eth_signTransaction", result=BYTES, errors=(*SIGNING_ERRORS, *CALL_ERRORS))
+    signing(accounts.sign_transaction)

@@ -15,6 +15,7 @@ from wsnode.ethereum.rpc.traces.methods import Traces
 from wsnode.ethereum.rpc.traces.options import TraceOptions
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import list_of, or_null, reference
 from wsnode.jsonrpc.work import Step
 
 MOST_BLOCKS: Final = BLOCKS_AT_ONCE
@@ -72,5 +73,9 @@ def add_methods(registry: Registry, mined: MinedBlocks, limits: CallLimits) -> N
     """Register this module's method."""
     for name in ("evm_mine_detailed", "anvil_mine_detailed"):
         registry.method(
-            name, view=False, deadline=limits.trace_longest_seconds, timeout_error=mined.timed_out
+            name,
+            view=False,
+            result=list_of(or_null(reference("MinedBlock"))),
+            deadline=limits.trace_longest_seconds,
+            timeout_error=mined.timed_out,
         )(mined.mine)

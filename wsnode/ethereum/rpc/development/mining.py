@@ -11,13 +11,16 @@ from wsnode.ethereum.development.control import ControlError, DevelopmentControl
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.development.parameters import LenientCount, MineOptions, ResetOptions
+from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, METADATA, NOTHING, SETTINGS
 from wsnode.ethereum.rpc.fees.methods import FIRST_PRICE, head_header
 from wsnode.ethereum.rpc.form.parameters import Flag
 from wsnode.ethereum.rpc.form.results import NULL, quantity
+from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.rpc.node.methods import development_version
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import BOOLEAN, or_null
 from wsnode.jsonrpc.work import AsyncCall, Rendered, Step
 
 TRUE: Final = Rendered(b"true")
@@ -248,23 +251,23 @@ def add_methods(registry: Registry, control: DevelopmentControl, pool: Transacti
     """Register this module's methods."""
     mining, logging = Mining(control), Logging(control)
     for name in ("anvil_metadata", "hardhat_metadata"):
-        registry.method(name)(metadata_of(control))
-    registry.method("anvil_nodeInfo")(settings_of(control, pool))
-    for handler, names in (
-        (mining.mine, ("evm_mine",)),
-        (mining.mine_many, ("anvil_mine",)),
-        (mining.hardhat_mine, ("hardhat_mine",)),
-        (mining.set_automine, ("evm_setAutomine", "anvil_setAutomine")),
-        (mining.get_automine, ("anvil_getAutomine", "hardhat_getAutomine")),
-        (mining.set_interval, ("evm_setIntervalMining", "anvil_setIntervalMining")),
-        (mining.get_interval, ("anvil_getIntervalMining",)),
-        (mining.snapshot, ("evm_snapshot", "anvil_snapshot")),
-        (mining.revert, ("evm_revert", "anvil_revert")),
-        (mining.roll_back, ("anvil_rollback",)),
-        (mining.reset, ("anvil_reset",)),
-        (mining.hardhat_reset, ("hardhat_reset",)),
-        (logging.set, ("anvil_setLoggingEnabled",)),
-        (logging.hardhat_set, ("hardhat_setLoggingEnabled",)),
+        registry.method(name, result=METADATA)(metadata_of(control))
+    registry.method("anvil_nodeInfo", result=SETTINGS)(settings_of(control, pool))
+    for handler, result, names in (
+        (mining.mine, QUANTITY, ("evm_mine",)),
+        (mining.mine_many, NOTHING, ("anvil_mine",)),
+        (mining.hardhat_mine, ALWAYS_TRUE, ("hardhat_mine",)),
+        (mining.set_automine, NOTHING, ("evm_setAutomine", "anvil_setAutomine")),
+        (mining.get_automine, BOOLEAN, ("anvil_getAutomine", "hardhat_getAutomine")),
+        (mining.set_interval, NOTHING, ("evm_setIntervalMining", "anvil_setIntervalMining")),
+        (mining.get_interval, or_null({"type": "number"}), ("anvil_getIntervalMining",)),
+        (mining.snapshot, QUANTITY, ("evm_snapshot", "anvil_snapshot")),
+        (mining.revert, BOOLEAN, ("evm_revert", "anvil_revert")),
+        (mining.roll_back, NOTHING, ("anvil_rollback",)),
+        (mining.reset, NOTHING, ("anvil_reset",)),
+        (mining.hardhat_reset, ALWAYS_TRUE, ("hardhat_reset",)),
+        (logging.set, NOTHING, ("anvil_setLoggingEnabled",)),
+        (logging.hardhat_set, ALWAYS_TRUE, ("hardhat_setLoggingEnabled",)),
     ):
         for name in names:
-            registry.method(name, view=False)(handler)
+            registry.method(name, view=False, result=result)(handler)

@@ -4,6 +4,14 @@ from contextlib import suppress
 from typing import Any
 
 from wsnode.ethereum.rpc.calls.call_object import CallObject, decode_call_object
+from wsnode.ethereum.rpc.development.schemas import (
+    HEX,
+    MINE_OPTIONS,
+    NUMBER,
+    PLACED,
+    REORGANISATION,
+    RESET_OPTIONS,
+)
 from wsnode.ethereum.rpc.form.decoding import decode_bytes, kind, mismatch
 from wsnode.jsonrpc.codec import register_type
 
@@ -126,10 +134,10 @@ def _decode_reorganisation(value: Any) -> ReorganisationObject:
     )
 
 
-register_type(LenientBytes, lambda value: LenientBytes(_decode_bytes(value)))
-register_type(LenientNumber, lambda value: LenientNumber(decode_number(value, 256)))
-register_type(LenientCount, lambda value: LenientCount(decode_number(value)))
-register_type(MineOptions, _decode_mine_options)
-register_type(ResetOptions, _decode_reset)
-register_type(PlacedTransaction, _decode_placed)
-register_type(ReorganisationObject, _decode_reorganisation)
+register_type(LenientBytes, lambda value: LenientBytes(_decode_bytes(value)), HEX)
+register_type(LenientNumber, lambda value: LenientNumber(decode_number(value, 256)), NUMBER)
+register_type(LenientCount, lambda value: LenientCount(decode_number(value)), NUMBER)
+register_type(MineOptions, _decode_mine_options, MINE_OPTIONS)
+register_type(ResetOptions, _decode_reset, RESET_OPTIONS)
+register_type(PlacedTransaction, _decode_placed, PLACED)
+register_type(ReorganisationObject, _decode_reorganisation, REORGANISATION)

@@ -1,6 +1,7 @@
 """anvil_set… and hardhat_set…: accounts changed by no transaction, impersonated, and transactions dropped."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -9,8 +10,11 @@ from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.rpc.development.mining import TRUE, Steps, SwitchParameters, boolean, done
 from wsnode.ethereum.rpc.development.parameters import LenientBytes, LenientCount, LenientNumber
+from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, NOTHING
 from wsnode.ethereum.rpc.form.results import NULL, data
+from wsnode.ethereum.rpc.form.schemas import HASH
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import BOOLEAN, or_null
 
 
 class AddressParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -128,25 +132,27 @@ class Patching:
 
 def add_methods(registry: Registry, control: DevelopmentControl) -> None:
     """Register this module's methods."""
-    for prefix, answer in (("anvil", NULL), ("hardhat", TRUE)):
-        patching = Patching(control, answer)
+    method = partial(registry.method, view=False)
+    of_anvil, of_hardhat = Patching(control, NULL), Patching(control, TRUE)
+    for prefix, patching, result in (("anvil", of_anvil, NOTHING), ("hardhat", of_hardhat, ALWAYS_TRUE)):
         handlers: dict[str, Callable[..., Any]] = {
             "setBalance": patching.set_balance,
             "setNonce": patching.set_nonce,
             "setCode": patching.set_code,
-            "setStorageAt": patching.set_storage,
             "setCoinbase": patching.set_fee_recipient,
             "impersonateAccount": patching.impersonate,
-            "stopImpersonatingAccount": patching.stop_impersonating,
             "autoImpersonateAccount": patching.impersonate_all,
-            "dropTransaction": patching.drop,
             "dropAllTransactions": patching.drop_all,
         }
         for name, handler in handlers.items():
-            registry.method(f"{prefix}_{name}", view=False)(handler)
-    patching = Patching(control, NULL)
-    registry.method("evm_setAccountNonce", view=False)(patching.set_nonce)
+            method(f"{prefix}_{name}", result=result)(handler)
+        method(f"{prefix}_setStorageAt", result=ALWAYS_TRUE)(patching.set_storage)
+    method("anvil_stopImpersonatingAccount", result=NOTHING)(of_anvil.stop_impersonating)
+    method("hardhat_stopImpersonatingAccount", result=BOOLEAN)(of_hardhat.stop_impersonating)
+    method("anvil_dropTransaction", result=or_null(HASH))(of_anvil.drop)
+    method("hardhat_dropTransaction", result=BOOLEAN)(of_hardhat.drop)
+    method("evm_setAccountNonce", result=NOTHING)(of_anvil.set_nonce)
     for prefix in ("anvil", "hardhat", "tenderly"):
-        registry.method(f"{prefix}_addBalance", view=False)(patching.add_balance)
-    registry.method("tenderly_setBalance", view=False)(patching.set_balance)
-    registry.method("anvil_removePoolTransactions", view=False)(patching.drop_sent_by)
+        method(f"{prefix}_addBalance", result=NOTHING)(of_anvil.add_balance)
+    method("tenderly_setBalance", result=NOTHING)(of_anvil.set_balance)
+    method("anvil_removePoolTransactions", result=NOTHING)(of_anvil.drop_sent_by)

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.rpc.development.schemas import PAYLOAD_ATTRIBUTES
 from wsnode.ethereum.rpc.form.decoding import decode_bytes, decode_quantity, field, kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
+from wsnode.ethereum.rpc.form.schemas import ANY_BYTES
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.schema import list_of
 
 STRUCT: Final = "PayloadAttributes"
 _REQUIRED: Final = ("timestamp", "prevRandao", "suggestedFeeRecipient")
@@ -91,5 +94,5 @@ def _decode_transactions(value: Any) -> EncodedTransactions:
     return EncodedTransactions(decode_bytes(item) for item in value)
 
 
-register_type(PayloadAttributes, decode_attributes)
-register_type(EncodedTransactions, _decode_transactions)
+register_type(PayloadAttributes, decode_attributes, PAYLOAD_ATTRIBUTES)
+register_type(EncodedTransactions, _decode_transactions, list_of(ANY_BYTES))

@@ -6,8 +6,10 @@ from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.development.mining import TRUE, SecondsParameters, Steps, boolean, done, refusals
 from wsnode.ethereum.rpc.development.parameters import LenientCount, LenientNumber
+from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, NOTHING
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import BOOLEAN, COUNT
 
 
 class WeiParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -103,17 +105,17 @@ class Wanted:
 def add_methods(registry: Registry, control: DevelopmentControl) -> None:
     """Register this module's methods."""
     clock, wanted = Clock(control), Wanted(control)
-    for handler, names in (
-        (clock.increase, ("evm_increaseTime", "anvil_increaseTime")),
-        (clock.set, ("evm_setTime", "anvil_setTime")),
-        (clock.set_next, ("evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp")),
-        (clock.set_interval, ("anvil_setBlockTimestampInterval",)),
-        (clock.remove_interval, ("anvil_removeBlockTimestampInterval",)),
-        (wanted.base_fee, ("anvil_setNextBlockBaseFeePerGas",)),
-        (wanted.hardhat_base_fee, ("hardhat_setNextBlockBaseFeePerGas",)),
-        (wanted.gas_limit, ("evm_setBlockGasLimit", "anvil_setBlockGasLimit")),
-        (wanted.chain_id, ("anvil_setChainId",)),
-        (wanted.random_value, ("hardhat_setPrevRandao",)),
+    for handler, result, names in (
+        (clock.increase, {"type": "integer"}, ("evm_increaseTime", "anvil_increaseTime")),
+        (clock.set, COUNT, ("evm_setTime", "anvil_setTime")),
+        (clock.set_next, NOTHING, ("evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp")),
+        (clock.set_interval, NOTHING, ("anvil_setBlockTimestampInterval",)),
+        (clock.remove_interval, BOOLEAN, ("anvil_removeBlockTimestampInterval",)),
+        (wanted.base_fee, NOTHING, ("anvil_setNextBlockBaseFeePerGas",)),
+        (wanted.hardhat_base_fee, ALWAYS_TRUE, ("hardhat_setNextBlockBaseFeePerGas",)),
+        (wanted.gas_limit, ALWAYS_TRUE, ("evm_setBlockGasLimit", "anvil_setBlockGasLimit")),
+        (wanted.chain_id, NOTHING, ("anvil_setChainId",)),
+        (wanted.random_value, ALWAYS_TRUE, ("hardhat_setPrevRandao",)),
     ):
         for name in names:
-            registry.method(name, view=False)(handler)
+            registry.method(name, view=False, result=result)(handler)

@@ -1,7 +1,8 @@
 """anvil_reorg and wsnode_reorg: the last blocks replaced by others, to see what a client makes of that."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,9 +12,12 @@ from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.development.control import DevelopmentControl, Placed, Reorganisation
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Address, hexadecimal
+from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.development.accounts import MAX_GAS, Accounts
 from wsnode.ethereum.rpc.development.mining import Steps, done
 from wsnode.ethereum.rpc.development.parameters import LenientCount, PlacedTransaction, ReorganisationObject
+from wsnode.ethereum.rpc.development.schemas import NOTHING, REORGANISED
+from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.transactions.fees import unsigned
 from wsnode.ethereum.snapshot import Snapshot
@@ -118,8 +122,16 @@ def _named(head: Head) -> dict[str, str]:
     return {"number": hex(head.number), "hash": hexadecimal(head.hash)}
 
 
+def _targets(params: AnvilParameters | ReorganisationObject) -> Iterable[int] | None:
+    return targets([placed.call for placed in params.transactions if placed.call is not None])
+
+
 def add_methods(registry: Registry, chain: Chain, accounts: Accounts, control: DevelopmentControl) -> None:
     """Register this module's methods."""
     reorganising = Reorganising(chain, accounts, control)
-    registry.method("anvil_reorg", view=False)(reorganising.anvil)
-    registry.method("wsnode_reorg", view=False)(reorganising.replace)
+    method = partial(registry.method, view=False, errors=SIGNING_ERRORS)
+    method("anvil_reorg", result=NOTHING, contracts=_targets)(reorganising.anvil)
+    replacing = method(
+        "wsnode_reorg", result=REORGANISED, contracts=lambda params: _targets(params.reorganisation)
+    )
+    replacing(reorganising.replace)

@@ -1,16 +1,30 @@
-"""What the methods of development chains return, by method, for the OpenRPC document."""
+"""JSON schemas of what the methods of development chains take and return."""
 
 from typing import Final
 
-from wsnode.ethereum.rpc.form.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY
-from wsnode.jsonrpc.openrpc.schema import (
+from wsnode.ethereum.rpc.blocks.schemas import HEADER, LATER
+from wsnode.ethereum.rpc.calls.schemas import CALL, WITHDRAWAL
+from wsnode.ethereum.rpc.form.schemas import (
+    ADDRESS,
+    ANY_ADDRESS,
+    ANY_BYTES,
+    ANY_HASH,
+    ANY_QUANTITY,
+    BYTES,
+    HASH,
+    QUANTITY,
+    TRANSACTION_MEMBERS,
+)
+from wsnode.jsonrpc.schema import (
     BOOLEAN,
     COUNT,
     NULL,
     STRING,
     Schema,
+    either,
     list_of,
     mapping_of,
+    members,
     or_null,
     record,
     reference,
@@ -18,10 +32,37 @@ from wsnode.jsonrpc.openrpc.schema import (
     tuple_of,
 )
 
-_TRUE: Final[Schema] = {"const": True}
-_SIGNATURE: Final = text("0x[0-9a-f]{130}")
-_HEAD: Final = record({"number": QUANTITY, "hash": HASH})
-_METADATA: Final = record(
+NUMBER: Final = either(COUNT, text("[0-9]+"), text("0[xX][0-9a-fA-F]+"))
+HEX: Final = text("(0[xX])?([0-9a-fA-F]{2})*")
+MINE_OPTIONS: Final = either(NUMBER, members(dict.fromkeys(("timestamp", "blocks"), or_null(NUMBER))))
+RESET_OPTIONS: Final = mapping_of(NULL)
+_TO_PLACE: Final = either(ANY_BYTES, CALL)
+PLACED: Final = either(_TO_PLACE, tuple_of([_TO_PLACE, NUMBER]))
+REORGANISATION: Final = members({"depth": NUMBER, "transactions": list_of(PLACED)}, "depth")
+_TYPED_DATA: Final = members(
+    {
+        "types": mapping_of(list_of(members(dict.fromkeys(("name", "type"), STRING), "name", "type"))),
+        "primaryType": STRING,
+        # Their members are what the types say.
+        **dict.fromkeys(("domain", "message"), members({})),
+    },
+    *("types", "primaryType", "domain", "message"),
+)
+TYPED_DATA: Final = either(STRING, _TYPED_DATA)
+PAYLOAD_ATTRIBUTES: Final = members(
+    {
+        **dict.fromkeys(("timestamp", "targetGasLimit"), ANY_QUANTITY),
+        **dict.fromkeys(("prevRandao", "parentBeaconBlockRoot"), ANY_HASH),
+        "suggestedFeeRecipient": ANY_ADDRESS,
+        "withdrawals": list_of(WITHDRAWAL),
+    },
+    *("timestamp", "prevRandao", "suggestedFeeRecipient"),
+)
+
+NOTHING: Final = NULL
+ALWAYS_TRUE: Final[Schema] = {"const": True}
+SIGNATURE: Final = text("0x[0-9a-f]{130}")
+METADATA: Final = record(
     {
         "clientVersion": STRING,
         **dict.fromkeys(("chainId", "latestBlockNumber"), COUNT),
@@ -30,8 +71,7 @@ _METADATA: Final = record(
         "snapshots": mapping_of(tuple_of([COUNT, HASH]), "0x[0-9a-f]+"),
     }
 )
-
-_SETTINGS: Final = record(
+SETTINGS: Final = record(
     {
         "currentBlockNumber": QUANTITY,
         "currentBlockTimestamp": COUNT,
@@ -43,57 +83,40 @@ _SETTINGS: Final = record(
         "forkConfig": record(dict.fromkeys(("forkUrl", "forkBlockNumber", "forkRetryBackoff"), NULL)),
     }
 )
-
-_DONE: Final = (
-    *("setBalance", "setNonce", "setCode", "setCoinbase", "impersonateAccount"),
-    *("autoImpersonateAccount", "dropAllTransactions", "mine", "reset"),
-    *("setNextBlockBaseFeePerGas", "setLoggingEnabled"),
+_HEAD: Final = record({"number": QUANTITY, "hash": HASH})
+REORGANISED: Final = record(
+    {"commonAncestor": _HEAD, **dict.fromkeys(("dropped", "added"), list_of(_HEAD))},
+    {"refused": list_of(record({"index": COUNT, "reason": STRING}))},
 )
-_BY_ALL_NAMES: Final[dict[str, Schema]] = {
-    "setAutomine": NULL,
-    "setIntervalMining": NULL,
-    "snapshot": QUANTITY,
-    "revert": BOOLEAN,
-    "increaseTime": {"type": "integer"},
-    "setNextBlockTimestamp": NULL,
-    "setTime": COUNT,
-}
+BUILT_BLOCK: Final = record(
+    {
+        "executionPayload": reference("ExecutionPayload"),
+        "blobsBundle": record(dict.fromkeys(("commitments", "proofs", "blobs"), list_of(BYTES))),
+        "blockValue": QUANTITY,
+        "executionRequests": list_of(BYTES),
+        "shouldOverrideBuilder": BOOLEAN,
+    }
+)
 
-RESULTS: Final[dict[str, Schema]] = {
-    "eth_coinbase": ADDRESS,
-    **dict.fromkeys(("eth_sendTransaction", "eth_sendUnsignedTransaction"), HASH),
-    "eth_signTransaction": BYTES,
-    "eth_requestAccounts": list_of(ADDRESS),
-    "eth_sendTransactionSync": reference("Receipt"),
-    **dict.fromkeys(("eth_sign", "personal_sign"), _SIGNATURE),
-    **dict.fromkeys(("eth_signTypedData", "eth_signTypedData_v3", "eth_signTypedData_v4"), _SIGNATURE),
-    **{f"{prefix}_{name}": schema for name, schema in _BY_ALL_NAMES.items() for prefix in ("evm", "anvil")},
-    **{f"anvil_{name}": NULL for name in _DONE},
-    **{f"hardhat_{name}": _TRUE for name in _DONE},
-    "evm_mine": QUANTITY,
-    **dict.fromkeys(("evm_mine_detailed", "anvil_mine_detailed"), list_of(or_null(reference("MinedBlock")))),
-    **dict.fromkeys(("anvil_setChainId", "anvil_setERC20Allowance"), NULL),
-    **dict.fromkeys(("anvil_dealERC20", "hardhat_dealERC20", "anvil_setERC20Balance"), NULL),
-    "evm_setAccountNonce": NULL,
-    **dict.fromkeys(("anvil_getAutomine", "hardhat_getAutomine"), BOOLEAN),
-    "anvil_getIntervalMining": or_null({"type": "number"}),
-    "anvil_setBlockTimestampInterval": NULL,
-    "anvil_removeBlockTimestampInterval": BOOLEAN,
-    **dict.fromkeys(("anvil_setStorageAt", "hardhat_setStorageAt"), _TRUE),
-    "anvil_stopImpersonatingAccount": NULL,
-    "hardhat_stopImpersonatingAccount": BOOLEAN,
-    "anvil_dropTransaction": or_null(HASH),
-    "hardhat_dropTransaction": BOOLEAN,
-    **dict.fromkeys(("anvil_metadata", "hardhat_metadata"), _METADATA),
-    "anvil_nodeInfo": _SETTINGS,
-    **dict.fromkeys(("anvil_dumpState", "hardhat_dumpState"), BYTES),
-    **dict.fromkeys(("anvil_loadState", "hardhat_loadState"), _TRUE),
-    **dict.fromkeys(("evm_setBlockGasLimit", "anvil_setBlockGasLimit", "hardhat_setPrevRandao"), _TRUE),
-    **dict.fromkeys(("anvil_addBalance", "anvil_removePoolTransactions", "anvil_rollback"), NULL),
-    **dict.fromkeys(("hardhat_addBalance", "tenderly_addBalance", "tenderly_setBalance"), NULL),
-    "anvil_reorg": NULL,
-    "wsnode_reorg": record(
-        {"commonAncestor": _HEAD, **dict.fromkeys(("dropped", "added"), list_of(_HEAD))},
-        {"refused": list_of(record({"index": COUNT, "reason": STRING}))},
+_ALWAYS, _OF_SOME_KINDS = TRANSACTION_MEMBERS
+_OUTCOME: Final[dict[str, Schema]] = {"output": BYTES, "revertReason": STRING}
+_PAYLOAD_NUMBERS: Final = ("blockNumber", "gasLimit", "gasUsed", "timestamp", "baseFeePerGas")
+
+COMPONENTS: Final[dict[str, Schema]] = {
+    "MinedBlock": record(
+        {**HEADER, "transactions": list_of(record(_ALWAYS, _OF_SOME_KINDS | _OUTCOME))}, LATER
+    ),
+    "ExecutionPayload": record(
+        {
+            **dict.fromkeys(_PAYLOAD_NUMBERS, QUANTITY),
+            **dict.fromkeys(("parentHash", "blockHash", "stateRoot", "receiptsRoot", "prevRandao"), HASH),
+            "feeRecipient": ADDRESS,
+            **dict.fromkeys(("logsBloom", "extraData"), BYTES),
+            "transactions": list_of(BYTES),
+        },
+        {
+            **dict.fromkeys(("blobGasUsed", "excessBlobGas"), QUANTITY),
+            "withdrawals": list_of(reference("Withdrawal")),
+        },
     ),
 }

@@ -1,13 +1,15 @@
 """eth_sign, personal_sign, eth_signTypedData …: messages signed by a development chain's accounts."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.codec.transactions import sign_digest, sign_message
 from wsnode.ethereum.codec.typed_data import TypedData, digest_of
 from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.development.schemas import SIGNATURE, TYPED_DATA
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.state import address_of
@@ -104,6 +106,9 @@ def unknown_account() -> RpcError:
     return server_error("unknown account")
 
 
+SIGNING_ERRORS: Final = (unknown_account(),)
+
+
 def _decode_typed_data(value: Any) -> TypedDataDigest:
     return TypedDataDigest(_digest(_read_typed_data(value)))
 
@@ -132,14 +137,15 @@ def _digest(told: TypedData) -> bytes:
         raise ValueError(f"invalid typed data: {error}") from None
 
 
-register_type(TypedDataDigest, _decode_typed_data)
-register_type(PlainTypedDataDigest, _decode_plain_typed_data)
+register_type(TypedDataDigest, _decode_typed_data, TYPED_DATA)
+register_type(PlainTypedDataDigest, _decode_plain_typed_data, TYPED_DATA)
 
 
 def add_methods(registry: Registry, wallet: Wallet) -> None:
     """Register this module's methods."""
-    registry.method("eth_sign", view=False)(wallet.sign)
-    registry.method("personal_sign", view=False)(wallet.personal_sign)
-    for name in ("eth_signTypedData", "eth_signTypedData_v4"):
-        registry.method(name, view=False)(wallet.sign_typed_data)
-    registry.method("eth_signTypedData_v3", view=False)(wallet.sign_plain_typed_data)
+    method = partial(registry.method, view=False, result=SIGNATURE, errors=SIGNING_ERRORS)
+    method("eth_sign")(wallet.sign)
+    method("personal_sign")(wallet.personal_sign)
+    method("eth_signTypedData")(wallet.sign_typed_data)
+    method("eth_signTypedData_v3")(wallet.sign_plain_typed_data)
+    method("eth_signTypedData_v4")(wallet.sign_typed_data)

@@ -11,9 +11,11 @@ from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.primitives.values import Address, hexadecimal
 from wsnode.ethereum.rpc.development.mining import TRUE, Steps, done
 from wsnode.ethereum.rpc.development.parameters import LenientBytes, decode_number
+from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE
 from wsnode.ethereum.rpc.form.decoding import decode_bytes
 from wsnode.ethereum.rpc.form.parameters import Flag, decode_address
 from wsnode.ethereum.rpc.form.results import data, header_not_found
+from wsnode.ethereum.rpc.form.schemas import BYTES
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.codec import UNREADABLE
@@ -149,5 +151,5 @@ def add_methods(registry: Registry, control: DevelopmentControl) -> None:
     """Register this module's methods."""
     chain_state = StateDump(control)
     for prefix in ("anvil", "hardhat"):
-        registry.method(f"{prefix}_dumpState")(chain_state.dump)
-        registry.method(f"{prefix}_loadState", view=False)(chain_state.load)
+        registry.method(f"{prefix}_dumpState", result=BYTES, errors=(response_too_large(),))(chain_state.dump)
+        registry.method(f"{prefix}_loadState", view=False, result=ALWAYS_TRUE)(chain_state.load)

@@ -15,6 +15,7 @@ from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.development.payload_attributes import EncodedTransactions, PayloadAttributes
+from wsnode.ethereum.rpc.development.schemas import BUILT_BLOCK
 from wsnode.ethereum.rpc.form.lookup import rows
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import header_not_found
@@ -141,4 +142,9 @@ def add_methods(
     registry: Registry, pool: TransactionPool | None, next_block: Callable[[Header], NextBlock]
 ) -> None:
     """Register this module's methods."""
-    registry.method("testing_buildBlockV1")(Testing(pool, next_block).build_block)
+    method = registry.method(
+        "testing_buildBlockV1",
+        result=BUILT_BLOCK,
+        errors=(server_error("invalid timestamp, parent N given M"),),
+    )
+    method(Testing(pool, next_block).build_block)

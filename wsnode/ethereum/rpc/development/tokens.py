@@ -1,6 +1,7 @@
 """anvil_dealERC20, anvil_setERC20Allowance: the slot that a token's view reads, found and written."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +16,7 @@ from wsnode.ethereum.rpc.calls.methods import Calls
 from wsnode.ethereum.rpc.calls.overrides import StateOverrides
 from wsnode.ethereum.rpc.development.mining import Steps, done
 from wsnode.ethereum.rpc.development.parameters import LenientNumber
+from wsnode.ethereum.rpc.development.schemas import NOTHING
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK
 from wsnode.ethereum.rpc.form.results import NULL
@@ -79,7 +81,7 @@ class Tokens:
         with self._chain.snapshot() as view:
             slot = yield from self._slot(view, call, amount)
         if slot is None:
-            raise server_error(f"Unable to set ERC20 {what}, no slot found")
+            raise _no_slot(what)
         account = Address(bytes.fromhex(slot[0][2:]))
         yield from done(lambda: self._control.patch(account, _change(slot, amount)))
         return NULL
@@ -120,14 +122,19 @@ def _change(slot: Slot, value: int) -> dict[str, Any]:
     return {"stateDiff": {slot[1]: hexadecimal(value.to_bytes(32, "big"))}}
 
 
+def _no_slot(what: str) -> RpcError:
+    return server_error(f"Unable to set ERC20 {what}, no slot found")
+
+
 def add_methods(registry: Registry, tokens: Tokens, limits: CallLimits) -> None:
     """Register this module's methods."""
-    for name, handler in (
-        ("anvil_dealERC20", tokens.deal),
-        ("hardhat_dealERC20", tokens.deal),
-        ("anvil_setERC20Balance", tokens.deal),
-        ("anvil_setERC20Allowance", tokens.set_allowance),
-    ):
-        registry.method(name, view=False, deadline=limits.call_seconds, timeout_error=tokens.timed_out)(
-            handler
-        )
+    method = partial(
+        registry.method,
+        view=False,
+        deadline=limits.call_seconds,
+        timeout_error=tokens.timed_out,
+        result=NOTHING,
+    )
+    for name in ("anvil_dealERC20", "hardhat_dealERC20", "anvil_setERC20Balance"):
+        method(name, errors=(_no_slot("balance"),))(tokens.deal)
+    method("anvil_setERC20Allowance", errors=(_no_slot("allowance"),))(tokens.set_allowance)

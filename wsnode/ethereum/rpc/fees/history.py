@@ -13,10 +13,12 @@ from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
 from wsnode.ethereum.rpc.form.lookup import is_pending, numbered, rows
 from wsnode.ethereum.rpc.form.parameters import NumberOrTag
+from wsnode.ethereum.rpc.form.schemas import ANY_QUANTITY, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, server_error, shortened
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import either, list_of, or_null, record
 
 MAX_BLOCKS: Final = 1024
 MAX_PERCENTILES: Final = 100
@@ -43,6 +45,19 @@ class FeeHistoryParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
     percentiles: Percentiles
 
 
+_RATIOS: Final = list_of({"type": "number"})
+_HISTORY: Final = record(
+    {"oldestBlock": QUANTITY, "gasUsedRatio": or_null(_RATIOS)},
+    {
+        **dict.fromkeys(("baseFeePerGas", "baseFeePerBlobGas"), list_of(QUANTITY)),
+        "blobGasUsedRatio": _RATIOS,
+        "reward": list_of(list_of(QUANTITY)),
+    },
+)
+_ERRORS: Final = (
+    server_error("request beyond head block: requested N, head M"),
+    server_error("invalid reward percentile: …"),
+)
 NO_BLOCKS: Final = {"oldestBlock": "0x0", "gasUsedRatio": None}
 
 
@@ -188,8 +203,11 @@ def _decode_percentiles(value: Any) -> Percentiles:
 
 def add_methods(registry: Registry, pending: PendingBlock) -> None:
     """Register this module's method."""
-    registry.method("eth_feeHistory")(FeeHistory(pending).fee_history)
+    method = registry.method("eth_feeHistory", result=_HISTORY, errors=_ERRORS)
+    method(FeeHistory(pending).fee_history)
 
 
-register_type(BlockCount, decode_block_count)
-register_type(Percentiles, _decode_percentiles)
+register_type(BlockCount, decode_block_count, either(ANY_QUANTITY, {"type": "integer"}))
+register_type(
+    Percentiles, _decode_percentiles, or_null(list_of({"type": "number", "minimum": 0, "maximum": 100}))
+)

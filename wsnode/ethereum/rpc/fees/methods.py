@@ -10,8 +10,10 @@ from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.form.lookup import rows
 from wsnode.ethereum.rpc.form.results import NULL, quantity
+from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import or_null
 
 # geth's price oracle: eth/ethconfig, gasprice.Config, and the miner's default price to begin with.
 SAMPLED_BLOCKS: Final = 20
@@ -93,22 +95,22 @@ def add_methods(registry: Registry, pending: PendingBlock) -> None:
     """Register this module's methods."""
     oracle = PriceOracle()
 
-    @registry.method("eth_maxPriorityFeePerGas", steady=True)
+    @registry.method("eth_maxPriorityFeePerGas", steady=True, result=QUANTITY)
     def max_priority_fee(view: Snapshot) -> bytes:
         """Return the advised tip."""
         return quantity(oracle.tip(view))
 
-    @registry.method("eth_gasPrice", steady=True)
+    @registry.method("eth_gasPrice", steady=True, result=QUANTITY)
     def gas_price(view: Snapshot) -> bytes:
         """Return the advised tip and the head's base fee together."""
         return quantity(oracle.tip(view) + (pending.advised_base_fee(head_header(view)) or 0))
 
-    @registry.method("eth_baseFee", steady=True)
+    @registry.method("eth_baseFee", steady=True, result=or_null(QUANTITY))
     def base_fee(view: Snapshot) -> bytes:
         """Return the next block's base fee."""
         return _optional(pending.base_fee(view.spec, head_header(view)))
 
-    @registry.method("eth_blobBaseFee", steady=True)
+    @registry.method("eth_blobBaseFee", steady=True, result=or_null(QUANTITY))
     def head_blob_base_fee(view: Snapshot) -> bytes:
         """Return the head's price of blob gas."""
         return _optional(blob_base_fee(view.spec, head_header(view)))

@@ -15,8 +15,10 @@ from wsnode.ethereum.rpc.form.decoding import (
     parse_bytes,
     parse_quantity,
 )
+from wsnode.ethereum.rpc.form.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY, ANY_STORAGE_KEY
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import shortened
+from wsnode.jsonrpc.schema import BOOLEAN, either, members
 
 ADDRESS_TYPE = "common.Address"
 HASH_TYPE = "common.Hash"
@@ -65,6 +67,9 @@ TAGS: Final = {
 }
 
 
+BLOCK_NUMBER: Final = either({"enum": sorted(TAGS)}, ANY_QUANTITY)
+
+
 class BlockParameter:
     """A block by `number` (or tag), or by `hash`; `require_canonical` refuses a side block's hash."""
 
@@ -77,6 +82,13 @@ class BlockParameter:
         self.hash = hash
         self.require_canonical = require_canonical
 
+
+BLOCK: Final = either(
+    BLOCK_NUMBER,
+    ANY_HASH,
+    members({"blockNumber": BLOCK_NUMBER}, "blockNumber"),
+    members({"blockHash": ANY_HASH, "requireCanonical": BOOLEAN}, "blockHash"),
+)
 
 _TAG_PARAMETERS: Final = {name: BlockParameter(number) for name, number in TAGS.items()}
 LATEST_BLOCK: Final = _TAG_PARAMETERS["latest"]
@@ -188,11 +200,11 @@ def _decode_storage_key(value: Any) -> StorageKey:
 _SET = Flag(is_set=True)
 _UNSET = Flag(is_set=False)
 
-register_type(Address, decode_address)
-register_type(Hash32, decode_hash)
-register_type(Payload, lambda value: Payload(decode_bytes(value)))
-register_type(Index, lambda value: Index(decode_quantity(value, 64, "hexutil.Uint")))
-register_type(Flag, _decode_flag)
-register_type(StorageKey, _decode_storage_key)
-register_type(NumberOrTag, decode_block_number)
-register_type(BlockParameter, decode_block_parameter)
+register_type(Address, decode_address, ANY_ADDRESS)
+register_type(Hash32, decode_hash, ANY_HASH)
+register_type(Payload, lambda value: Payload(decode_bytes(value)), ANY_BYTES)
+register_type(Index, lambda value: Index(decode_quantity(value, 64, "hexutil.Uint")), ANY_QUANTITY)
+register_type(Flag, _decode_flag, BOOLEAN)
+register_type(StorageKey, _decode_storage_key, ANY_STORAGE_KEY)
+register_type(NumberOrTag, decode_block_number, BLOCK_NUMBER)
+register_type(BlockParameter, decode_block_parameter, BLOCK)

@@ -5,6 +5,7 @@ from typing import Any
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.form.decoding import field, kind, mismatch, parse_bytes
 from wsnode.ethereum.rpc.form.parameters import NumberOrTag, decode_block_number, decode_hash
+from wsnode.ethereum.rpc.logs.schemas import FILTER
 from wsnode.jsonrpc.codec import register_type
 
 MAX_TOPICS = 4
@@ -116,4 +117,4 @@ def _sized(text: str, size: int, name: str) -> bytes:
     return content
 
 
-register_type(LogFilter, decode_log_filter)
+register_type(LogFilter, decode_log_filter, FILTER)

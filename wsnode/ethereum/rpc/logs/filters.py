@@ -4,6 +4,8 @@ import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -15,12 +17,14 @@ from wsnode.ethereum.logs.criteria import LogWish, canonical
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import Flag
 from wsnode.ethereum.rpc.logs.filter_changes import Filter, PendingFilter, Slices, StoreFilter
-from wsnode.ethereum.rpc.logs.methods import LogParameters, Logs, criteria_of
+from wsnode.ethereum.rpc.logs.methods import LogParameters, Logs, contracts_of, criteria_of
+from wsnode.ethereum.rpc.logs.schemas import CHANGES, IDENTITY, LOGS
 from wsnode.ethereum.rpc.logs.subscription_options import IdParameters
 from wsnode.ethereum.rpc.logs.subscriptions import live_range, unknown_block
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.jsonrpc.errors import RpcError, limit_exceeded, server_error
+from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import BOOLEAN
 from wsnode.jsonrpc.share import Share
 
 
@@ -140,13 +144,22 @@ def _not_found() -> RpcError:
     return server_error("filter not found")
 
 
+_CHANGES_ERRORS: Final = (
+    _not_found(),
+    limit_exceeded("pending transactions were missed"),
+    RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
+)
+
+
 def add_methods(registry: Registry, feed: PendingFeed, limits: CallLimits) -> None:
     """Register this module's methods."""
     filters = Filters(feed, limits)
-    registry.method("eth_newFilter")(filters.new_filter)
-    registry.method("eth_newBlockFilter")(filters.new_block_filter)
-    registry.method("eth_newPendingTransactionFilter")(filters.new_pending_filter)
-    registry.method("eth_uninstallFilter", view=False)(filters.uninstall)
+    making = partial(registry.method, result=IDENTITY, errors=(limit_exceeded("too many filters"),))
+    making("eth_newFilter", contracts=contracts_of)(filters.new_filter)
+    making("eth_newBlockFilter")(filters.new_block_filter)
+    making("eth_newPendingTransactionFilter")(filters.new_pending_filter)
+    registry.method("eth_uninstallFilter", view=False, result=BOOLEAN)(filters.uninstall)
     timed_out = limit_exceeded("query timeout exceeded")
-    for name, handler in (("eth_getFilterChanges", filters.changes), ("eth_getFilterLogs", filters.logs)):
-        registry.method(name, deadline=limits.logs_seconds, timeout_error=timed_out)(handler)
+    polling = partial(registry.method, deadline=limits.logs_seconds, timeout_error=timed_out)
+    polling("eth_getFilterChanges", result=CHANGES, errors=_CHANGES_ERRORS)(filters.changes)
+    polling("eth_getFilterLogs", result=LOGS, errors=(_not_found(),))(filters.logs)

@@ -11,9 +11,11 @@ from wsnode.ethereum.logs.index import BlockLogs, LogCriteria, LogMatches, searc
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import hashed_rows
+from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, NumberOrTag
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
 from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.ethereum.rpc.logs.schemas import LOGS
 from wsnode.ethereum.rpc.logs.side_blocks import logs_of_side_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import read_log_filter
@@ -22,6 +24,8 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Pieces
 
 Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
+
+LOG_ERRORS: Final = (server_error("unknown block"),)
 
 
 class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -199,14 +203,21 @@ def longest_fitting(
     return fits if fits >= first else None
 
 
+def contracts_of(params: LogParameters) -> list[int] | None:
+    """Return the contracts whose logs are wanted, None for those of all."""
+    return numbers(params.filter.addresses) or None
+
+
 def add_methods(registry: Registry, limits: CallLimits) -> None:
     """Register this module's method."""
-    timed_out = limit_exceeded("query timeout exceeded")
     logs = Logs(limits)
     method = registry.method(
         "eth_getLogs",
+        result=LOGS,
+        errors=(*LOG_ERRORS, limit_exceeded("query returned more than 10000 results")),
+        contracts=contracts_of,
         deadline=limits.logs_seconds,
-        timeout_error=timed_out,
+        timeout_error=limit_exceeded("query timeout exceeded"),
         at_once=logs.get_logs_at_once,
         decoder=PARAMETERS,
     )

@@ -11,9 +11,11 @@ from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import hashed_rows
+from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
 from wsnode.ethereum.rpc.logs.filter_object import LogFilter, decode_log_filter
-from wsnode.ethereum.rpc.logs.methods import block_range, criteria_of, some_at_once
+from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, criteria_of, some_at_once
+from wsnode.ethereum.rpc.logs.schemas import PAGE, PAGE_FILTER
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params, limit_exceeded, server_error
@@ -196,11 +198,21 @@ def _decode_limit(value: Any) -> int:
     return limit
 
 
+def _contracts_of(params: PageParameters) -> list[int] | None:
+    return numbers(params.filter.filter.addresses) or None
+
+
 def add_methods(registry: Registry, limits: CallLimits) -> None:
     """Register this module's method."""
-    timed_out = limit_exceeded("query timeout exceeded")
-    method = registry.method("wsnode_getLogsPage", deadline=limits.logs_seconds, timeout_error=timed_out)
+    method = registry.method(
+        "wsnode_getLogsPage",
+        result=PAGE,
+        errors=(*LOG_ERRORS, RpcError(RESOURCE_NOT_FOUND, "the chain was reorganised")),
+        contracts=_contracts_of,
+        deadline=limits.logs_seconds,
+        timeout_error=limit_exceeded("query timeout exceeded"),
+    )
     method(LogPages(limits).get_page)
 
 
-register_type(PageFilter, decode_page_filter)
+register_type(PageFilter, decode_page_filter, PAGE_FILTER)

@@ -11,10 +11,11 @@ from wsnode.ethereum.live.subjects import Form
 from wsnode.ethereum.rpc.form.decoding import ARGUMENT, field, kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import LATEST, NumberOrTag, decode_block_number, decode_hash
 from wsnode.ethereum.rpc.logs.filter_object import LogFilter, decode_log_filter
+from wsnode.ethereum.rpc.logs.schemas import IDENTITY
 from wsnode.jsonrpc.codec import UNREADABLE, register_type
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params, server_error
-from wsnode.jsonrpc.openrpc.schema import reference
 from wsnode.jsonrpc.parameters import Explaining
+from wsnode.jsonrpc.schema import reference
 
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder().decode
@@ -173,4 +174,4 @@ _ARGUMENTS: Final[dict[str, tuple[Callable[[Any], Any], ...]]] = {
     "transactionReceipts": (_hashes,),
 }
 
-register_type(SubscriptionId, _decode_id)
+register_type(SubscriptionId, _decode_id, IDENTITY)

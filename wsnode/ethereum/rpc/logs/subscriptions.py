@@ -1,6 +1,7 @@
 """eth_subscribe and eth_unsubscribe: what a client is told over its connection, from where it wants on."""
 
 from collections.abc import Callable
+from typing import Final
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError, is_canonical, known_rows
@@ -14,9 +15,11 @@ from wsnode.ethereum.logs.criteria import LogWish, canonical
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import numbered
+from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import FINALIZED, LATEST, PENDING, SAFE
 from wsnode.ethereum.rpc.logs.filter_object import LogFilter
 from wsnode.ethereum.rpc.logs.methods import criteria_of
+from wsnode.ethereum.rpc.logs.schemas import IDENTITY
 from wsnode.ethereum.rpc.logs.subscription_options import (
     IdParameters,
     Options,
@@ -25,14 +28,24 @@ from wsnode.ethereum.rpc.logs.subscription_options import (
 )
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import (
+    METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
     RpcError,
     invalid_params,
     limit_exceeded,
+    notifications_not_supported,
     server_error,
 )
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import BOOLEAN
 from wsnode.pubsub.subscription import Channel, Subscription
+
+_SUBSCRIBE_ERRORS: Final = (
+    RpcError(METHOD_NOT_FOUND, 'no "x" subscription in eth namespace'),
+    notifications_not_supported(),
+    RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
+    limit_exceeded("subscription limit exceeded"),
+)
 
 
 class Subscriptions:
@@ -163,9 +176,24 @@ def unknown_block(error: UnknownBlockError) -> RpcError:
     return RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown", named(error.position.head))
 
 
+def _contracts_of(params: SubscribeParameters) -> list[int] | None:
+    # Only logs are of contracts; whatever else can be subscribed to names none.
+    return numbers(params.argument[0].addresses) or None if params.kind == "logs" else []
+
+
 def add_methods(registry: Registry, hub: Hub, limits: CallLimits) -> None:
     """Register this module's methods."""
     methods = Subscriptions(hub, limits)
-    registry.method("eth_subscribe", channel=True)(methods.subscribe)
-    registry.methods["eth_subscribe"].parameters = SubscribeDecoder()
-    registry.method("eth_unsubscribe", channel=True)(methods.unsubscribe)
+    subscribe = registry.method(
+        "eth_subscribe",
+        channel=True,
+        decoder=SubscribeDecoder(),
+        result=IDENTITY,
+        errors=_SUBSCRIBE_ERRORS,
+        contracts=_contracts_of,
+    )
+    subscribe(methods.subscribe)
+    unsubscribe = registry.method(
+        "eth_unsubscribe", channel=True, result=BOOLEAN, errors=(server_error("subscription not found"),)
+    )
+    unsubscribe(methods.unsubscribe)

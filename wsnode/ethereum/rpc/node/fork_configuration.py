@@ -6,9 +6,31 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.rpc.form.schemas import ADDRESS, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import BOOLEAN, COUNT, NULL, mapping_of, or_null, record, text
+
+_RULES: Final = or_null(
+    record(
+        {
+            "activationTime": COUNT,
+            "blobSchedule": or_null(record(dict.fromkeys(("target", "max", "baseFeeUpdateFraction"), COUNT))),
+            "chainId": QUANTITY,
+            "forkId": text("0x[0-9a-f]{8}"),
+            **dict.fromkeys(("precompiles", "systemContracts"), mapping_of(ADDRESS)),
+        }
+    )
+)
+_CONFIGURATION: Final = record(dict.fromkeys(("current", "next", "last"), _RULES))
+_STORED: Final = record({"disabled": BOOLEAN, "oldestBlock": QUANTITY, "deleteStrategy": NULL})
+_CAPABILITIES: Final = record(
+    {
+        "head": record({"number": QUANTITY, "hash": HASH}),
+        **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks", "stateproofs"), _STORED),
+    }
+)
 
 BY_BLOCK: Final = (
     "homesteadBlock",
@@ -158,5 +180,5 @@ def capabilities(view: Snapshot) -> dict[str, Any]:
 
 def add_methods(registry: Registry, genesis: bytes, spec: ChainSpec) -> None:
     """Register this module's methods."""
-    registry.method("eth_config")(ForkConfiguration(genesis, spec).config)
-    registry.method("eth_capabilities")(capabilities)
+    registry.method("eth_config", result=_CONFIGURATION)(ForkConfiguration(genesis, spec).config)
+    registry.method("eth_capabilities", result=_CAPABILITIES)(capabilities)

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import msgspec
@@ -11,9 +11,11 @@ import msgspec
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data, quantity
+from wsnode.ethereum.rpc.form.schemas import ADDRESS, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import BOOLEAN, STRING, list_of, mapping_of, text
 
 DEVELOPMENT_CLIENT: Final = "anvil/v1.7.1"
 """Hardhat's helpers want a version that begins with hardhat, zksync or anvil; others compare what is before
@@ -62,33 +64,30 @@ def development_version() -> str:
 
 def add_methods(registry: Registry, spec: ChainSpec, version: Callable[[], str]) -> None:
     """Register this module's methods; `version` returns what the node calls itself."""
-    registry.method("eth_blockNumber", steady=True)(block_number)
-    registry.method("web3_sha3", view=False)(sha3)
-    constants = {
-        "eth_syncing": b"false",
-        "eth_accounts": b"[]",
-        "net_listening": b"true",
-        "net_peerCount": b'"0x0"',
-    }
-    for name, answer in constants.items():
-        registry.method(name, view=False, steady=True)(_constant(answer))
+    registry.method("eth_blockNumber", steady=True, result=QUANTITY)(block_number)
+    registry.method("web3_sha3", view=False, result=HASH)(sha3)
+    constant = partial(registry.method, view=False, steady=True)
+    constant("eth_syncing", result=BOOLEAN)(_constant(b"false"))
+    constant("eth_accounts", result=list_of(ADDRESS))(_constant(b"[]"))
+    constant("net_listening", result=BOOLEAN)(_constant(b"true"))
+    constant("net_peerCount", result=QUANTITY)(_constant(b'"0x0"'))
 
-    @registry.method("eth_chainId", view=False, steady=True)
+    @constant("eth_chainId", result=QUANTITY)
     def chain_id() -> bytes:
         """Return the chain's id, which signatures name."""
         return quantity(spec.chain_id)
 
-    @registry.method("net_version", view=False, steady=True)
+    @constant("net_version", result=text("[0-9]+"))
     def network_id() -> bytes:
         """Return the chain's id as a decimal string."""
         return b'"%d"' % spec.chain_id
 
-    @registry.method("web3_clientVersion", view=False, steady=True)
+    @constant("web3_clientVersion", result=STRING)
     def name_and_version() -> bytes:
         """Return name, version, system and language of this program."""
         return msgspec.json.encode(version())
 
-    @registry.method("rpc_modules", view=False)
+    @registry.method("rpc_modules", view=False, result=mapping_of(STRING))
     def modules() -> dict[str, str]:
         """Return the prefixes of the methods there are."""
         return dict.fromkeys(sorted({name.split("_")[0] for name in registry.methods if "_" in name}), "1.0")

@@ -8,7 +8,9 @@ import msgspec
 from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rows import Row, header_fields, transaction_count
+from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST, PENDING, NumberOrTag
 from wsnode.ethereum.rpc.form.results import NULL, header_not_found
 from wsnode.ethereum.rpc.otterscan.parameters import (
@@ -17,14 +19,15 @@ from wsnode.ethereum.rpc.otterscan.parameters import (
     NumberParameters,
     PageParameters,
 )
+from wsnode.ethereum.rpc.otterscan.schemas import DETAILS, FULL_BLOCK, HEADER, NOT_IN_HEADERS
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError, block_rewards
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import BOOLEAN, COUNT, or_null
 from wsnode.jsonrpc.work import InThread, Step
 
 API_LEVEL = 8
 """What Otterscan has to know of its node: https://docs.otterscan.io/api-docs/ots-api."""
-NOT_IN_HEADERS = ("transactions", "uncles", "withdrawals", "size")
 SELECTOR = len("0x01020304")
 
 Steps = Generator[Step, Any, bytes]
@@ -135,9 +138,11 @@ def _page(found: Rows, receipts: Row, first: int, last: int) -> bytes:
 def add_methods(registry: Registry, pending: PendingBlock) -> None:
     """Register this module's methods."""
     methods = BlockMethods(pending)
-    registry.method("ots_getApiLevel")(get_api_level)
-    registry.method("ots_hasCode")(methods.has_code)
-    registry.method("ots_getBlockDetails")(methods.get_details)
-    registry.method("ots_getBlockDetailsByHash")(methods.get_details_by_hash)
-    registry.method("ots_getBlockTransactions")(methods.get_transactions)
-    registry.method("erigon_getHeaderByNumber")(get_header)
+    registry.method("ots_getApiLevel", result=COUNT)(get_api_level)
+    registry.method("ots_hasCode", result=BOOLEAN, errors=STATE_ERRORS, contracts=account_of)(
+        methods.has_code
+    )
+    registry.method("ots_getBlockDetails", result=DETAILS)(methods.get_details)
+    registry.method("ots_getBlockDetailsByHash", result=DETAILS)(methods.get_details_by_hash)
+    registry.method("ots_getBlockTransactions", result=FULL_BLOCK)(methods.get_transactions)
+    registry.method("erigon_getHeaderByNumber", result=or_null(HEADER))(get_header)

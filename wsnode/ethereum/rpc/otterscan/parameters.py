@@ -7,14 +7,18 @@ import msgspec
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.blocks.methods import HashParameters
 from wsnode.ethereum.rpc.form.parameters import (
+    BLOCK,
+    BLOCK_NUMBER,
     LATEST,
     BlockParameter,
     NumberOrTag,
     decode_block_number,
     decode_block_parameter,
 )
+from wsnode.ethereum.rpc.form.schemas import ANY_QUANTITY
 from wsnode.ethereum.rpc.parity.parameters import decode_count
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.schema import COUNT, either
 
 __all__ = ["HashParameters"]
 
@@ -86,6 +90,6 @@ def _decode_block(value: Any) -> AnyBlock:
     return AnyBlock(block.number, block.hash, require_canonical=block.require_canonical)
 
 
-register_type(AnyCount, lambda value: AnyCount(decode_count(value)))
-register_type(AnyBlockNumber, _decode_number)
-register_type(AnyBlock, _decode_block)
+register_type(AnyCount, lambda value: AnyCount(decode_count(value)), either(COUNT, ANY_QUANTITY))
+register_type(AnyBlockNumber, _decode_number, either(COUNT, BLOCK_NUMBER))
+register_type(AnyBlock, _decode_block, either(COUNT, BLOCK))

@@ -1,15 +1,17 @@
 """trace_… of calls and signed transactions that are in no block."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any, TypeAlias
 
 import msgspec
 
 from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rlp import recipient_of
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import fields_of, gas_cap
 from wsnode.ethereum.rpc.calls.message import message_of
+from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.calls.overrides import (
     NO_BLOCK_OVERRIDES,
     NO_STATE_OVERRIDES,
@@ -17,6 +19,7 @@ from wsnode.ethereum.rpc.calls.overrides import (
     StateOverrides,
 )
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, Payload
 from wsnode.ethereum.rpc.parity.parameters import TracedCalls, TraceTypes
 from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread
@@ -125,3 +128,14 @@ class CallTraces:
             )
 
         return (yield from run_in_thread(run, limits.trace_bytes, self.timed_out))
+
+
+def targets_of_calls(params: CallsParameters) -> Iterable[int] | None:
+    """Return the contracts that calls in a row name."""
+    return targets([call for call, _types in params.calls])
+
+
+def target_of_raw(params: RawParameters) -> list[int] | None:
+    """Return the contract that a signed transaction calls, None if it creates one or is malformed."""
+    target = recipient_of(params.transaction)
+    return None if target is None else numbers([target])

@@ -9,6 +9,7 @@ from wsnode.ethereum.codec.rows import header_fields, transaction_count
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import EARLIEST, LATEST, PENDING, NumberOrTag
 from wsnode.ethereum.rpc.parity.blocks import ALL
 from wsnode.ethereum.rpc.parity.parameters import TraceFilter
@@ -173,3 +174,9 @@ def _bound(view: Snapshot, number: NumberOrTag) -> BlockNumber:
     if found is None:
         raise invalid_params("block range extends beyond current head block")
     return found
+
+
+def contracts_of(params: FilterParameters) -> list[int] | None:
+    """Return the contracts whose traces are wanted, None for those of all."""
+    wanted = params.filter
+    return numbers([*wanted.from_addresses, *wanted.to_addresses]) or None

@@ -1,33 +1,47 @@
 """The trace_ methods under their names."""
 
+from functools import partial
+
 from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
+from wsnode.ethereum.rpc.form.errors import TRACE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.parity.blocks import BlockTraces
-from wsnode.ethereum.rpc.parity.calls import CallTraces
-from wsnode.ethereum.rpc.parity.filtering import Filtering
+from wsnode.ethereum.rpc.parity.calls import CallTraces, target_of_raw, targets_of_calls
+from wsnode.ethereum.rpc.parity.filtering import Filtering, contracts_of
+from wsnode.ethereum.rpc.parity.schemas import PLACED_TRACE, PLACED_TRACES, REPLAYED_BLOCK, TRACE_RESULTS
+from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import list_of, or_null
 
 
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
-    """Register the methods."""
-    of_blocks, of_calls, filtering = (
-        BlockTraces(limits, pending),
-        CallTraces(limits, pending),
-        Filtering(limits),
+    """Register this module's methods."""
+    blocks, calls = BlockTraces(limits, pending), CallTraces(limits, pending)
+    method = partial(
+        registry.method,
+        deadline=limits.trace_longest_seconds,
+        timeout_error=blocks.timed_out,
+        errors=TRACE_ERRORS,
     )
-    longest = limits.trace_longest_seconds
-    for name, handler in (
-        ("trace_transaction", of_blocks.trace_transaction),
-        ("trace_get", of_blocks.get_trace),
-        ("trace_block", of_blocks.trace_block),
-        ("trace_replayTransaction", of_blocks.replay_transaction),
-        ("trace_replayBlockTransactions", of_blocks.replay_block),
-        ("trace_call", of_calls.trace_call),
-        ("trace_callMany", of_calls.trace_calls),
-        ("trace_rawTransaction", of_calls.trace_raw),
-    ):
-        registry.method(name, deadline=longest, timeout_error=of_blocks.timed_out)(handler)
-    of_filter = registry.method(
-        "trace_filter", deadline=limits.trace_filter_seconds, timeout_error=filtering.timed_out
+    method("trace_transaction", result=PLACED_TRACES)(blocks.trace_transaction)
+    method("trace_get", result=or_null(PLACED_TRACE))(blocks.get_trace)
+    method("trace_block", result=PLACED_TRACES)(blocks.trace_block)
+    replaying = method(
+        "trace_replayTransaction", result=TRACE_RESULTS, errors=(*TRACE_ERRORS, TRANSACTION_NOT_FOUND)
     )
-    of_filter(filtering.filter)
+    replaying(blocks.replay_transaction)
+    method("trace_replayBlockTransactions", result=REPLAYED_BLOCK)(blocks.replay_block)
+    called = partial(method, errors=(*TRACE_ERRORS, TRACING_FAILED))
+    called("trace_call", result=TRACE_RESULTS, contracts=targets_of_call)(calls.trace_call)
+    called("trace_callMany", result=list_of(TRACE_RESULTS), contracts=targets_of_calls)(calls.trace_calls)
+    called("trace_rawTransaction", result=TRACE_RESULTS, contracts=target_of_raw)(calls.trace_raw)
+    filtering = Filtering(limits)
+    registry.method(
+        "trace_filter",
+        result=list_of(PLACED_TRACE),
+        errors=(*TRACE_ERRORS, filtering.timed_out, limit_exceeded("query returned more than 10000 results")),
+        contracts=contracts_of,
+        deadline=limits.trace_filter_seconds,
+        timeout_error=filtering.timed_out,
+    )(filtering.filter)

@@ -8,10 +8,10 @@ from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.call_object import CallObject, decode_call_object
 from wsnode.ethereum.rpc.form.decoding import field, kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.form.parameters import NumberOrTag, decode_address, decode_block_number
+from wsnode.ethereum.rpc.parity.schemas import MODES, NUMBER, TRACE_FILTER, TRACE_TYPES, TYPES
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.schema import list_of, reference, tuple_of
 
-TYPES: Final = ("trace", "vmTrace", "stateDiff")
-MODES: Final = ("intersection", "union")
 MOST: Final = (1 << 64) - 1
 
 
@@ -137,7 +137,7 @@ def _decode_traced_call(value: Any) -> tuple[CallObject, TraceTypes]:
     return decode_call_object(value[0]), decode_trace_types(value[1])
 
 
-register_type(TraceTypes, decode_trace_types)
-register_type(TracePlace, _decode_place)
-register_type(TracedCalls, _decode_calls)
-register_type(TraceFilter, decode_trace_filter)
+register_type(TraceTypes, decode_trace_types, TRACE_TYPES)
+register_type(TracePlace, _decode_place, list_of(NUMBER))
+register_type(TracedCalls, _decode_calls, list_of(tuple_of([reference("CallObject"), TRACE_TYPES])))
+register_type(TraceFilter, decode_trace_filter, TRACE_FILTER)

@@ -2,19 +2,9 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.form.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY
-from wsnode.ethereum.rpc.openrpc.parameters import ADDRESS as ANY_ADDRESS
-from wsnode.ethereum.rpc.openrpc.parameters import BLOCK_NUMBER
-from wsnode.ethereum.rpc.openrpc.parameters import QUANTITY as ANY_QUANTITY
-from wsnode.ethereum.rpc.parity.parameters import (
-    MODES,
-    TYPES,
-    TracedCalls,
-    TraceFilter,
-    TracePlace,
-    TraceTypes,
-)
-from wsnode.jsonrpc.openrpc.schema import (
+from wsnode.ethereum.rpc.form.parameters import BLOCK_NUMBER
+from wsnode.ethereum.rpc.form.schemas import ADDRESS, ANY_ADDRESS, ANY_QUANTITY, BYTES, HASH, QUANTITY
+from wsnode.jsonrpc.schema import (
     COUNT,
     NULL,
     STRING,
@@ -26,13 +16,22 @@ from wsnode.jsonrpc.openrpc.schema import (
     or_null,
     record,
     reference,
-    tuple_of,
 )
 
 _ADDRESS_NAME: Final = "0x[0-9a-f]{40}"
 _KINDS: Final = ("call", "callcode", "delegatecall", "staticcall")
-_NUMBER: Final = either(COUNT, ANY_QUANTITY)
-_TRACE_TYPES: Final = list_of({"enum": list(TYPES)})
+TYPES: Final = ("trace", "vmTrace", "stateDiff")
+MODES: Final = ("intersection", "union")
+NUMBER: Final = either(COUNT, ANY_QUANTITY)
+TRACE_TYPES: Final = list_of({"enum": list(TYPES)})
+TRACE_FILTER: Final = members(
+    {
+        **dict.fromkeys(("fromBlock", "toBlock"), or_null(BLOCK_NUMBER)),
+        **dict.fromkeys(("fromAddress", "toAddress"), or_null(list_of(ANY_ADDRESS))),
+        "mode": or_null({"enum": list(MODES)}),
+        **dict.fromkeys(("after", "count"), either(NULL, NUMBER)),
+    }
+)
 
 
 def _change_of(value: Schema) -> Schema:
@@ -121,28 +120,7 @@ COMPONENTS: Final[dict[str, Schema]] = {
     ),
 }
 
-_PLACED: Final = reference("PlacedTrace")
-RESULTS: Final[dict[str, Schema]] = {
-    **dict.fromkeys(("trace_transaction", "trace_block"), or_null(list_of(_PLACED))),
-    "trace_get": or_null(_PLACED),
-    "trace_filter": list_of(_PLACED),
-    **dict.fromkeys(
-        ("trace_call", "trace_rawTransaction", "trace_replayTransaction"), reference("TraceResults")
-    ),
-    "trace_callMany": list_of(reference("TraceResults")),
-    "trace_replayBlockTransactions": or_null(list_of(record({**_RESULTS, "transactionHash": HASH}))),
-}
-
-TAKEN: Final[dict[type, Schema]] = {
-    TraceTypes: _TRACE_TYPES,
-    TracePlace: list_of(_NUMBER),
-    TracedCalls: list_of(tuple_of([reference("CallObject"), _TRACE_TYPES])),
-    TraceFilter: members(
-        {
-            **dict.fromkeys(("fromBlock", "toBlock"), or_null(BLOCK_NUMBER)),
-            **dict.fromkeys(("fromAddress", "toAddress"), or_null(list_of(ANY_ADDRESS))),
-            "mode": or_null({"enum": list(MODES)}),
-            **dict.fromkeys(("after", "count"), either(NULL, _NUMBER)),
-        }
-    ),
-}
+PLACED_TRACE: Final = reference("PlacedTrace")
+PLACED_TRACES: Final = or_null(list_of(PLACED_TRACE))
+TRACE_RESULTS: Final = reference("TraceResults")
+REPLAYED_BLOCK: Final = or_null(list_of(record({**_RESULTS, "transactionHash": HASH})))

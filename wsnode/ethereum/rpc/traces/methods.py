@@ -1,6 +1,7 @@
 """debug_trace…: transactions, blocks and calls under the eyes of geth's tracers."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -13,8 +14,11 @@ from wsnode.ethereum.rpc.blocks.methods import HashParameters
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import gas_cap
 from wsnode.ethereum.rpc.calls.message import message_of
+from wsnode.ethereum.rpc.calls.named_contracts import targets
+from wsnode.ethereum.rpc.form.errors import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.form.named_contracts import any_contract
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag, Payload
 from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.rpc.traces.durations import seconds_of
@@ -24,6 +28,7 @@ from wsnode.ethereum.rpc.traces.options import (
     CallTraceOptions,
     TraceOptions,
 )
+from wsnode.ethereum.rpc.traces.schemas import TRACE, TRACES
 from wsnode.ethereum.rpc.traces.tracers import is_script
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
@@ -40,6 +45,20 @@ from wsnode.jsonrpc.work import CancelToken, InThread, Step
 HASH_SIZE: Final = 32
 SMALL_BYTES: Final = 4 * 1024 * 1024
 """What nearly all traces are smaller than. A larger one is begun anew, once there is room for the largest."""
+
+_ERRORS: Final = (
+    *STATE_ERRORS,
+    TRANSACTION_NOT_FOUND,
+    server_error("block #N not found"),
+    server_error("genesis is not traceable"),
+    TRACING_FAILED,
+    server_error("tracers in JavaScript are not supported"),
+    response_too_large(),
+)
+_ENCODED_ERRORS: Final = (
+    server_error("could not decode block: …"),
+    limit_exceeded("block has more than N bytes"),
+)
 
 
 class HashTraceParameters(HashParameters, array_like=True, frozen=True, gc=False):
@@ -280,14 +299,22 @@ def _called_on(view: Snapshot, block: BlockParameter) -> Rows:
     return numbered
 
 
+def _targets(params: CallTraceParameters) -> Iterable[int] | None:
+    return targets([params.call], params.options.state_overrides)
+
+
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
     """Register this module's methods."""
     traces = Traces(limits, pending)
-    for name, handler in (
-        ("debug_traceTransaction", traces.trace_transaction),
-        ("debug_traceBlockByNumber", traces.trace_block_by_number),
-        ("debug_traceBlockByHash", traces.trace_block_by_hash),
-        ("debug_traceBlock", traces.trace_encoded_block),
-        ("debug_traceCall", traces.trace_call),
-    ):
-        registry.method(name, deadline=limits.trace_longest_seconds, timeout_error=traces.timed_out)(handler)
+    method = partial(
+        registry.method, deadline=limits.trace_longest_seconds, timeout_error=traces.timed_out, errors=_ERRORS
+    )
+    method("debug_traceTransaction", result=TRACE)(traces.trace_transaction)
+    method("debug_traceBlockByNumber", result=TRACES)(traces.trace_block_by_number)
+    method("debug_traceBlockByHash", result=TRACES)(traces.trace_block_by_hash)
+    # A block that is sent along may hold calls of whatever its sender likes.
+    encoded = method(
+        "debug_traceBlock", result=TRACES, errors=(*_ERRORS, *_ENCODED_ERRORS), contracts=any_contract
+    )
+    encoded(traces.trace_encoded_block)
+    method("debug_traceCall", result=TRACE, contracts=_targets)(traces.trace_call)

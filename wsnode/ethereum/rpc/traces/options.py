@@ -14,14 +14,14 @@ from wsnode.ethereum.rpc.calls.overrides import (
     decode_state_overrides,
 )
 from wsnode.ethereum.rpc.form.decoding import decode_quantity, field, kind, mismatch
-from wsnode.ethereum.rpc.traces.tracers import MUX, SETTINGS, unknown_tracer
+from wsnode.ethereum.rpc.traces.schemas import CALL_TRACE_OPTIONS, TRACE_OPTIONS
+from wsnode.ethereum.rpc.traces.tracers import FLAGS, MUX, SETTINGS, unknown_tracer
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import server_error
 
 _Overrides = TypeVar("_Overrides")
 MOST_NESTED: Final = 50
 """Levels of tracers in tracers."""
-FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnData")
 
 
 class TraceOptions:
@@ -183,5 +183,5 @@ def _typed(value: Any, wanted: type, type_name: str, place: str) -> Any:
     return value
 
 
-register_type(TraceOptions, decode_trace_options)
-register_type(CallTraceOptions, decode_call_trace_options)
+register_type(TraceOptions, decode_trace_options, TRACE_OPTIONS)
+register_type(CallTraceOptions, decode_call_trace_options, CALL_TRACE_OPTIONS)

@@ -1,19 +1,43 @@
-"""JSON schemas of what each tracer returns."""
+"""JSON schemas of traces and witnesses, and of how they are asked for."""
 
 from typing import Final
 
-from wsnode.ethereum.rpc.form.reply_schemas import ADDRESS, BYTES, HASH, QUANTITY
-from wsnode.jsonrpc.openrpc.schema import (
+from wsnode.ethereum.rpc.blocks.schemas import LATER_HEADER, SHOWN_HEADER
+from wsnode.ethereum.rpc.form.schemas import ADDRESS, ANY_QUANTITY, BYTES, HASH, QUANTITY
+from wsnode.ethereum.rpc.traces.tracers import FLAGS, MUX, SETTINGS
+from wsnode.jsonrpc.schema import (
     BOOLEAN,
     COUNT,
+    NULL,
     STRING,
     Schema,
     either,
     list_of,
     mapping_of,
+    members,
     or_null,
     record,
     reference,
+)
+
+_TRACERS: Final[dict[str, Schema]] = {
+    name: or_null(members(dict.fromkeys(settings, BOOLEAN))) for name, (_, settings) in SETTINGS.items()
+}
+_OPTIONS: Final[dict[str, Schema]] = {
+    **dict.fromkeys(FLAGS, BOOLEAN),
+    "limit": {"type": "integer"},
+    "timeout": STRING,
+    "tracer": {"enum": [*SETTINGS, MUX]},
+    "tracerConfig": either(*_TRACERS.values(), members(_TRACERS)),
+}
+TRACE_OPTIONS: Final = members(_OPTIONS)
+CALL_TRACE_OPTIONS: Final = members(
+    {
+        **_OPTIONS,
+        "stateOverrides": reference("StateOverrides"),
+        "blockOverrides": reference("BlockOverrides"),
+        "txIndex": ANY_QUANTITY,
+    }
 )
 
 _ADDRESS_NAME: Final = "0x[0-9a-f]{40}"
@@ -81,7 +105,24 @@ _FLAT_CALL: Final = record(
     },
 )
 
+WITNESS: Final = record(
+    {
+        "headers": list_of(reference("WitnessHeader")),
+        "codes": list_of(BYTES),
+        "state": list_of(BYTES),
+        "keys": NULL,
+    }
+)
+
 COMPONENTS: Final[dict[str, Schema]] = {
+    "WitnessHeader": record(
+        {
+            **SHOWN_HEADER,
+            **{name: or_null(schema) for name, schema in LATER_HEADER.items()},
+            "blockAccessListHash": or_null(HASH),
+            "slotNumber": or_null(QUANTITY),
+        }
+    ),
     "StructLogs": record(
         {
             "gas": COUNT,
@@ -135,8 +176,3 @@ TRACE: Final = reference("Trace")
 TRACES: Final = list_of(
     either(record({"txHash": HASH, "result": TRACE}), record({"txHash": HASH, "error": STRING}))
 )
-
-RESULTS: Final[dict[str, Schema]] = {
-    **dict.fromkeys(("debug_traceTransaction", "debug_traceCall"), TRACE),
-    **dict.fromkeys(("debug_traceBlockByNumber", "debug_traceBlockByHash", "debug_traceBlock"), TRACES),
-}

@@ -16,6 +16,8 @@ SETTINGS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "noopTracer": ("", ()),
 }
 MUX: Final = "muxTracer"
+FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnData")
+"""Options of struct logs, which are made without a tracer."""
 NOT_SUPPORTED: Final = frozenset({"erc7562Tracer", "keccak256PreimageTracer"})
 LONGEST_NAME: Final = 100
 """Characters of what may be a name; what is longer is a script, or nothing."""

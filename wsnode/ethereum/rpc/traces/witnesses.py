@@ -7,9 +7,11 @@ from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rendering import render_header
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent, written
+from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import Rows
+from wsnode.ethereum.rpc.traces.schemas import WITNESS
 from wsnode.ethereum.rpc.transactions.methods import BlockParameters
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidTransactionError, execution_witness
@@ -62,5 +64,9 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -
     """Register this module's method."""
     witnesses = Witnesses(limits, pending)
     registry.method(
-        "debug_executionWitness", deadline=limits.trace_longest_seconds, timeout_error=witnesses.timed_out
+        "debug_executionWitness",
+        result=WITNESS,
+        errors=HISTORY_ERRORS,
+        deadline=limits.trace_longest_seconds,
+        timeout_error=witnesses.timed_out,
     )(witnesses.execution_witness)

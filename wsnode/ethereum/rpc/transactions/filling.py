@@ -14,12 +14,16 @@ from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import LARGE_BYTES, CallParameters
 from wsnode.ethereum.rpc.calls.message import check_arguments
 from wsnode.ethereum.rpc.calls.methods import Calls
+from wsnode.ethereum.rpc.calls.named_contracts import targets_of_transaction
 from wsnode.ethereum.rpc.fees.methods import PriceOracle, head_header
+from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.schemas import BYTES
 from wsnode.ethereum.rpc.transactions.fees import Fees, Unsigned, filled_fees, unsigned
 from wsnode.ethereum.rpc.transactions.unsigned import encoded, rendered
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import record, reference
 from wsnode.jsonrpc.work import AsyncCall, InThread, Step
 
 NOBODY: Final = Address(bytes(20))
@@ -122,4 +126,11 @@ def _filled(transaction: Unsigned) -> dict[str, Any]:
 
 def add_methods(registry: Registry, completion: Completion) -> None:
     """Register this module's method."""
-    registry.method("eth_fillTransaction", view=False)(completion.fill)
+    method = registry.method(
+        "eth_fillTransaction",
+        view=False,
+        result=record({"raw": BYTES, "tx": reference("UnsignedTransaction")}),
+        errors=CALL_ERRORS,
+        contracts=targets_of_transaction,
+    )
+    method(completion.fill)

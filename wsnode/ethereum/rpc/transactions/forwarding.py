@@ -7,18 +7,21 @@ from typing import Any, Final, Protocol, TypeAlias
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.blocks.methods import HashParameters
 from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.rpc.form.schemas import TRANSACTION
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
 from wsnode.ethereum.rpc.transactions.partner_answer import AnswerError, checked_transaction
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import or_null
 from wsnode.jsonrpc.work import AsyncCall, Steps
 from wsnode.store.errors import StoreError
 from wsnode.upstream.errors import PartnerError
 
 METHOD: Final = "eth_getTransactionByHash"
 PARAMETERS: Final = TextParameters(HashParameters)
+PARTNER_FAILED: Final = RpcError(RESOURCE_UNAVAILABLE, "the partner provider failed: …")
 
 AskPartner: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
 """Calls a method of the partner with parameters; raises PartnerError."""
@@ -127,4 +130,7 @@ def add_forwarding(
 ) -> None:
     """Register the method that asks a partner in place of the one that does not."""
     forwarding = Forwarding(registry, spec, ask, outage, is_allowed)
-    registry.method(METHOD, decoder=PARAMETERS)(forwarding.get_transaction_by_hash)
+    method = registry.method(
+        METHOD, replacing=True, decoder=PARAMETERS, result=or_null(TRANSACTION), errors=(PARTNER_FAILED,)
+    )
+    method(forwarding.get_transaction_by_hash)

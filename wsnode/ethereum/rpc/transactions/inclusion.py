@@ -13,11 +13,12 @@ from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.form.codes import NOT_PROCESSED
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import Payload
-from wsnode.ethereum.rpc.transactions.sending import Sending
+from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, Sending
 from wsnode.ethereum.snapshot import Caller
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import RpcError, TimeLimitError
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import COUNT, reference
 from wsnode.jsonrpc.share import Share
 from wsnode.jsonrpc.work import AsyncCall, Step, Steps
 
@@ -26,6 +27,11 @@ USUAL_SECONDS: Final = 20.0
 MOST_SECONDS: Final = 60.0
 MOST_WAITING: Final = 1000
 """Calls that wait at once, which is fewer than there are slow calls in flight."""
+
+WAITING_ERRORS: Final = (
+    RpcError(NOT_PROCESSED, "The transaction was added to the transaction pool but wasn't …"),
+    limit_exceeded("too many transactions are waited for"),
+)
 
 
 class Milliseconds(int):
@@ -98,9 +104,15 @@ def _decode_milliseconds(value: Any) -> Milliseconds:
     return Milliseconds(value)
 
 
-register_type(Milliseconds, _decode_milliseconds)
+register_type(Milliseconds, _decode_milliseconds, COUNT)
 
 
 def add_methods(registry: Registry, inclusion: Inclusion) -> None:
     """Register this module's method."""
-    registry.method("eth_sendRawTransactionSync", caller=True)(inclusion.send)
+    method = registry.method(
+        "eth_sendRawTransactionSync",
+        caller=True,
+        result=reference("Receipt"),
+        errors=(*SENDING_ERRORS, *WAITING_ERRORS),
+    )
+    method(inclusion.send)

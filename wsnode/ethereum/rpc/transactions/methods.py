@@ -1,5 +1,7 @@
 """Transactions by hash and by place, and their receipts."""
 
+from functools import partial
+
 import msgspec
 
 from wsnode.ethereum.codec.rendering import (
@@ -19,13 +21,17 @@ from wsnode.ethereum.rpc.blocks.methods import (
     IndexByHashParameters,
     IndexByNumberParameters,
 )
+from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS, NOT_CANONICAL
 from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered, viewed_rows
 from wsnode.ethereum.rpc.form.parameters import BlockParameter
 from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.rpc.form.schemas import TRANSACTION
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters, looking_up_plainly
+from wsnode.ethereum.rpc.transactions.forwarding import PARTNER_FAILED
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import list_of, or_null, reference
 
 
 class BlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -102,12 +108,20 @@ class Transactions:
 def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
     transactions = Transactions(blocks, pool)
-    method = registry.method
+    method, transaction = registry.method, or_null(TRANSACTION)
     hash_text = TextParameters(HashParameters)
-    by_hash = looking_up_plainly(read_transaction, transactions.get_transaction_by_hash, hash_text)
-    receipt = looking_up_plainly(read_receipt, get_transaction_receipt, hash_text)
-    method("eth_getTransactionByHash", decoder=hash_text, at_engine=True)(by_hash)
-    method("eth_getTransactionByBlockHashAndIndex")(get_transaction_by_block_hash)
-    method("eth_getTransactionByBlockNumberAndIndex")(transactions.get_transaction_by_block_number)
-    method("eth_getTransactionReceipt", decoder=hash_text, at_engine=True)(receipt)
-    method("eth_getBlockReceipts")(transactions.get_block_receipts)
+    looking_up = partial(method, decoder=hash_text, at_engine=True)
+    looking_up("eth_getTransactionByHash", result=transaction, errors=(PARTNER_FAILED,))(
+        looking_up_plainly(read_transaction, transactions.get_transaction_by_hash, hash_text)
+    )
+    looking_up("eth_getTransactionReceipt", result=or_null(reference("Receipt")))(
+        looking_up_plainly(read_receipt, get_transaction_receipt, hash_text)
+    )
+    method("eth_getTransactionByBlockHashAndIndex", result=transaction)(get_transaction_by_block_hash)
+    method("eth_getTransactionByBlockNumberAndIndex", result=transaction, errors=BLOCK_ERRORS)(
+        transactions.get_transaction_by_block_number
+    )
+    receipts = or_null(list_of(reference("Receipt")))
+    method("eth_getBlockReceipts", result=receipts, errors=(*BLOCK_ERRORS, NOT_CANONICAL))(
+        transactions.get_block_receipts
+    )

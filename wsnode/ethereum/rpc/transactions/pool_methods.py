@@ -1,6 +1,7 @@
 """txpool_… and eth_pendingTransactions: what waits for a block, in geth's shapes."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Final
 
@@ -11,10 +12,14 @@ from wsnode.ethereum.codec.transactions import PooledTransaction, render_pooled_
 from wsnode.ethereum.pool.entry import Entry
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.form.schemas import QUANTITY, TRANSACTION
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import STRING, Schema, list_of, mapping_of, record
 from wsnode.jsonrpc.work import Pieces
 
 NOTHING: Final = b'{"pending":{},"queued":{}}'
+_BY_NONCE: Final = mapping_of(TRANSACTION, "[0-9]+")
+_ACCOUNT: Final = "0x[0-9a-fA-F]{40}"
 NONE: Final = b'{"pending":"0x0","queued":"0x0"}'
 
 SLICE: Final = 64
@@ -145,12 +150,17 @@ def _line(transaction: PooledTransaction) -> bytes:
     return msgspec.json.encode(f"{target}: {price}")
 
 
+def _of_each(transactions: Schema) -> Schema:
+    return record(dict.fromkeys(("pending", "queued"), transactions))
+
+
 def add_methods(registry: Registry, pool: TransactionPool | None, accounts: Collection[bytes] = ()) -> None:
     """Register this module's methods; `accounts` are the node's own."""
     methods = Pool(pool, accounts)
-    method = registry.method
-    method("txpool_status", view=False)(methods.status)
-    method("txpool_contentFrom", view=False)(methods.content_from)
-    method("txpool_content", view=False)(methods.content)
-    method("txpool_inspect", view=False)(methods.inspect)
-    method("eth_pendingTransactions", view=False)(methods.pending_transactions)
+    method = partial(registry.method, view=False)
+    method("txpool_status", result=_of_each(QUANTITY))(methods.status)
+    method("txpool_contentFrom", result=_of_each(_BY_NONCE))(methods.content_from)
+    method("txpool_content", result=_of_each(mapping_of(_BY_NONCE, _ACCOUNT)))(methods.content)
+    texts = mapping_of(mapping_of(STRING, "[0-9]+"), _ACCOUNT)
+    method("txpool_inspect", result=_of_each(texts))(methods.inspect)
+    method("eth_pendingTransactions", result=list_of(TRANSACTION))(methods.pending_transactions)

@@ -1,6 +1,7 @@
 """Headers, blocks, transactions and receipts in the form that consensus hashes."""
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,13 +15,17 @@ from wsnode.ethereum.rpc.blocks.methods import (
     IndexByHashParameters,
     IndexByNumberParameters,
 )
+from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS
 from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, rows
+from wsnode.ethereum.rpc.form.named_contracts import any_contract
 from wsnode.ethereum.rpc.form.parameters import BlockParameter
 from wsnode.ethereum.rpc.form.results import NULL, data
+from wsnode.ethereum.rpc.form.schemas import BYTES
 from wsnode.ethereum.rpc.transactions.methods import BlockParameters, Transactions
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import list_of, or_null
 
 _NOTHING = data(b"")
 
@@ -111,11 +116,16 @@ def _number(text: str) -> bytes:
 def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
     raw = Raw(Transactions(blocks, pool), blocks, pool)
-    registry.method("debug_codeByHash")(raw.get_code)
-    registry.method("debug_getRawBlock")(raw.get_raw_block)
-    registry.method("debug_getRawHeader")(raw.get_raw_header)
-    registry.method("debug_getRawReceipts")(raw.get_raw_receipts)
-    for name in ("debug_getRawTransaction", "eth_getRawTransactionByHash"):
-        registry.method(name)(raw.get_raw_transaction)
-    registry.method("eth_getRawTransactionByBlockHashAndIndex")(raw.get_raw_transaction_by_block_hash)
-    registry.method("eth_getRawTransactionByBlockNumberAndIndex")(raw.get_raw_transaction_by_block_number)
+    method = registry.method
+    # A hash does not say whose code it is.
+    method("debug_codeByHash", result=BYTES, contracts=any_contract)(raw.get_code)
+    of_block = partial(method, errors=BLOCK_ERRORS)
+    of_block("debug_getRawBlock", result=or_null(BYTES))(raw.get_raw_block)
+    of_block("debug_getRawHeader", result=or_null(BYTES))(raw.get_raw_header)
+    of_block("debug_getRawReceipts", result=or_null(list_of(BYTES)))(raw.get_raw_receipts)
+    method("debug_getRawTransaction", result=or_null(BYTES))(raw.get_raw_transaction)
+    method("eth_getRawTransactionByHash", result=BYTES)(raw.get_raw_transaction)
+    method("eth_getRawTransactionByBlockHashAndIndex", result=BYTES)(raw.get_raw_transaction_by_block_hash)
+    method("eth_getRawTransactionByBlockNumberAndIndex", result=BYTES)(
+        raw.get_raw_transaction_by_block_number
+    )

@@ -10,12 +10,22 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data
+from wsnode.ethereum.rpc.form.schemas import HASH
+from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, InThread, Step, Steps
 
 METHOD: Final = "eth_sendRawTransaction"
 NO_POOL: Final = {METHOD: {"reason": "this network takes no transactions"}}
 """What a caller learns besides that there is no such method: both viem and ethers know those words."""
+
+SENDING_ERRORS: Final = (
+    server_error("already known"),
+    server_error("nonce too low: next nonce N, tx nonce M"),
+    server_error("insufficient funds for gas * price + value: …"),
+    server_error("replacement transaction underpriced"),
+    server_error("txpool is full"),
+)
 
 Settle = Callable[[], Awaitable[None]]
 
@@ -58,4 +68,5 @@ class Sending:
 
 def add_methods(registry: Registry, sending: Sending) -> None:
     """Register this module's method."""
-    registry.method(METHOD, view=False)(sending.send_raw_transaction)
+    method = registry.method(METHOD, view=False, result=HASH, errors=SENDING_ERRORS)
+    method(sending.send_raw_transaction)

@@ -1,10 +1,8 @@
-"""What the alt family's methods take, return and refuse, under starknet-specs' names."""
+"""JSON schemas of what the alt family's methods take and return, under starknet-specs' names."""
 
 from typing import Final
 
-from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
-from wsnode.jsonrpc.openrpc.document import Descriptions, described_error
-from wsnode.jsonrpc.openrpc.schema import (
+from wsnode.jsonrpc.schema import (
     COUNT,
     STRING,
     Schema,
@@ -15,16 +13,14 @@ from wsnode.jsonrpc.openrpc.schema import (
     reference,
     text,
 )
-from wsnode.starknet.block_id import BlockId
-from wsnode.starknet.felt import Felt
-from wsnode.starknet.rpc import errors
-from wsnode.starknet.rpc.subscriptions import FirstBlock
 
 FELT: Final = reference("FELT")
 HEX: Final = text("0x[0-9a-f]+")
-_WRITTEN_FELT: Final = text("0[xX][0-9a-fA-F]{1,64}")
+WRITTEN_FELT: Final = text("0[xX][0-9a-fA-F]{1,64}")
 _NUMBERED: Final = members({"block_number": COUNT}, "block_number")
-_HASHED: Final = members({"block_hash": _WRITTEN_FELT}, "block_hash")
+_HASHED: Final = members({"block_hash": WRITTEN_FELT}, "block_hash")
+BLOCK_ID: Final = either(_NUMBERED, _HASHED, {"enum": ["latest", "pending", "pre_confirmed"]})
+FIRST_BLOCK: Final = either(_NUMBERED, _HASHED, {"enum": ["latest"]})
 _COMPILED: Final = record(dict.fromkeys(("class_hash", "compiled_class_hash"), FELT))
 _ENTRY: Final = record(dict.fromkeys(("key", "value"), FELT))
 _PARAMETER: Final = members(dict.fromkeys(("name", "type"), STRING))
@@ -48,7 +44,7 @@ def _diff(storage: Schema) -> Schema:
     )
 
 
-def _update(diff: str) -> Schema:
+def _state_update(diff: str) -> Schema:
     changed: dict[str, Schema] = {"old_root": FELT, "state_diff": reference(diff)}
     return either(
         record({**dict.fromkeys(("block_hash", "new_root"), FELT), **changed}),
@@ -89,51 +85,9 @@ COMPONENTS: Final[dict[str, Schema]] = {
         },
     ),
 }
-_CLASS: Final = either(reference("CONTRACT_CLASS"), reference("DEPRECATED_CONTRACT_CLASS"))
-
-_RESULTS: Final[dict[str, Schema]] = {
-    **dict.fromkeys(("getClassAt", "getClass"), _CLASS),
-    **dict.fromkeys(("getClassHashAt", "getNonce"), FELT),
-    "getStorageAt": either(FELT, record({"value": FELT, "last_update_block": COUNT})),
-    "blockNumber": COUNT,
-    "blockHashAndNumber": record({"block_hash": FELT, "block_number": COUNT}),
-    "chainId": HEX,
-    "specVersion": STRING,
-    "syncing": {"const": False},
-    "subscribeNewHeads": text("0x[0-9a-f]{32}"),
-    "unsubscribe": {"const": True},
-}
-
-_BLOCK: Final = errors.block_not_found()
-_CONTRACT: Final = errors.contract_not_found()
-_ERRORS: Final = {
-    **dict.fromkeys(("getClassAt", "getClassHashAt", "getStorageAt", "getNonce"), (_BLOCK, _CONTRACT)),
-    "getClass": (_BLOCK, errors.class_hash_not_found()),
-    "getStateUpdate": (_BLOCK,),
-    **dict.fromkeys(("blockNumber", "blockHashAndNumber"), (errors.no_blocks(),)),
-    "chainId": (errors.chain_id_unknown(),),
-    "subscribeNewHeads": (_BLOCK, errors.too_many_blocks_back()),
-    "unsubscribe": (errors.invalid_subscription_id(),),
-}
-_OVER_HTTP: Final = described_error(METHOD_NOT_FOUND, "notifications not supported")
-
-
-def _listed(method: str) -> tuple[Schema, ...]:
-    listed = tuple(described_error(error.code, error.message) for error in _ERRORS[method])
-    return (*listed, _OVER_HTTP) if method in {"subscribeNewHeads", "unsubscribe"} else listed
-
-
-DESCRIPTIONS: Final = Descriptions(
-    types={
-        Felt: _WRITTEN_FELT,
-        BlockId: either(_NUMBERED, _HASHED, {"enum": ["latest", "pending", "pre_confirmed"]}),
-        FirstBlock: either(_NUMBERED, _HASHED, {"enum": ["latest"]}),
-    },
-    components=COMPONENTS,
-    results={
-        "alt_getStateUpdate": _update("FLAT_STATE_DIFF"),
-        "starknet_getStateUpdate": _update("STATE_DIFF"),
-        **{f"{family}_{name}": schema for name, schema in _RESULTS.items() for family in ("alt", "starknet")},
-    },
-    errors={f"{family}_{name}": _listed(name) for name in _ERRORS for family in ("alt", "starknet")},
-)
+CLASS: Final = either(reference("CONTRACT_CLASS"), reference("DEPRECATED_CONTRACT_CLASS"))
+STATE_UPDATES: Final = {"alt": _state_update("FLAT_STATE_DIFF"), "starknet": _state_update("STATE_DIFF")}
+"""The two forms of the one method that answers each family in its own."""
+SLOT: Final = either(FELT, record({"value": FELT, "last_update_block": COUNT}))
+HEAD: Final = record({"block_hash": FELT, "block_number": COUNT})
+SUBSCRIPTION: Final = text("0x[0-9a-f]{32}")

@@ -7,7 +7,6 @@ import pytest
 
 from tests.memory_transport import Ask
 from tests.reply_schemas import vague_places, validating
-from wsnode.ethereum.rpc.openrpc.descriptions import RESULTS
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
 HEAD = 54
@@ -42,10 +41,6 @@ def test_every_method_is_in_it(document: dict[str, Any], dispatcher: Dispatcher)
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
     local = {text.rpartition("/")[2] for text in references(document) if text.startswith("#")}
     assert local <= document["components"]["schemas"].keys()
-
-
-def test_nothing_is_told_of_methods_that_are_not_there(dispatcher: Dispatcher) -> None:
-    assert RESULTS.keys() <= dispatcher.registry.methods.keys()
 
 
 def test_every_type_of_a_parameter_is_described(document: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 Schema: TypeAlias = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{name}"
+ANYTHING: Final[Schema] = {}
 NULL: Final[Schema] = {"type": "null"}
 BOOLEAN: Final[Schema] = {"type": "boolean"}
 STRING: Final[Schema] = {"type": "string"}

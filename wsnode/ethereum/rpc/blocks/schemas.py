@@ -1,0 +1,41 @@
+"""JSON schemas of blocks, uncles and headers."""
+
+from typing import Final
+
+from wsnode.ethereum.rpc.form.schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
+from wsnode.jsonrpc.schema import Schema, either, list_of, or_null, record, reference
+
+_FEES: Final = ("baseFeePerGas", "blobGasUsed", "excessBlobGas")
+HEADER: Final[dict[str, Schema]] = {
+    **dict.fromkeys(("difficulty", "gasLimit", "gasUsed", "size", "timestamp"), QUANTITY),
+    **dict.fromkeys(("mixHash", "parentHash", "receiptsRoot", "sha3Uncles"), HASH),
+    **dict.fromkeys(("stateRoot", "transactionsRoot"), HASH),
+    **dict.fromkeys(("logsBloom", "nonce"), or_null(BYTES)),
+    "extraData": BYTES,
+    "hash": or_null(HASH),
+    "miner": or_null(ADDRESS),
+    "number": or_null(QUANTITY),
+    "uncles": list_of(HASH),
+}
+"""What every block has besides its transactions."""
+LATER: Final[dict[str, Schema]] = {
+    **dict.fromkeys(_FEES, QUANTITY),
+    **dict.fromkeys(("parentBeaconBlockRoot", "requestsHash", "withdrawalsRoot"), HASH),
+    "totalDifficulty": or_null(QUANTITY),
+    "withdrawals": list_of(reference("Withdrawal")),
+}
+"""What blocks have since some fork, or in some forms."""
+TRANSACTIONS: Final = list_of(either(HASH, TRANSACTION))
+SHOWN_HEADER: Final = {name: schema for name, schema in HEADER.items() if name not in {"size", "uncles"}}
+"""What headers without a block have."""
+LATER_HEADER: Final[dict[str, Schema]] = {
+    **dict.fromkeys(_FEES, QUANTITY),
+    **dict.fromkeys(("parentBeaconBlockRoot", "requestsHash", "withdrawalsRoot"), HASH),
+}
+BLOCK: Final = record({**HEADER, "transactions": TRANSACTIONS}, LATER)
+
+COMPONENTS: Final[dict[str, Schema]] = {
+    "Block": BLOCK,
+    "Header": record(SHOWN_HEADER, LATER_HEADER),
+    "Uncle": record(HEADER, LATER),
+}

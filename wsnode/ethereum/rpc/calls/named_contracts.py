@@ -1,0 +1,29 @@
+"""Which contracts calls name: those that they call and those that they override."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrides
+
+
+def targets(
+    calls: Sequence[CallObject], overrides: StateOverrides = NO_STATE_OVERRIDES
+) -> Iterable[int] | None:
+    """Return the contracts that calls name, None if they can read any."""
+    # Code that a call brings along can read whatever it likes, and so can overridden code.
+    called = [call.to for call in calls if call.to is not None]
+    if len(called) < len(calls) or (overrides and overrides.contracts is None):
+        return None
+    return map(int.from_bytes, chain(called, overrides.contracts or ()))
+
+
+def targets_of_call(params: Any) -> Iterable[int] | None:
+    """Return the contracts that `call` and `state_overrides` name."""
+    return targets([params.call], params.state_overrides)
+
+
+def targets_of_transaction(params: Any) -> Iterable[int] | None:
+    """Return the contract that `transaction` names: its gas is estimated, and its revert reason returned."""
+    return targets([params.transaction])

@@ -1,0 +1,92 @@
+"""JSON schemas of calls, of what they override, and of simulations."""
+
+from typing import Final
+
+from wsnode.ethereum.rpc.blocks.schemas import HEADER, LATER, TRANSACTIONS
+from wsnode.ethereum.rpc.form.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY, BYTES, QUANTITY
+from wsnode.jsonrpc.schema import (
+    BOOLEAN,
+    STRING,
+    Schema,
+    list_of,
+    mapping_of,
+    members,
+    or_null,
+    record,
+    reference,
+)
+
+_NUMBERS: Final = (
+    *("gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"),
+    *("value", "nonce", "chainId"),
+)
+_SIGNATURE: Final = ("chainId", "nonce", "yParity", "r", "s")
+CALL: Final = members(
+    {
+        "from": ANY_ADDRESS,
+        "to": or_null(ANY_ADDRESS),
+        **dict.fromkeys(_NUMBERS, ANY_QUANTITY),
+        "input": ANY_BYTES,
+        "data": ANY_BYTES,
+        "accessList": list_of(
+            members({"address": ANY_ADDRESS, "storageKeys": list_of(ANY_HASH)}, "address", "storageKeys")
+        ),
+        "blobVersionedHashes": list_of(ANY_HASH),
+        "authorizationList": list_of(
+            members(
+                {"address": ANY_ADDRESS, **dict.fromkeys(_SIGNATURE, ANY_QUANTITY)}, "address", *_SIGNATURE
+            )
+        ),
+    }
+)
+STATE_OVERRIDES: Final = mapping_of(
+    members(
+        {
+            **dict.fromkeys(("balance", "nonce"), ANY_QUANTITY),
+            "code": ANY_BYTES,
+            **dict.fromkeys(("state", "stateDiff"), mapping_of(ANY_HASH)),
+            "movePrecompileToAddress": ANY_ADDRESS,
+        }
+    )
+)
+WITHDRAWAL: Final = members(
+    {"address": ANY_ADDRESS, **dict.fromkeys(("index", "validatorIndex", "amount"), ANY_QUANTITY)}
+)
+BLOCK_OVERRIDES: Final = members(
+    {
+        **dict.fromkeys(
+            ("number", "difficulty", "time", "gasLimit", "baseFeePerGas", "blobBaseFee"), ANY_QUANTITY
+        ),
+        "feeRecipient": ANY_ADDRESS,
+        **dict.fromkeys(("prevRandao", "beaconRoot"), ANY_HASH),
+        "withdrawals": list_of(WITHDRAWAL),
+    }
+)
+_SIMULATED: Final = members(
+    {
+        "blockOverrides": reference("BlockOverrides"),
+        "stateOverrides": reference("StateOverrides"),
+        "calls": list_of(reference("CallObject")),
+    }
+)
+SIMULATION: Final = members(
+    {
+        "blockStateCalls": list_of(_SIMULATED),
+        **dict.fromkeys(("traceTransfers", "validation", "returnFullTransactions"), BOOLEAN),
+    },
+    "blockStateCalls",
+)
+
+COMPONENTS: Final[dict[str, Schema]] = {
+    "SimulatedBlock": record(
+        {**HEADER, "transactions": TRANSACTIONS, "calls": list_of(reference("SimulatedCall"))}, LATER
+    ),
+    "SimulatedCall": record(
+        {
+            **dict.fromkeys(("gasUsed", "maxUsedGas", "status"), QUANTITY),
+            "returnData": BYTES,
+            "logs": list_of(reference("Log")),
+        },
+        {"error": record({"code": {"type": "integer"}, "message": STRING}, {"data": BYTES})},
+    ),
+}

@@ -1,1 +1,0 @@
-"""Ethereum's part of the OpenRPC document: parameters, results and errors by method."""
