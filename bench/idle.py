@@ -8,17 +8,14 @@ size since before the first connection, divided by their number. The limit of op
 them, the node's as well.
 """
 
-import base64
-import os
 import socket
 import sys
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from bench.lib.nodes import Node, allow_many_files, cpu_seconds, parser_of, print_ratios, resident_bytes
-from bench.lib.peer import Peer, one_round_trip, steady_client
+from bench.lib.peer import Peer, begin, one_round_trip, steady_client
 
 SETTLE_SECONDS = 2.0
 AT_ONCE = 32
@@ -49,19 +46,6 @@ def open_more(url: str, count: int, opened: list[socket.socket], over: float) ->
             if b" 101 " not in answer.partition(b"\r\n")[0]:
                 raise ConnectionError(f"refused after {len(opened)}: {answer[:200].decode(errors='replace')}")
         opened += fresh
-
-
-def begin(url: str, seconds: float | None = None) -> socket.socket:
-    """Return a connection whose handshake has been sent; `seconds` bound what it waits for."""
-    place = urlsplit(url)
-    connected = socket.create_connection((place.hostname or "localhost", place.port or 80), seconds)
-    key = base64.b64encode(os.urandom(16)).decode()
-    connected.sendall(
-        f"GET {place.path or '/'} HTTP/1.1\r\nHost: {place.netloc}\r\n"
-        "Upgrade: websocket\r\nConnection: Upgrade\r\n"
-        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-    )
-    return connected
 
 
 def measure(node: Node, counts: Sequence[int], *, over: float) -> list[Result]:

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from bench.idle import begin
 from bench.lib.attacks import CLIENTS, Attack
+from bench.lib.peer import begin
 from wsnode.load.frames import PONG, masked_frame
 
 CONNECT_SECONDS = 1.0

@@ -1,9 +1,12 @@
-"""A client that tells replies apart, and one that asks steadily while something else goes on."""
+"""Connections: begun, for a client that tells replies apart, and for one that asks steadily meanwhile."""
 
+import base64
 import json
 import multiprocessing
 import multiprocessing.connection
+import os
 import select
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +19,19 @@ from wsnode.load.latencies import percentile
 
 RECEIVE_BYTES = 1024 * 1024
 LONGEST_WAIT = 30.0
+
+
+def begin(url: str, seconds: float | None = None) -> socket.socket:
+    """Return a connection whose handshake has been sent; `seconds` bound what it waits for."""
+    place = urlsplit(url)
+    connected = socket.create_connection((place.hostname or "localhost", place.port or 80), seconds)
+    key = base64.b64encode(os.urandom(16)).decode()
+    connected.sendall(
+        f"GET {place.path or '/'} HTTP/1.1\r\nHost: {place.netloc}\r\n"
+        "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+    )
+    return connected
 
 
 class Peer:
