@@ -76,7 +76,7 @@ def offer(appender: Appender, encoded: bytes) -> InvalidBlockError | UnknownPare
     if extension.taken or extension.error:
         return extension.error
     try:
-        return take_branch_block(appender, blocks[0]).error
+        return take_branch_block(appender, blocks[0])
     except UnknownParentError as unknown:
         return unknown
 
