@@ -108,7 +108,6 @@ FLOORS = {
 }
 AGAINST_THE_ORDER = {
     "ethereum/building/next_block": {
-        "ethereum/rpc/form/limits",
         "ethereum/rpc/form/lookup",
         "ethereum/rpc/form/results",
     },
@@ -117,9 +116,6 @@ AGAINST_THE_ORDER = {
         "ethereum/rpc/form/parameters",
         "ethereum/rpc/form/results",
     },
-    "ethereum/development/chain": {"ethereum/rpc/form/limits"},
-    "ethereum/development/maker": {"ethereum/rpc/form/limits"},
-    "ethereum/development/plans": {"ethereum/rpc/form/limits"},
     "ethereum/rpc/traces/witnesses": {"ethereum/rpc/transactions/methods"},
     "jsonrpc/calls": {"jsonrpc/dispatcher"},
 }

@@ -13,7 +13,7 @@ from tests.peers.anvil import ask_url, started_anvil
 from wsnode.cli.development import FORKS, GAS_LIMIT, MNEMONIC
 from wsnode.demo.accounts import MNEMONIC as KNOWN_MNEMONIC
 from wsnode.demo.genesis import FORKS as FORKS_OF_GENESES
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 
 STORE_7_AND_REVERT_NEVER = "0x6007600055"
 """Creates an account without code, whose slot 0 is 7."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 
 EXTRA = b"wsnode dev"
 CHAIN_ID: Final = 31337

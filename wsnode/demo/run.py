@@ -18,12 +18,12 @@ from wsnode.demo.genesis import CHAIN_ID, FORKS, demo_genesis, development_genes
 from wsnode.demo.introduction import introduce_demo, introduce_development
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.state_file import StateFiles, read_accounts, write_accounts
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.pool.order import Order
 from wsnode.ethereum.primitives.values import Address as EthereumAddress
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
 from wsnode.node.addresses import Address, announce_ready

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT, CallLimits
+from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.node.addresses import DEFAULT_LISTEN, Address, ListenError
 from wsnode.node.settings import Known, line_of, unknown_names
 from wsnode.server.access.perimeter import is_local_host

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.development.methods import Development
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET, CallLimits
+from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.node.methods import release
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving

@@ -11,8 +11,8 @@ from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import begin
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.development.control import DevelopmentControl
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import Config, NetworkConfig
 from wsnode.node.networks import Growth, Opened, open_network

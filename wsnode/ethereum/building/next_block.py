@@ -8,17 +8,16 @@ from typing import Final
 import msgspec
 
 from wsnode.ethereum.base_fees import next_base_fee
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, gas_limit_after
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT
 from wsnode.ethereum.rpc.form.lookup import Rows
 from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.state import BlockAttributes, ChainSpec, ReorganisedError, State
 
 MOST_GAS: Final = 100_000_000
 LAST_TIME: Final = 2**64 - 1
-GAS_LIMIT_DIVISOR: Final = 1024
 _ZERO_ADDRESS: Final = bytes(20)
 _ZERO_HASH: Final = bytes(32)
 
@@ -83,12 +82,6 @@ def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlo
     """Return a block of which nothing is known but that it comes now."""
     timestamp = min(max(int(time.time()), head.timestamp + 1), LAST_TIME)
     return NextBlock(timestamp=timestamp, gas_limit=gas_limit_after(head.gas_limit, gas_limit_target))
-
-
-def gas_limit_after(parent: int, target: int) -> int:
-    """Return the gas limit closest to the target that may follow on the parent's (core.CalcGasLimit)."""
-    step = parent // GAS_LIMIT_DIVISOR - 1
-    return min(max(target, LEAST_GAS_LIMIT, parent - step), parent + step)
 
 
 def continues(head: Header) -> bool:

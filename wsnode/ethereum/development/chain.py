@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.development.clock import Setting
@@ -23,7 +24,6 @@ from wsnode.ethereum.development.snapshots import Moment, Moments
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.storage.errors import ChainIdsError
 
 

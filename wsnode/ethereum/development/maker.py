@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 import trio
 
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.building.next_block import NextBlock, named_sender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
@@ -17,7 +18,6 @@ from wsnode.ethereum.development.mining import MiningMode
 from wsnode.ethereum.development.plans import Plans
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET
 from wsnode.ethereum.state import HistoryError, ReorganisedError, StateError
 from wsnode.ethereum.storage.errors import StoreError
 

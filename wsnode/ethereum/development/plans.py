@@ -6,13 +6,18 @@ from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.building.next_block import NextBlock, gas_limit_after
+from wsnode.ethereum.building.gas_limit import (
+    GAS_LIMIT_TARGET,
+    LEAST_GAS_LIMIT,
+    MOST_GAS_LIMIT,
+    gas_limit_after,
+)
+from wsnode.ethereum.building.next_block import NextBlock
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.development.builder import BlockBuilder, random_value
 from wsnode.ethereum.development.clock import BlockClock, Setting, TimeError
 from wsnode.ethereum.development.control import ControlError
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.limits import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT
 
 MOST_BASE_FEE: Final = (1 << 64) - 1
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.building.next_block import NextBlock, block_now
 from wsnode.ethereum.building.pending_block import ALWAYS, SHARE, PendingBlock
 from wsnode.ethereum.chain import Chain
@@ -26,7 +27,7 @@ from wsnode.ethereum.rpc.development.methods import Development
 from wsnode.ethereum.rpc.fees import history as fee_history
 from wsnode.ethereum.rpc.fees import methods as fees
 from wsnode.ethereum.rpc.form import schemas as form_schemas
-from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, GAS_LIMIT_TARGET, CallLimits
+from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter
 from wsnode.ethereum.rpc.logs import filters, subscriptions
 from wsnode.ethereum.rpc.logs import methods as logs

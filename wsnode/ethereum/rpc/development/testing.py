@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.building.next_block import NextBlock, continues, gas_limit_after, named_sender
+from wsnode.ethereum.building.gas_limit import gas_limit_after
+from wsnode.ethereum.building.next_block import NextBlock, continues, named_sender
 from wsnode.ethereum.codec.blocks import BuiltBlock, VerifiedBlock
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rlp import block_transactions

@@ -1,17 +1,12 @@
 """How much one call may ask for; an operator may change each."""
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
 from wsnode.jsonrpc.bounds import Allowance, Count, Room, Seconds
 
 Gas: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-
-GAS_LIMIT_TARGET: Final = 60_000_000
-"""What the gas limit of built blocks moves towards if nothing else is set, as with geth."""
-LEAST_GAS_LIMIT: Final = 5000
-MOST_GAS_LIMIT: Final = (1 << 63) - 1
 
 
 class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
