@@ -441,7 +441,7 @@ async def test_replies_that_wait_for_all_clients_have_a_limit(open_site: OpenSit
         assert 200_000 <= site.server.shared.waiting.used < 200_000 + 3 * turn
         for stream in streams:
             answer = b""
-            # To the end of the last one, of which the middle may be still to come when its beginning is there.
+            # To the end of the last one: its middle may be still to come when its beginning is there.
             while answer.count(b'"}') < 30:
                 answer += await stream.receive_some()
         await trio.testing.wait_all_tasks_blocked()
