@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloy_primitives::{B256, U256};
 
-use crate::block::UnverifiedBlock;
-use crate::build::{build_block, Base, BlockAttributes, BuiltBlock, Candidate, Refused};
-use crate::call::{Layer, Overrides, Place};
-use crate::chain_spec::ChainSpec;
-use crate::consensus::{Ancestor, Chosen, GENERATIONS};
+use crate::chain::rows::{BodyRow, HeaderRow};
 use crate::error::{Error, InvalidBlock};
-use crate::execute::{self, ChainHead, Execution, ReadCache};
-use crate::rows::{BodyRow, HeaderRow};
+use crate::evm::block::UnverifiedBlock;
+use crate::evm::build::{build_block, Base, BlockAttributes, BuiltBlock, Candidate, Refused};
+use crate::evm::call::{Layer, Overrides, Place};
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::execute::{self, ChainHead, Execution, ReadCache};
+use crate::evm::rules::{Ancestor, Chosen, GENERATIONS};
 use crate::state::{AccountPatch, Head, StateReader, StateStore};
 
 /// The state of one chain, in a folder of its own.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 
-use crate::block::{decode_blocks, genesis, UnverifiedBlock};
-use crate::chain_spec::ChainSpec;
-use crate::consensus::Chosen;
+use crate::chain::rows::{block_rlp, BodyRow, HeaderRow};
 use crate::engine::Engine;
 use crate::error::Rule;
-use crate::rows::{block_rlp, BodyRow, HeaderRow};
+use crate::evm::block::{decode_blocks, genesis, UnverifiedBlock};
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::rules::Chosen;
 
 type OwnedRows = Vec<(Vec<u8>, Vec<u8>)>;
 

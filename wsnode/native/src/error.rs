@@ -16,7 +16,7 @@ pub enum Error {
     #[error(transparent)]
     State(#[from] crate::state::StateError),
     #[error(transparent)]
-    CorruptRow(#[from] crate::rows::RowError),
+    CorruptRow(#[from] crate::chain::rows::RowError),
     #[error("another process writes to the state in {0}")]
     Busy(String),
     #[error("{0}")]

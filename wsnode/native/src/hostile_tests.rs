@@ -3,13 +3,13 @@
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
 use alloy_primitives::{address, hex, TxKind, B256, U256};
 
-use crate::block::{decode_blocks, UnverifiedBlock};
-use crate::build::Base;
-use crate::call::{call, Message, Outcome, Overrides, Watch};
-use crate::chain_spec::ChainSpec;
-use crate::consensus::{self, next_difficulty, Ancestor, Chosen};
 use crate::engine::Engine;
 use crate::error::{Broken, Rule};
+use crate::evm::block::{decode_blocks, UnverifiedBlock};
+use crate::evm::build::Base;
+use crate::evm::call::{call, Message, Outcome, Overrides, Watch};
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::rules::{self, next_difficulty, Ancestor, Chosen};
 
 const MERGED: &str = r#""homesteadBlock": 0, "eip150Block": 0, "eip155Block": 0, "eip158Block": 0,
     "byzantiumBlock": 0, "constantinopleBlock": 0, "petersburgBlock": 0, "istanbulBlock": 0,
@@ -29,7 +29,7 @@ fn child(spec: &ChainSpec, change: impl FnOnce(&mut Header)) -> UnverifiedBlock 
         timestamp: parent.timestamp + 10,
         gas_limit: parent.gas_limit,
         state_root: parent.state_root,
-        base_fee_per_gas: consensus::next_base_fee(spec, parent),
+        base_fee_per_gas: rules::next_base_fee(spec, parent),
         ..Header::default()
     };
     header.difficulty = next_difficulty(spec, header.timestamp, parent);
@@ -47,7 +47,7 @@ fn verify(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
     let header = spec.genesis().header.clone();
     let total = header.difficulty;
     let parent = Ancestor { hash: spec.genesis_hash(), header, ommers: Vec::new() };
-    consensus::verify(spec, block, &[&parent], total, Chosen::default())
+    rules::verify(spec, block, &[&parent], total, Chosen::default())
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn from_prague_on_a_block_needs_the_contracts_of_requests() {
     });
     let folder = std::env::temp_dir().join(format!("wsnode-contracts-{}", std::process::id()));
     let engine = Engine::open(&folder, chain.clone(), true).unwrap();
-    let start = crate::block::genesis(&chain);
+    let start = crate::evm::block::genesis(&chain);
     let rows: [(&[u8], &[u8]); 1] = [(&start.header_row, &start.body_row)];
     let executed = engine.execute(&[block.into()], &rows, U256::ZERO, Chosen::default()).unwrap();
     let _ = std::fs::remove_dir_all(&folder);
@@ -162,8 +162,8 @@ fn run_message(message: &Message, overrides: Overrides, watch: &Watch) -> Outcom
     let folder = std::env::temp_dir().join(format!("wsnode-run-{}-{run}", std::process::id()));
     let chain = std::sync::Arc::new(spec(&format!(", {MERGED}"), "").unwrap());
     let engine = Engine::open(&folder, chain.clone(), true).unwrap();
-    let header = crate::block::genesis(&chain).header_row;
-    let work = |place: crate::call::Place<'_>| call(place, message, u64::MAX >> 1, watch);
+    let header = crate::evm::block::genesis(&chain).header_row;
+    let work = |place: crate::evm::call::Place<'_>| call(place, message, u64::MAX >> 1, watch);
     let outcome = engine.at_block(Base::Row(&header), overrides, work).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     outcome

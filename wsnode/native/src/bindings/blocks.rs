@@ -9,9 +9,9 @@ use pyo3::types::PyBytes;
 use super::errors::{guard, invalid_block};
 use super::numbers::Number;
 use super::spec::ChainSpec;
-use crate::block;
+use crate::chain::rows::BodyRow;
 use crate::error::InvalidBlock;
-use crate::rows::BodyRow;
+use crate::evm::block;
 
 /// A block whose form is right and whose senders are known.
 #[pyclass(frozen, module = "wsnode._native")]
@@ -146,8 +146,8 @@ pub struct Execution {
     error: Option<InvalidBlock>,
 }
 
-impl From<crate::execute::Execution> for Execution {
-    fn from(execution: crate::execute::Execution) -> Self {
+impl From<crate::evm::execute::Execution> for Execution {
+    fn from(execution: crate::evm::execute::Execution) -> Self {
         let verified = execution.verified.into_iter().map(Arc::new).collect();
         Self { verified, error: execution.error }
     }

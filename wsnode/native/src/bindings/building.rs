@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use super::blocks::VerifiedBlock;
 use super::numbers::{address, hash};
-use crate::build::{self, Base};
+use crate::evm::build::{self, Base};
 use crate::state::StateAfter;
 
 /// What whoever proposes a block decides about it.

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 
 use super::numbers::{address, hash, Number};
-use crate::call;
+use crate::evm::call;
 
 /// What is to be run; absent members have geth's defaults.
 #[pyclass(frozen, module = "wsnode._native")]

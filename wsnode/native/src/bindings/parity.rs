@@ -14,9 +14,9 @@ use super::numbers::{address, Number};
 use super::spec::ChainSpec;
 use super::state::State;
 use super::tracing::{limits, traced, word, BlockRows};
-use crate::call::Overrides;
 use crate::engine::Rows;
-use crate::trace::parity::{self, Form, Page};
+use crate::evm::call::Overrides;
+use crate::evm::trace::parity::{self, Form, Page};
 
 fn parse<T: DeserializeOwned>(text: &[u8]) -> PyResult<T> {
     serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))

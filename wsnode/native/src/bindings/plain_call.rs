@@ -7,11 +7,12 @@ use pyo3::IntoPyObjectExt;
 use super::errors::guard;
 use super::messages::outcome;
 use super::state::State;
-use crate::build::Base;
-use crate::call::plain::{self, PlainCall};
-use crate::call::{self, Estimate, Outcome, Overrides, Place, Watch};
 use crate::error::Error;
+use crate::evm::build::Base;
+use crate::evm::call::{self, Estimate, Outcome, Overrides, Place, Watch};
 use crate::json;
+use crate::wire::parameters;
+use crate::wire::parameters::call::PlainCall;
 
 /// A block that may be meant, by its number and header row.
 type Block<'a> = (u64, &'a [u8]);
@@ -77,7 +78,7 @@ fn answer<T>(
     run: impl FnOnce(&PlainCall, Place<'_>, &Watch) -> Result<T, Error>,
     told: impl FnOnce(T) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let Some(plain) = plain::read(params) else {
+    let Some(plain) = parameters::call::read(params) else {
         return Ok(None);
     };
     if let Some(another) = plain.block.filter(|block| *block != number) {

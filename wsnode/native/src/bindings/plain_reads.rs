@@ -10,9 +10,9 @@ use super::numbers::hash;
 use super::state::State;
 use crate::error::Error;
 use crate::json::Writer;
-use crate::plain;
-use crate::reads;
 use crate::state::HistoryView;
+use crate::wire::answers;
+use crate::wire::parameters;
 
 /// JSON, or the number of the block after which state is asked for, if it is another one.
 #[derive(IntoPyObject)]
@@ -32,7 +32,7 @@ fn read_balance<'py>(
     block_hash: &[u8],
     params: &[u8],
 ) -> Answered<'py> {
-    answer(py, state, (number, block_hash), plain::account_parameters(params), reads::write_balance)
+    answer(py, state, (number, block_hash), parameters::account_parameters(params), answers::write_balance)
 }
 
 #[pyfunction]
@@ -44,7 +44,13 @@ fn read_transaction_count<'py>(
     block_hash: &[u8],
     params: &[u8],
 ) -> Answered<'py> {
-    answer(py, state, (number, block_hash), plain::account_parameters(params), reads::write_transaction_count)
+    answer(
+        py,
+        state,
+        (number, block_hash),
+        parameters::account_parameters(params),
+        answers::write_transaction_count,
+    )
 }
 
 #[pyfunction]
@@ -56,7 +62,7 @@ fn read_code<'py>(
     block_hash: &[u8],
     params: &[u8],
 ) -> Answered<'py> {
-    answer(py, state, (number, block_hash), plain::account_parameters(params), reads::write_code)
+    answer(py, state, (number, block_hash), parameters::account_parameters(params), answers::write_code)
 }
 
 #[pyfunction]
@@ -68,7 +74,7 @@ fn read_storage<'py>(
     block_hash: &[u8],
     params: &[u8],
 ) -> Answered<'py> {
-    answer(py, state, (number, block_hash), plain::slot_parameters(params), reads::write_storage)
+    answer(py, state, (number, block_hash), parameters::slot_parameters(params), answers::write_storage)
 }
 
 /// Reads after the block of this number and hash, which is the latest, or the one that is asked about.
@@ -100,7 +106,7 @@ type Filter<'py> = (Option<u64>, Option<u64>, Vec<Bound<'py, PyBytes>>, Vec<Vec<
 #[pyfunction]
 #[pyo3(signature = (params, most, /))]
 fn read_log_filter<'py>(py: Python<'py>, params: &[u8], most: usize) -> Option<Filter<'py>> {
-    let filter = plain::log_parameters(params)?;
+    let filter = parameters::log_parameters(params)?;
     if filter.addresses.len() + filter.topics.iter().map(Vec::len).sum::<usize>() > most {
         return None;
     }

@@ -11,9 +11,9 @@ use super::errors::guard;
 use super::numbers::Number;
 use super::render::rendered;
 use super::spec::ChainSpec;
+use crate::chain::rows::HeaderRow;
 use crate::json;
 use crate::pool::{self, Terms};
-use crate::rows::HeaderRow;
 
 /// A transaction that no block holds yet, its form and signature checked.
 #[pyclass(frozen, module = "wsnode._native")]

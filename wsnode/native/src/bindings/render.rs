@@ -13,9 +13,9 @@ use pyo3::types::{PyBytes, PyInt};
 
 use row::Row;
 
+use crate::chain::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
 use crate::error::Error;
 use crate::json::{self, BlockStyle, TotalDifficulty, Writer};
-use crate::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
 
 /// Adds the functions and the class of this module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

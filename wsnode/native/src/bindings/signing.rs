@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use super::errors::guard;
 use super::messages::json;
 use super::numbers::{address, hash, Number};
-use crate::sign::{self, Draft, Price};
+use crate::evm::sign::{self, Draft, Price};
 
 /// The envelope of a transaction that the owner of `secret` signs; its members make its type.
 #[pyfunction]

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::errors::guard;
 use super::messages::Message;
 use crate::error::Error;
-use crate::simulate::{Block, Call, Options, Request};
+use crate::evm::simulate::{Block, Call, Options, Request};
 
 /// Blocks of calls and how they are run.
 #[pyclass(frozen, module = "wsnode._native")]

@@ -7,8 +7,8 @@ use pyo3::types::PyBytes;
 
 use super::blocks::VerifiedBlock;
 use super::errors::guard;
-use crate::block;
-use crate::chain_spec;
+use crate::evm::block;
+use crate::evm::chain_spec;
 
 /// The rules of one chain, from geth's genesis.json.
 #[pyclass(frozen, module = "wsnode._native")]

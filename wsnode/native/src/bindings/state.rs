@@ -18,11 +18,11 @@ use super::messages::{outcome, CancelFlag, Message};
 use super::numbers::{address, hash, Number};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
-use crate::build::{Candidate, Refused};
-use crate::call::{self, parse_patches, Estimate, Overrides, Place, Watch};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
-use crate::simulate::simulate;
+use crate::evm::build::{Candidate, Refused};
+use crate::evm::call::{self, parse_patches, Estimate, Overrides, Place, Watch};
+use crate::evm::simulate::simulate;
 use crate::state::{Bounds, Head, SlotProof};
 
 /// The EVM state of one chain in a folder of its own; to be opened after a fork.

@@ -13,10 +13,10 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use super::numbers::hash;
 use super::state::State;
 use super::store::Reader;
+use crate::chain::lookup::LookupError;
 use crate::engine::Engine;
 use crate::json::Writer;
-use crate::lookup::LookupError;
-use crate::reads::{self, Read};
+use crate::wire::answers::{self, Read};
 use crate::wire::frame::write_head;
 use crate::wire::request::Envelope;
 
@@ -135,7 +135,7 @@ impl<'a> Answers<'a> {
                 let reader = moment.reader.get();
                 let chain = reader.chain()?;
                 let taken = reader.transaction.with(|txn| {
-                    let mut moment = reads::Moment::new(&moment.engine.reader, chain, txn, moment.head);
+                    let mut moment = answers::Moment::new(&moment.engine.reader, chain, txn, moment.head);
                     Ok::<_, LookupError>(self.take(calls, start, Some(&mut moment)))
                 });
                 // A snapshot that is lost is told of by the call that needs it.
@@ -149,7 +149,7 @@ impl<'a> Answers<'a> {
         &mut self,
         calls: &Bound<'_, PyList>,
         start: usize,
-        mut moment: Option<&mut reads::Moment<'_>>,
+        mut moment: Option<&mut answers::Moment<'_>>,
     ) -> PyResult<()> {
         let (mut result, began) = (Vec::new(), Instant::now());
         for (count, call) in calls.iter().skip(start).take(MOST).enumerate() {
@@ -180,7 +180,7 @@ impl<'a> Answers<'a> {
     fn answer(
         &mut self,
         call: &Envelope<'_>,
-        moment: Option<&mut reads::Moment<'_>>,
+        moment: Option<&mut answers::Moment<'_>>,
         result: &mut Vec<u8>,
     ) -> bool {
         result.clear();
@@ -199,7 +199,7 @@ impl<'a> Answers<'a> {
     fn write_result(
         &self,
         call: &Envelope<'_>,
-        moment: Option<&mut reads::Moment<'_>>,
+        moment: Option<&mut answers::Moment<'_>>,
         result: &mut Vec<u8>,
     ) -> Option<usize> {
         if let Some(index) = self.results.iter().position(|(name, _)| **name == *call.method) {

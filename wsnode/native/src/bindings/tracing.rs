@@ -10,11 +10,11 @@ use super::building::Header;
 use super::errors::guard;
 use super::messages::{outcome, CancelFlag, Message};
 use super::state::State;
-use crate::access_list;
-use crate::call::{Outcome, Overrides};
 use crate::engine::Rows;
 use crate::error::Error;
-use crate::trace::{self, CallPlace, Limits, Options, Stopped, Traced};
+use crate::evm::access_list;
+use crate::evm::call::{Outcome, Overrides};
+use crate::evm::trace::{self, CallPlace, Limits, Options, Stopped, Traced};
 
 /// The access list of a message as JSON, the gas that it uses with it, and why it fails if it does.
 #[pyfunction]

@@ -12,10 +12,10 @@ use super::errors::guard;
 use super::messages::CancelFlag;
 use super::numbers::{address, hash};
 use super::state::State;
-use crate::call::Watch;
+use crate::evm::call::Watch;
+use crate::evm::trace::{self, Range};
+use crate::evm::witness;
 use crate::state::Bounds;
-use crate::trace::{self, Range};
-use crate::witness;
 
 type BlockRows = (PyBackedBytes, PyBackedBytes);
 type WitnessTuple<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, u64);

@@ -1,31 +1,17 @@
-//! JSON text written straight from rows, member for member as geth prints it.
-//!
-//! A value is decoded only as far as its text needs: a hash goes from the row to the text through one loop without a table.
+//! JSON text: read from its start, and written as geth writes it.
 
-mod block;
-mod context;
-mod envelope;
-mod head;
-mod header;
+mod blocks;
 mod hex;
-mod log;
-mod pooled;
-mod receipt;
-mod transaction;
-mod withdrawals;
+mod reader;
+pub mod traces;
 mod writer;
 
-pub use block::{render_block, render_uncle, BlockStyle, TotalDifficulty};
-pub use context::BlockContext;
-pub use envelope::{Envelope, Price};
-pub use head::render_header;
-pub use log::{render_log, render_logs, write_log, LogSelection};
-pub use pooled::render_pooled_transaction;
-pub use receipt::{render_receipt, render_receipts};
-pub use transaction::render_transaction;
+#[cfg(test)]
+pub(crate) use blocks::random;
+pub use blocks::{
+    render_block, render_header, render_log, render_logs, render_pooled_transaction, render_receipt,
+    render_receipts, render_transaction, render_uncle, write_log, BlockContext, BlockStyle, Envelope,
+    LogSelection, Price, TotalDifficulty,
+};
+pub use reader::Text;
 pub use writer::Writer;
-
-#[cfg(test)]
-pub(crate) use tests::random;
-#[cfg(test)]
-mod tests;

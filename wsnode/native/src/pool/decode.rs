@@ -12,8 +12,8 @@ use super::impersonation::impersonated_sender;
 use super::malformed::explain;
 use super::sidecar::Sidecar;
 use super::{refuse, PooledTransaction};
-use crate::chain_spec::ChainSpec;
 use crate::error::Error;
+use crate::evm::chain_spec::ChainSpec;
 
 impl PooledTransaction {
     /// The transaction in `bytes`: an envelope, or that of a blob transaction wrapped with its blobs.

@@ -6,12 +6,12 @@ use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, TxKind, B256, U256};
 
 use super::{impersonated_sender, impersonation, PooledTransaction};
-use crate::block;
-use crate::chain_spec::ChainSpec;
+use crate::chain::rows::{encode_body, encode_header};
 use crate::error::Error;
+use crate::evm::block;
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::sign::{address_of, impersonate, sign, Draft, Price};
 use crate::json::random::Random;
-use crate::rows::{encode_body, encode_header};
-use crate::sign::{address_of, impersonate, sign, Draft, Price};
 
 const SECRET: B256 = B256::repeat_byte(0x11);
 

@@ -1,6 +1,6 @@
 //! JSON-RPC requests, whose parameters and id are left as they are.
 
-use crate::plain::Text;
+use crate::json::Text;
 
 /// Member of a request, as a bit.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
 use super::corrupt;
-use crate::rows::{HeaderRow, RowError};
+use crate::chain::rows::{HeaderRow, RowError};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Header>()?;

@@ -5,8 +5,8 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::row::Row;
 use super::{corrupt, rendered};
+use crate::chain::rows::{BodyRow, HeaderRow, LogRow, ReceiptsRow};
 use crate::json::{self, BlockContext, Writer};
-use crate::rows::{BodyRow, HeaderRow, LogRow, ReceiptsRow};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(render_each_log, module)?)?;

@@ -5,7 +5,7 @@ use pyo3::types::PyBytes;
 
 use super::corrupt;
 use super::row::Row;
-use crate::rows::{self, BodyRow, HeaderRow, ReceiptsRow};
+use crate::chain::rows::{self, BodyRow, HeaderRow, ReceiptsRow};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(block_rlp, module)?)?;

@@ -9,10 +9,10 @@ use super::StoreError;
 use crate::bindings::errors::caught;
 use crate::bindings::numbers;
 use crate::bindings::render::{corrupt, try_rendered};
+use crate::chain::lookup::{ChainTables, LookupError, Txn};
+use crate::chain::rows;
 use crate::json::Writer as Text;
-use crate::lookup::{ChainTables, LookupError, Txn};
-use crate::plain;
-use crate::rows;
+use crate::wire::parameters;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PLACE_BYTES", rows::PLACE)?;
@@ -82,7 +82,7 @@ fn read_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]
 }
 
 fn read<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8], write: Write) -> Written<'py> {
-    match plain::hash_parameters(params) {
+    match parameters::hash_parameters(params) {
         Some(hash) => written(py, reader, &hash, write),
         None => Ok(None),
     }

@@ -16,7 +16,7 @@ use pyo3::types::PyString;
 
 pub use reader::Reader;
 
-use crate::lookup::ChainTables;
+use crate::chain::lookup::ChainTables;
 use crate::store::{Environment, StoreError as Failure, Table};
 
 create_exception!(wsnode._native, StoreError, PyException, "The store cannot be read or written.");

@@ -10,8 +10,8 @@ mod shape;
 mod walk;
 
 use super::refuse;
-use crate::chain_spec::ChainSpec;
 use crate::error::Error;
+use crate::evm::chain_spec::ChainSpec;
 
 /// Why `bytes` are no transaction of the chain; `reason` is what is said when geth would take them.
 pub fn explain(spec: &ChainSpec, bytes: &[u8], reason: impl std::fmt::Display) -> Error {

@@ -4,10 +4,10 @@ use alloy_primitives::U256;
 
 use super::super::refuse;
 use super::reader::{Kind, Reader};
-use crate::chain_spec::ChainSpec;
+use crate::chain::rows::rlp::Items;
 use crate::error::Error;
+use crate::evm::chain_spec::ChainSpec;
 use crate::json::{Envelope, Price};
-use crate::rows::rlp::Items;
 
 /// Why the values of `bytes` cannot be right, in the order in which geth asks; nothing when they can.
 pub fn explain(spec: &ChainSpec, bytes: &[u8]) -> Option<Error> {

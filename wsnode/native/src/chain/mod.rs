@@ -1,0 +1,4 @@
+//! A chain's blocks as the store keeps them: their rows, and where a transaction or a log lies.
+
+pub mod lookup;
+pub mod rows;

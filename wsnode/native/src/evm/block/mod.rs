@@ -1,0 +1,70 @@
+//! Blocks: decoded from RLP with their senders recovered, and verified with their receipts.
+
+mod decode;
+mod senders;
+
+use std::sync::Arc;
+
+use alloy_consensus::{Header, TxEnvelope};
+use alloy_eips::eip4895::Withdrawal;
+use alloy_primitives::{Address, B256};
+use alloy_rlp::Encodable;
+
+use crate::chain::rows::{encode_body, encode_header, encode_receipts};
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::rules::blob_base_fee;
+
+pub use decode::{decode_blocks, decode_transaction, from_rows};
+pub use senders::recover_transaction;
+
+/// A block whose form is right and whose senders are known, but which may still break every other rule.
+#[derive(Debug)]
+pub struct UnverifiedBlock {
+    pub header: Header,
+    pub hash: B256,
+    /// Bytes of the block's RLP.
+    pub size: usize,
+    pub transactions: Vec<TxEnvelope>,
+    pub senders: Vec<Address>,
+    pub ommers: Vec<Header>,
+    pub withdrawals: Option<Vec<Withdrawal>>,
+    /// The root that the transactions really have.
+    pub transactions_root: B256,
+    pub header_row: Arc<[u8]>,
+    pub body_row: Arc<[u8]>,
+}
+
+/// A block that keeps every rule, with what its execution brought forth.
+#[derive(Debug)]
+pub struct VerifiedBlock {
+    pub header: Header,
+    pub hash: B256,
+    pub transaction_count: usize,
+    pub log_count: usize,
+    pub header_row: Arc<[u8]>,
+    pub body_row: Arc<[u8]>,
+    pub receipts_row: Vec<u8>,
+}
+
+/// The genesis block of a chain.
+pub fn genesis(spec: &ChainSpec) -> VerifiedBlock {
+    let genesis = spec.genesis();
+    let withdrawals = genesis.header.withdrawals_root.map(|_| Vec::new());
+    let size = genesis_size(&genesis.header, withdrawals.is_some());
+    let fee = blob_base_fee(spec, &genesis.header);
+    VerifiedBlock {
+        header: genesis.header.clone(),
+        hash: genesis.hash,
+        transaction_count: 0,
+        log_count: 0,
+        header_row: encode_header(&genesis.header, genesis.hash, size, fee).into(),
+        body_row: encode_body(&[], &[], &[], withdrawals.as_deref()).into(),
+        receipts_row: encode_receipts(&[]),
+    }
+}
+
+/// Bytes of a block's RLP that has nothing but a header: each empty list is one byte.
+fn genesis_size(header: &Header, has_withdrawals: bool) -> usize {
+    let payload_length = header.length() + if has_withdrawals { 3 } else { 2 };
+    alloy_rlp::Header { list: true, payload_length }.length_with_payload()
+}

@@ -1,0 +1,111 @@
+//! New blocks on top of the head, for development chains and for the block to come.
+
+mod base;
+mod header;
+mod pending;
+mod transactions;
+
+use std::sync::Arc;
+
+use alloy_eips::eip4895::Withdrawal;
+use alloy_eips::BlockNumHash;
+use alloy_primitives::{Address, Bytes, B256};
+use revm::database::{BundleState, State};
+
+pub use base::Base;
+use header::open_header;
+pub use pending::pending_state;
+pub use transactions::{Candidate, Refused};
+
+use crate::chain::rows::{encode_body, encode_header, encode_receipts};
+use crate::error::Error;
+use crate::evm::block::VerifiedBlock;
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::execute::{seal_receipts, set_root};
+use crate::evm::rules::{blob_base_fee, Ancestor, Chosen};
+use crate::state::{Bounds, StateAfter, StateReader};
+
+/// What whoever proposes a block decides about it.
+#[derive(Debug, Clone)]
+pub struct BlockAttributes {
+    pub timestamp: u64,
+    pub fee_recipient: Address,
+    pub prev_randao: B256,
+    pub gas_limit: u64,
+    /// Instead of the one that follows from the parent.
+    pub base_fee: Option<u64>,
+    pub parent_beacon_block_root: B256,
+    pub extra_data: Bytes,
+    pub withdrawals: Vec<Withdrawal>,
+}
+
+impl BlockAttributes {
+    /// What in such a block need not follow from its parent.
+    pub fn chosen(&self) -> Chosen {
+        Chosen { gas_limit: Some(self.gas_limit), base_fee: self.base_fee }
+    }
+}
+
+/// A block that nobody has committed.
+#[derive(Debug)]
+pub struct BuiltBlock {
+    pub block: Arc<VerifiedBlock>,
+    /// What it asks of the consensus layer, each request's type before its content.
+    pub requests: Vec<Bytes>,
+    /// What it changes in its parent's state.
+    pub changes: BundleState,
+}
+
+impl BuiltBlock {
+    /// The state after it, as long as its parent is committed.
+    pub fn state(&self) -> StateAfter<'_> {
+        let header = &self.block.header;
+        let committed = BlockNumHash::new(header.number - 1, header.parent_hash);
+        StateAfter { committed, changes: Some(&self.changes) }
+    }
+}
+
+/// Build the block after `parent`, a committed one, and leave the state as it is.
+///
+/// Transactions that cannot be included are left out, each with its index and the reason.
+pub fn build_block(
+    spec: &ChainSpec,
+    reader: &StateReader,
+    parent: &Ancestor,
+    attributes: &BlockAttributes,
+    transactions: &[Candidate<'_>],
+) -> Result<(BuiltBlock, Vec<Refused>), Error> {
+    let mut header = open_header(spec, parent, attributes)?;
+    let parent_block = BlockNumHash::new(parent.header.number, parent.hash);
+    let tries = reader.trial(parent_block, Bounds::none())?;
+    let view = tries.view();
+    let mut state = State::builder().with_database_ref(&view).with_bundle_update().build();
+    let mut built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
+    for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
+        set_root(receipt, reader.trial(parent_block, Bounds::none())?.next_root(step)?);
+    }
+    let receipts = seal_receipts(&built.receipts);
+    header.state_root = tries.next_root(&built.changes)?;
+    header.transactions_root = built.transactions_root;
+    header.receipts_root = receipts.root;
+    header.logs_bloom = receipts.bloom;
+    header.gas_used = built.gas_used;
+    header.blob_gas_used = header.blob_gas_used.map(|_| built.blob_gas_used);
+    header.requests_hash = header.requests_hash.map(|_| built.requests.requests_hash());
+    let withdrawals = header.withdrawals_root.map(|_| attributes.withdrawals.as_slice());
+    let body_row = encode_body(&built.transactions, &built.senders, &[], withdrawals);
+    let hash = header.hash_slow();
+    let size = header::block_size(&header, &built.transactions, withdrawals);
+    let header_row = encode_header(&header, hash, size, blob_base_fee(spec, &header));
+    let block = VerifiedBlock {
+        hash,
+        transaction_count: built.transactions.len(),
+        log_count: built.receipts.iter().map(|receipt| receipt.logs().len()).sum(),
+        header_row: Arc::from(header_row),
+        body_row: Arc::from(body_row),
+        receipts_row: encode_receipts(&built.receipts),
+        header,
+    };
+    let requests = built.requests.take();
+    Ok((BuiltBlock { block: Arc::new(block), requests, changes: built.changes }, built.refused))
+}

@@ -1,0 +1,33 @@
+//! The state in which the transactions of the block to come would run.
+
+use alloy_consensus::Header;
+use alloy_evm::block::{BlockExecutionError, BlockExecutor};
+use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
+use alloy_evm::eth::EthBlockExecutor;
+use alloy_evm::EvmFactory;
+use revm::database::CacheDB;
+
+use crate::error::Error;
+use crate::evm::call::refusal::refuse;
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::execute::{evm_environment, rules_of, surroundings, words};
+use crate::state::HistoryView;
+
+/// The state `view`, which is that of its parent, after the system calls at the begin of the block of `header`.
+pub fn pending_state<'a>(
+    spec: &ChainSpec,
+    view: HistoryView<'a>,
+    header: &Header,
+) -> Result<CacheDB<HistoryView<'a>>, Error> {
+    let mut state = CacheDB::new(view);
+    let evm = alloy_evm::EthEvmFactory::default().create_evm(&mut state, evm_environment(spec, header));
+    let surroundings = surroundings(header, &[], None, 0);
+    let rules = rules_of(spec, header);
+    let mut executor = EthBlockExecutor::new(evm, surroundings, rules, AlloyReceiptBuilder::default());
+    executor.apply_pre_execution_changes().map_err(|reason| match reason {
+        BlockExecutionError::Validation(reason) => refuse("block", words(&reason)),
+        other => Error::internal(other),
+    })?;
+    drop(executor);
+    Ok(state)
+}

@@ -1,0 +1,281 @@
+//! The EVM of a call: the usual one, but it can be stopped at every jump and call, and counts its work.
+
+use alloy_evm::precompiles::PrecompilesMap;
+use alloy_evm::{EvmEnv, MovePrecompileError};
+use alloy_primitives::map::AddressSet;
+use alloy_primitives::{Address, U256};
+use revm::bytecode::opcode;
+use revm::context::{
+    BlockEnv, CfgEnv, Context, ContextError, ContextTr, Evm, FrameStack, JournalTr, LocalContextTr, TxEnv,
+};
+use revm::handler::instructions::EthInstructions;
+use revm::handler::{EthFrame, PrecompileProvider};
+use revm::inspector::Inspector;
+use revm::interpreter::instructions::{arithmetic, contract, host, memory, system};
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::{
+    CallInputs, Instruction, InstructionContext, InstructionExecResult, InstructionResult, InterpreterResult,
+};
+use revm::precompile::{PrecompileSpecId, Precompiles};
+use revm::primitives::hardfork::SpecId;
+use revm::MainContext;
+
+use super::database::CallState;
+use super::effort;
+use super::halt::precompile_words;
+use super::refusal::refuse;
+use crate::error::Error;
+use crate::evm::execute::net_metering;
+
+pub type CallContext<'s, 'a> = Context<BlockEnv, TxEnv, CfgEnv, &'s mut CallState<'a>>;
+type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;
+type CallEvm<'s, 'a, I> = WatchedEvm<'s, 'a, I, WatchedPrecompiles>;
+pub type WatchedEvm<'s, 'a, I, P> = Evm<CallContext<'s, 'a>, I, Instructions<'s, 'a>, P, EthFrame>;
+type Ictx<'c, 's, 'a> = InstructionContext<'c, CallContext<'s, 'a>, EthInterpreter>;
+
+/// The EVM for one run on `state`.
+pub fn build<'s, 'a, I>(
+    state: &'s mut CallState<'a>,
+    environment: EvmEnv,
+    moves: &Moves,
+    inspector: I,
+) -> Result<CallEvm<'s, 'a, I>, Error>
+where
+    I: Inspector<CallContext<'s, 'a>>,
+{
+    let rules = environment.cfg_env.spec;
+    let precompiles = precompiles(rules, moves).map_err(|MovePrecompileError::NotAPrecompile(address)| {
+        refuse("overrides", format!("account {address} is not a precompile"))
+    })?;
+    Ok(build_with(
+        state,
+        environment,
+        WatchedPrecompiles { precompiles, rules, moves: moves.clone() },
+        inspector,
+    ))
+}
+
+/// The EVM for one run on `state`, with precompiled contracts of one's own.
+pub fn build_with<'s, 'a, I, P>(
+    state: &'s mut CallState<'a>,
+    environment: EvmEnv,
+    precompiles: P,
+    inspector: I,
+) -> WatchedEvm<'s, 'a, I, P> {
+    let rules = environment.cfg_env.spec;
+    let is_net_metered = net_metering::is_in_force(&environment.cfg_env);
+    let context =
+        Context::mainnet().with_block(environment.block_env).with_cfg(environment.cfg_env).with_db(state);
+    let mut evm = Evm {
+        ctx: context,
+        inspector,
+        instruction: EthInstructions::new_mainnet_with_spec(rules),
+        precompiles,
+        // The usual eight frames made ahead, with a stack of 32 KB each, would cost more than a short call.
+        frame_stack: FrameStack::new(),
+    };
+    watch(&mut evm.instruction);
+    if is_net_metered {
+        net_metering::install(&mut evm.instruction);
+    }
+    evm
+}
+
+/// Addresses of precompiled contracts and those to which they are moved.
+pub type Moves = Vec<(Address, Address)>;
+
+/// The precompiled contracts of a fork.
+fn precompiles(rules: SpecId, moves: &Moves) -> Result<PrecompilesMap, MovePrecompileError> {
+    let mut map = PrecompilesMap::from_static(Precompiles::new(PrecompileSpecId::from_spec_id(rules)));
+    map.move_precompiles(moves.iter().copied())?;
+    Ok(map)
+}
+
+fn watch(instructions: &mut Instructions<'_, '_>) {
+    let table = instructions.instruction_table_mut();
+    table[opcode::JUMPDEST as usize] = Instruction::new(jumpdest);
+    table[opcode::DIV as usize] = Instruction::new(div);
+    table[opcode::SDIV as usize] = Instruction::new(sdiv);
+    table[opcode::MOD as usize] = Instruction::new(rem);
+    table[opcode::SMOD as usize] = Instruction::new(smod);
+    table[opcode::ADDMOD as usize] = Instruction::new(addmod);
+    table[opcode::MULMOD as usize] = Instruction::new(mulmod);
+    table[opcode::EXP as usize] = Instruction::new(exp);
+    table[opcode::SELFBALANCE as usize] = Instruction::new(selfbalance);
+    table[opcode::KECCAK256 as usize] = Instruction::new(keccak256);
+    table[opcode::CALLDATACOPY as usize] = Instruction::new(calldatacopy);
+    table[opcode::CODECOPY as usize] = Instruction::new(codecopy);
+    table[opcode::EXTCODECOPY as usize] = Instruction::new(extcodecopy);
+    table[opcode::RETURNDATACOPY as usize] = Instruction::new(returndatacopy);
+    table[opcode::MCOPY as usize] = Instruction::new(mcopy);
+    table[opcode::CALL as usize] = Instruction::new(call::<{ opcode::CALL }>);
+    table[opcode::CALLCODE as usize] = Instruction::new(call::<{ opcode::CALLCODE }>);
+    table[opcode::DELEGATECALL as usize] = Instruction::new(call::<{ opcode::DELEGATECALL }>);
+    table[opcode::STATICCALL as usize] = Instruction::new(call::<{ opcode::STATICCALL }>);
+    table[opcode::CREATE as usize] = Instruction::new(create::<false>);
+    table[opcode::CREATE2 as usize] = Instruction::new(create::<true>);
+}
+
+fn jumpdest(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, 1)
+}
+
+fn div(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::DIVISION)?;
+    arithmetic::div(context)
+}
+
+fn sdiv(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::DIVISION)?;
+    arithmetic::sdiv(context)
+}
+
+fn rem(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::DIVISION)?;
+    arithmetic::rem(context)
+}
+
+fn smod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::DIVISION)?;
+    arithmetic::smod(context)
+}
+
+fn addmod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::LONG_DIVISION)?;
+    arithmetic::addmod(context)
+}
+
+fn mulmod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::LONG_DIVISION)?;
+    arithmetic::mulmod(context)
+}
+
+fn exp(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let bits = operand(&context, 1).bit_len();
+    spend(&mut context, effort::of_power(bits))?;
+    arithmetic::exp(context)
+}
+
+fn selfbalance(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::OWN_BALANCE)?;
+    host::selfbalance(context)
+}
+
+fn keccak256(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_hashing(operand(&context, 1));
+    spend(&mut context, effort)?;
+    system::keccak256(context)
+}
+
+fn calldatacopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 2));
+    spend(&mut context, effort)?;
+    system::calldatacopy(context)
+}
+
+fn codecopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 2));
+    spend(&mut context, effort)?;
+    system::codecopy(context)
+}
+
+fn extcodecopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 3));
+    spend(&mut context, effort)?;
+    host::extcodecopy(context)
+}
+
+fn returndatacopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 2));
+    spend(&mut context, effort)?;
+    system::returndatacopy(context)
+}
+
+fn mcopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::of_copying(operand(&context, 2));
+    spend(&mut context, effort)?;
+    memory::mcopy(context)
+}
+
+/// The item of the stack at this depth; zero if there is none, which the instruction itself finds.
+fn operand(context: &Ictx<'_, '_, '_>, depth: usize) -> U256 {
+    context.interpreter.stack.data().iter().rev().nth(depth).copied().unwrap_or_default()
+}
+
+fn call<const KIND: u8>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, effort::CALL)?;
+    contract::call::<KIND, _, _>(context)
+}
+
+fn create<const IS_CREATE2: bool>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let effort = effort::CALL.saturating_add(effort::of_hashing(operand(&context, 2)));
+    spend(&mut context, effort)?;
+    contract::create::<IS_CREATE2, _, _>(context)
+}
+
+#[inline]
+fn spend(context: &mut Ictx<'_, '_, '_>, cost: u64) -> InstructionExecResult {
+    let (gas, journal) = (&context.interpreter.gas, &context.host.journaled_state);
+    if journal.database.watch.tick_gas(journal.depth(), gas.limit(), gas.remaining(), cost) {
+        return Ok(());
+    }
+    // revm panics if the result is fatal and no error is set.
+    context.host.error = Err(ContextError::Custom("stopped".into()));
+    Err(InstructionResult::FatalExternalError)
+}
+
+/// Precompiled contracts of which those that may take long are left to runs without a budget.
+#[derive(Debug)]
+pub struct WatchedPrecompiles {
+    pub precompiles: PrecompilesMap,
+    pub rules: SpecId,
+    pub moves: Moves,
+}
+
+impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
+    type Output = InterpreterResult;
+
+    fn set_spec(&mut self, spec: SpecId) -> bool {
+        PrecompileProvider::<CallContext<'s, 'a>>::set_spec(&mut self.precompiles, spec)
+    }
+
+    fn run(
+        &mut self,
+        context: &mut CallContext<'s, 'a>,
+        inputs: &CallInputs,
+    ) -> Result<Option<InterpreterResult>, String> {
+        let watch = context.journaled_state.database.watch;
+        let effort = || effort::of_precompile(self.origin(&inputs.bytecode_address), inputs, context);
+        if watch.has_budget() && !effort().is_some_and(|effort| watch.tick(effort)) {
+            watch.stop();
+            return Err("stopped".into());
+        }
+        let result = self.precompiles.run(context, inputs)?;
+        let has_failed = |result: &InterpreterResult| result.result == InstructionResult::PrecompileError;
+        if result.as_ref().is_some_and(has_failed) && context.journal().depth() == 1 {
+            if let Some(words) = self.failure(context, inputs) {
+                context.local.set_precompile_error_context(words.into());
+            }
+        }
+        Ok(result)
+    }
+
+    fn warm_addresses(&self) -> &AddressSet {
+        PrecompileProvider::<CallContext<'s, 'a>>::warm_addresses(&self.precompiles)
+    }
+}
+
+impl WatchedPrecompiles {
+    /// Where the precompiled contract that is at `address` now was before it was moved.
+    fn origin<'p>(&'p self, address: &'p Address) -> &'p Address {
+        self.moves.iter().find(|(_, target)| target == address).map_or(address, |(source, _)| source)
+    }
+
+    /// Why a precompiled contract fails, which the map of them does not pass on.
+    fn failure(&self, context: &mut CallContext<'_, '_>, inputs: &CallInputs) -> Option<&'static str> {
+        let all = Precompiles::new(PrecompileSpecId::from_spec_id(self.rules));
+        let contract = all.get(&inputs.bytecode_address)?;
+        let output = contract.execute(&inputs.input.as_bytes(context), inputs.gas_limit, inputs.reservoir);
+        output.ok()?.halt_reason().map(precompile_words)
+    }
+}

@@ -1,0 +1,64 @@
+//! Messages run on a block's state and then forgotten: calls and gas estimates, by geth's rules.
+
+pub(crate) mod database;
+pub(crate) mod diagnosis;
+mod effort;
+mod estimate;
+pub(crate) mod evm;
+pub(crate) mod fees;
+pub(crate) mod halt;
+mod message;
+mod overrides;
+pub(crate) mod refusal;
+mod revert_reason;
+pub(crate) mod scene;
+pub(crate) mod unsigned;
+mod watch;
+
+pub use database::{CallState, Layer};
+pub use diagnosis::LastStep;
+pub use estimate::{estimate, Estimate};
+pub use evm::{build as build_evm, CallContext};
+pub use halt::{fault_words, precompile_words};
+pub use message::Message;
+pub use overrides::{parse_patches, Overrides};
+pub use revert_reason::revert_reason;
+pub use scene::{failure, Place, Scene};
+pub use watch::Watch;
+
+use alloy_primitives::Bytes;
+
+use crate::error::Error;
+
+/// How a message ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Success {
+        output: Bytes,
+        gas_used: u64,
+        gas_refunded: u64,
+        /// The gas used before refunds.
+        peak: u64,
+    },
+    Revert {
+        output: Bytes,
+        gas_used: u64,
+    },
+    Halt {
+        /// In geth's words.
+        reason: String,
+        gas_used: u64,
+    },
+    Interrupted {
+        cancelled: bool,
+    },
+}
+
+/// Run `message` in its place, with all the gas that it may have.
+///
+/// Its sender pays for it like that of a transaction, but any account may send it, with any nonce. Where it names no
+/// price, gas is free and the base fee 0.
+pub fn call(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch) -> Result<Outcome, Error> {
+    let gas = message.gas.map_or(gas_cap, |gas| gas.min(gas_cap));
+    Scene::set(place, watch)?.run(message, gas)
+}

@@ -1,0 +1,127 @@
+//! The genesis block: its header and the accounts it allots.
+
+use std::collections::BTreeMap;
+
+use alloy_consensus::constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, EMPTY_WITHDRAWALS};
+use alloy_consensus::Header;
+use alloy_eips::eip1559::INITIAL_BASE_FEE;
+use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
+use alloy_genesis::GenesisAccount;
+use alloy_primitives::{Address, Bloom, Bytes, B256, B64, U256};
+use alloy_trie::root::state_root_ref_unhashed;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::config::{refusal, Config};
+use super::forks::Fork;
+use super::number::{parse, parse_u256, parse_u64};
+use crate::error::Error;
+use crate::evm::rules::MAXIMUM_DIFFICULTY_BITS;
+
+/// The accounts of the genesis state.
+pub type Alloc = BTreeMap<Address, GenesisAccount>;
+
+/// The first block of a chain.
+#[derive(Debug, Clone)]
+pub struct Genesis {
+    pub header: Header,
+    pub hash: B256,
+    pub alloc: Alloc,
+}
+
+const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
+const DEFAULT_DIFFICULTY: u64 = 131_072;
+
+/// The members of genesis.json, each still as its text.
+pub struct Document<'a> {
+    pub config: &'a RawValue,
+    alloc: &'a RawValue,
+    members: BTreeMap<String, &'a RawValue>,
+}
+
+impl<'a> Document<'a> {
+    pub fn parse(text: &'a [u8]) -> Result<Self, Error> {
+        let mut members: BTreeMap<String, &RawValue> = serde_json::from_slice(text)
+            .map_err(|reason| Error::InvalidGenesis(format!("genesis: not a JSON object: {reason}")))?;
+        members.retain(|_, value| value.get() != "null");
+        let mut take = |name: &str| {
+            members.remove(name).ok_or_else(|| Error::InvalidGenesis(format!("genesis: {name} is missing")))
+        };
+        Ok(Self { config: take("config")?, alloc: take("alloc")?, members })
+    }
+
+    /// The genesis block under the rules of `config`.
+    pub fn genesis(&self, config: &Config) -> Result<Genesis, Error> {
+        let alloc: Alloc = parse("alloc", self.alloc)?;
+        let header = self.header(config, state_root_ref_unhashed(&alloc))?;
+        let hash = header.hash_slow();
+        Ok(Genesis { header, hash, alloc })
+    }
+
+    fn header(&self, config: &Config, state_root: B256) -> Result<Header, Error> {
+        if self.number("number")?.unwrap_or(0) != 0 {
+            return Err(refusal("number is not 0"));
+        }
+        let gas_limit = self.number("gasLimit")?.filter(|limit| *limit != 0);
+        let mut header = Header {
+            parent_hash: self.value("parentHash")?.unwrap_or_default(),
+            ommers_hash: EMPTY_OMMER_ROOT_HASH,
+            beneficiary: self.value::<Address>("coinbase")?.unwrap_or_default(),
+            state_root,
+            transactions_root: EMPTY_ROOT_HASH,
+            receipts_root: EMPTY_ROOT_HASH,
+            logs_bloom: Bloom::ZERO,
+            difficulty: self.difficulty(config)?,
+            gas_limit: gas_limit.unwrap_or(DEFAULT_GAS_LIMIT),
+            gas_used: self.number("gasUsed")?.unwrap_or(0),
+            timestamp: self.number("timestamp")?.unwrap_or(0),
+            extra_data: self.value::<Bytes>("extraData")?.unwrap_or_default(),
+            mix_hash: self.value("mixHash")?.unwrap_or_default(),
+            nonce: B64::from(self.number("nonce")?.unwrap_or(0)),
+            ..Header::default()
+        };
+        self.add_fork_members(&mut header, config)?;
+        Ok(header)
+    }
+
+    fn add_fork_members(&self, header: &mut Header, config: &Config) -> Result<(), Error> {
+        if !config.forks.active_at_block(Fork::London, 0) {
+            return Ok(());
+        }
+        header.base_fee_per_gas = Some(self.number("baseFeePerGas")?.unwrap_or(INITIAL_BASE_FEE));
+        let active = |fork| config.forks.active_at_time(fork, header.timestamp);
+        if active(Fork::Shanghai) {
+            header.withdrawals_root = Some(EMPTY_WITHDRAWALS);
+        }
+        if active(Fork::Cancun) {
+            header.parent_beacon_block_root = Some(B256::ZERO);
+            let used = self.number("blobGasUsed")?.unwrap_or(0);
+            let excess = self.number("excessBlobGas")?.unwrap_or(0);
+            excess.checked_add(used).ok_or_else(|| refusal("excessBlobGas is out of range"))?;
+            (header.blob_gas_used, header.excess_blob_gas) = (Some(used), Some(excess));
+        }
+        if active(Fork::Prague) {
+            header.requests_hash = Some(EMPTY_REQUESTS_HASH);
+        }
+        Ok(())
+    }
+
+    fn difficulty(&self, config: &Config) -> Result<U256, Error> {
+        if let Some(raw) = self.members.get("difficulty") {
+            let difficulty = parse_u256("difficulty", raw)?;
+            return match difficulty.bit_len() {
+                0..=MAXIMUM_DIFFICULTY_BITS => Ok(difficulty),
+                _ => Err(refusal(&format!("difficulty has more than {MAXIMUM_DIFFICULTY_BITS} bits"))),
+            };
+        }
+        Ok(U256::from(if config.is_mined { DEFAULT_DIFFICULTY } else { 0 }))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<u64>, Error> {
+        self.members.get(name).map(|raw| parse_u64(name, raw)).transpose()
+    }
+
+    fn value<T: Deserialize<'a>>(&self, name: &str) -> Result<Option<T>, Error> {
+        self.members.get(name).map(|raw| parse(name, raw)).transpose()
+    }
+}

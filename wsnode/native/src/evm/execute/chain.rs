@@ -1,0 +1,134 @@
+//! A run of blocks on top of the head.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use alloy_primitives::U256;
+use revm::database::{CacheState, State};
+
+use super::{outcome, transactions, Executed, Fault, ReadCache};
+use crate::chain::rows::encode_receipts;
+use crate::error::{demand, Broken, Error, InvalidBlock, Rule};
+use crate::evm::block::{UnverifiedBlock, VerifiedBlock};
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::rules::{self, Ancestor, Chosen, GENERATIONS};
+use crate::state::{Head, LatestView, StateStore};
+
+/// The blocks executed, and what is wrong with the one after them if they are not all.
+#[derive(Debug, Default)]
+pub struct Execution {
+    pub verified: Vec<VerifiedBlock>,
+    pub error: Option<InvalidBlock>,
+}
+
+/// The last block of a chain as the next one sees it.
+#[derive(Debug)]
+pub struct ChainHead {
+    /// It and the blocks before it, the nearest first.
+    pub ancestors: VecDeque<Ancestor>,
+    pub total_difficulty: U256,
+    /// What the next block's maker has chosen.
+    pub chosen: Chosen,
+}
+
+impl ChainHead {
+    /// Check all rules of `block` that need no execution.
+    pub fn verify(&self, spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+        let ancestors: Vec<&Ancestor> = self.ancestors.iter().collect();
+        rules::verify(spec, block, &ancestors, self.total_difficulty, self.chosen)
+    }
+
+    fn advance(&mut self, block: &UnverifiedBlock) {
+        self.chosen = Chosen::default();
+        self.total_difficulty = self.total_difficulty.saturating_add(block.header.difficulty);
+        self.ancestors.truncate(GENERATIONS - 1);
+        let (header, ommers) = (block.header.clone(), block.ommers.clone());
+        self.ancestors.push_front(Ancestor { header, hash: block.hash, ommers });
+    }
+}
+
+/// Verify and execute `blocks` on top of the state's head, up to the first invalid one.
+pub fn execute(
+    spec: &ChainSpec,
+    store: &mut StateStore,
+    cache: &mut ReadCache,
+    blocks: &[Arc<UnverifiedBlock>],
+    mut head: ChainHead,
+) -> Result<Execution, Error> {
+    let mut execution = Execution::default();
+    for block in blocks {
+        match advance(spec, store, cache, block, &head) {
+            Ok(verified) => execution.verified.push(verified),
+            Err(fault) => {
+                cache.clear();
+                store.rollback()?;
+                execution.error = Some(invalid(block, fault)?);
+                break;
+            }
+        }
+        head.advance(block);
+    }
+    cache.trim();
+    Ok(execution)
+}
+
+fn invalid(block: &UnverifiedBlock, fault: Fault) -> Result<InvalidBlock, Error> {
+    match fault {
+        Fault::Broken(broken) => Ok(broken.by(Some(block.header.number), Some(block.hash))),
+        Fault::Engine(error) => Err(error),
+    }
+}
+
+fn advance(
+    spec: &ChainSpec,
+    store: &mut StateStore,
+    cache: &mut ReadCache,
+    block: &UnverifiedBlock,
+    head: &ChainHead,
+) -> Result<VerifiedBlock, Fault> {
+    demand(Rule::ParentHash, store.head().hash, block.header.parent_hash)?;
+    if let Err(broken) = head.verify(spec, block) {
+        return Err(more_telling(broken, || run(spec, &store.latest(), cache, block)));
+    }
+    let (mut executed, entries) = run(spec, &store.latest(), cache, block)?;
+    for (step, receipt) in std::mem::take(&mut executed.steps).iter().zip(&mut executed.receipts) {
+        transactions::set_root(receipt, store.intermediate_root(step)?);
+    }
+    outcome::verify(&block.header, &executed)?;
+    let root = store.apply(block.header.number, &executed.changes)?;
+    demand(Rule::StateRoot, root, block.header.state_root)?;
+    store.seal(Head { number: block.header.number, hash: block.hash, state_root: root });
+    cache.put(entries, &executed.changes);
+    Ok(VerifiedBlock {
+        header: block.header.clone(),
+        hash: block.hash,
+        transaction_count: block.transactions.len(),
+        log_count: executed.receipts.iter().map(|receipt| receipt.logs().len()).sum(),
+        header_row: block.header_row.clone(),
+        body_row: block.body_row.clone(),
+        receipts_row: encode_receipts(&executed.receipts),
+    })
+}
+
+fn run(
+    spec: &ChainSpec,
+    view: &LatestView<'_>,
+    cache: &mut ReadCache,
+    block: &UnverifiedBlock,
+) -> Result<(Executed, CacheState), Fault> {
+    let builder = State::builder().with_database_ref(view).with_cached_prestate(cache.take());
+    let mut state = builder.with_bundle_update().build();
+    let executed = transactions::run(spec, block, &mut state)?;
+    Ok((executed, state.cache))
+}
+
+/// Where the root of the transactions is wrong, one of them that cannot be executed is the better reason.
+fn more_telling<T>(broken: Broken, execute: impl FnOnce() -> Result<T, Fault>) -> Fault {
+    if broken.rule != Rule::TransactionsRoot {
+        return broken.into();
+    }
+    match execute() {
+        Err(Fault::Broken(cause)) => cause.into(),
+        _ => broken.into(),
+    }
+}

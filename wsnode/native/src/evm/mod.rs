@@ -1,0 +1,13 @@
+//! What happens in a block: a chain's rules, its blocks verified and executed, messages called and traced.
+
+pub mod access_list;
+pub mod block;
+pub mod build;
+pub mod call;
+pub mod chain_spec;
+pub mod execute;
+pub mod rules;
+pub mod sign;
+pub mod simulate;
+pub mod trace;
+pub mod witness;

@@ -1,0 +1,23 @@
+//! The mark that blocks around the DAO fork carry, so that both sides of it part.
+
+use alloy_consensus::Header;
+use alloy_primitives::hex;
+
+use crate::error::{Broken, Rule};
+use crate::evm::chain_spec::ChainSpec;
+
+const EXTRA_DATA: &[u8] = b"dao-hard-fork";
+const MARKED_BLOCKS: u64 = 10;
+
+pub fn verify_extra_data(spec: &ChainSpec, header: &Header) -> Result<(), Broken> {
+    let Some((fork, supported)) = spec.dao_fork() else {
+        return Ok(());
+    };
+    let in_range = header.number.checked_sub(fork).is_some_and(|distance| distance < MARKED_BLOCKS);
+    let is_marked = header.extra_data.as_ref() == EXTRA_DATA;
+    if !in_range || is_marked == supported {
+        return Ok(());
+    }
+    let wanted = if supported { "dao-hard-fork" } else { "anything but dao-hard-fork" };
+    Err(Broken::new(Rule::DaoExtraData, wanted, hex::encode_prefixed(&header.extra_data)))
+}

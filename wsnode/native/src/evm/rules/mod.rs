@@ -1,0 +1,59 @@
+//! The rules that a block must keep, as far as they can be judged without executing it.
+//!
+//! The seal of a mined block (ethash) is not checked: difficulty and total difficulty are, the work behind them is
+//! not. Checking it takes a data set of gigabytes per epoch, and chains that are still mined are private ones.
+
+mod body;
+mod dao;
+mod difficulty;
+mod fees;
+mod header;
+mod ommers;
+
+use alloy_consensus::Header;
+use alloy_primitives::{B256, U256};
+
+pub use difficulty::next_difficulty;
+pub use fees::{blob_base_fee, next_base_fee, next_excess_blob_gas};
+pub use header::{Chosen, MAXIMUM_DIFFICULTY_BITS};
+
+use crate::error::Broken;
+use crate::evm::block::UnverifiedBlock;
+use crate::evm::chain_spec::ChainSpec;
+
+/// A block before the one that is judged.
+#[derive(Debug)]
+pub struct Ancestor {
+    pub header: Header,
+    pub hash: B256,
+    pub ommers: Vec<Header>,
+}
+
+/// How many blocks back an ommer's parent may lie.
+pub const GENERATIONS: usize = 7;
+
+/// Check every rule that needs no execution.
+///
+/// `ancestors` are the blocks before it, the nearest first: its parent, and as many as exist up to [`GENERATIONS`].
+/// `parent_total_difficulty` decides whether the block must be one of proof of stake. What is `chosen` does not follow
+/// from the parent.
+pub fn verify(
+    spec: &ChainSpec,
+    block: &UnverifiedBlock,
+    ancestors: &[&Ancestor],
+    parent_total_difficulty: U256,
+    chosen: Chosen,
+) -> Result<(), Broken> {
+    let Some(parent) = ancestors.first() else {
+        return Err(header::orphan(&block.header));
+    };
+    header::verify_parent(&block.header, parent)?;
+    if spec.is_proof_of_stake(parent_total_difficulty) {
+        header::verify_proof_of_stake(&block.header)?;
+    } else {
+        header::verify_proof_of_work(spec, &block.header, parent)?;
+    }
+    header::verify(spec, &block.header, &parent.header, chosen)?;
+    body::verify(spec, block)?;
+    ommers::verify(spec, block, ancestors)
+}

@@ -1,0 +1,213 @@
+//! One call of a simulated block.
+
+use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
+use alloy_evm::EvmEnv;
+use alloy_primitives::{Bytes, U256};
+use revm::context::result::{EVMError, ExecutionResult, HaltReason, Output, ResultAndState};
+use revm::context::TxEnv;
+use revm::inspector::InspectEvm;
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::TxKind;
+
+use super::block::Site;
+use super::ledger::Ledger;
+use super::precompiles::Borrowed;
+use super::tracer::{NumberedLog, Tracer};
+use super::transaction::Unsigned;
+use crate::error::Error;
+use crate::evm::call::evm::build_with;
+use crate::evm::call::fees::Fees;
+use crate::evm::call::refusal::{self, refuse};
+use crate::evm::call::unsigned::Terms;
+use crate::evm::call::{halt, scene, Message};
+
+const CAPPED: &str = " (gas limit was capped by the RPC server's global gas cap)";
+
+/// What a call came to.
+#[derive(Debug)]
+pub struct CallResult {
+    pub transaction: Unsigned,
+    pub message: Box<Message>,
+    pub logs: Vec<NumberedLog>,
+    /// Logs of the call itself, without transfers.
+    pub receipt_logs: Vec<alloy_primitives::Log>,
+    pub gas_used: u64,
+    /// Before refunds.
+    pub max_used_gas: u64,
+    pub end: End,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum End {
+    Success(Bytes),
+    Revert(Bytes),
+    Halt(String),
+}
+
+/// Gas limit of a call, and whether it asked for more.
+#[derive(Debug, Clone, Copy)]
+struct Supply {
+    gas: u64,
+    is_capped: bool,
+}
+
+/// Run `message` where `remaining` gas is left in the block and `budget` in the whole simulation.
+pub fn run(
+    message: Box<Message>,
+    site: &mut Site,
+    ledger: &mut Ledger<'_>,
+    tracer: &mut Tracer,
+    remaining: u64,
+    budget: u64,
+) -> Result<CallResult, Error> {
+    let supply = supply(&message, remaining, budget)?;
+    let account = ledger.account(message.sender)?;
+    let nonce = message.nonce.unwrap_or(account.nonce);
+    let base_fee = site.base_fee;
+    let terms = Terms { chain_id: site.chain_id, nonce, gas: supply.gas, has_base_fee: base_fee.is_some() };
+    let fees = Fees::of(&message, base_fee);
+    check(&message, &fees, site, nonce, account.nonce)
+        .and_then(|()| refusal::check_balance(&message, &fees, supply.gas, account.balance))
+        .map_err(|error| supplied(error, supply.gas))?;
+    let transaction = Unsigned::new(&message, terms)?;
+    tracer.wraps_nonce = message.to != TxKind::Create && account.nonce == u64::MAX;
+    let executed = execute(&message, &fees, terms, account.balance, site, ledger, tracer)
+        .map_err(|error| supplied(error, supply.gas))?;
+    ledger.commit(executed.state, site.clears_empty)?;
+    Ok(result(executed.result, message, transaction, tracer, supply))
+}
+
+fn supply(message: &Message, remaining: u64, budget: u64) -> Result<Supply, Error> {
+    let wanted = message.gas.unwrap_or(remaining);
+    if remaining < wanted {
+        let text = format!("block gas limit reached: remaining: {remaining}, required: {wanted}");
+        return Err(refuse("block_gas_limit", text));
+    }
+    Ok(Supply { gas: wanted.min(budget), is_capped: budget < wanted })
+}
+
+fn supplied(error: Error, gas: u64) -> Error {
+    match error {
+        Error::InvalidTransaction { kind, message } if kind != "interrupted" => {
+            refuse(kind, format!("err: {message} (supplied gas {gas})"))
+        }
+        other => other,
+    }
+}
+
+/// Check what geth checks before the balance, in its order.
+fn check(message: &Message, fees: &Fees, site: &Site, nonce: u64, state_nonce: u64) -> Result<(), Error> {
+    if site.is_strict {
+        check_nonce(message, nonce, state_nonce)?;
+    }
+    if site.is_strict {
+        refusal::check_strictly(message, fees, &site.environment)?;
+    } else {
+        refusal::check(message, fees, &site.environment)?;
+    }
+    check_initcode(message, site.environment.cfg_env.spec)
+}
+
+fn check_nonce(message: &Message, nonce: u64, state_nonce: u64) -> Result<(), Error> {
+    let sender = message.sender;
+    if nonce == state_nonce && nonce == u64::MAX {
+        return Err(refuse("nonce_max", format!("nonce has max value: address {sender}, nonce: {nonce}")));
+    }
+    let (kind, words) = match nonce.cmp(&state_nonce) {
+        std::cmp::Ordering::Less => ("nonce_too_low", "nonce too low"),
+        std::cmp::Ordering::Greater => ("nonce_too_high", "nonce too high"),
+        std::cmp::Ordering::Equal => return Ok(()),
+    };
+    Err(refuse(kind, format!("{words}: address {sender}, tx: {nonce} state: {state_nonce}")))
+}
+
+fn check_initcode(message: &Message, rules: SpecId) -> Result<(), Error> {
+    let size = message.input.len();
+    let limit = refusal::MAXIMUM_INITCODE;
+    if message.to != TxKind::Create || !rules.is_enabled_in(SpecId::SHANGHAI) || size <= limit {
+        return Ok(());
+    }
+    Err(refuse("initcode_size", format!("max initcode size exceeded: code size {size} limit {limit}")))
+}
+
+fn execute(
+    message: &Message,
+    fees: &Fees,
+    terms: Terms,
+    balance: U256,
+    site: &mut Site,
+    ledger: &mut Ledger<'_>,
+    tracer: &mut Tracer,
+) -> Result<ResultAndState, Error> {
+    let mut environment = site.environment.clone();
+    let mut transaction = scene::transaction(message, fees, terms.gas, environment.cfg_env.spec);
+    name_price(&mut transaction, fees, environment.cfg_env.spec);
+    let spent = fees.cap.saturating_mul(U256::from(terms.gas)).saturating_add(message.value);
+    name_blob_fee(&mut transaction, &mut environment, balance.saturating_sub(spent));
+    let precompiles = Borrowed(&mut site.precompiles);
+    let mut evm = build_with(&mut ledger.state, environment, precompiles, std::mem::take(tracer));
+    let result = evm.inspect_tx(transaction);
+    *tracer = evm.inspector;
+    super::check_watch(ledger.state.watch)?;
+    result.map_err(|error| match error {
+        EVMError::Transaction(reason) => refusal::from_revm(&reason, message),
+        EVMError::Database(error) => error.into(),
+        other => Error::internal(other),
+    })
+}
+
+/// Before London a base fee can only be an override: what it makes of the fees is the price.
+fn name_price(transaction: &mut TxEnv, fees: &Fees, rules: SpecId) {
+    if fees.is_dynamic && !rules.is_enabled_in(SpecId::LONDON) {
+        transaction.tx_type = u8::from(!transaction.access_list.is_empty());
+        transaction.gas_price = fees.price.saturating_to();
+        transaction.gas_priority_fee = None;
+    }
+}
+
+/// Blobs that name no fee, where that is not refused, cost the block's if the sender has that much, or nothing.
+fn name_blob_fee(transaction: &mut TxEnv, environment: &mut EvmEnv, purse: U256) {
+    let is_unnamed = transaction.max_fee_per_blob_gas == 0 && !transaction.blob_hashes.is_empty();
+    let blob_gas = U256::from(transaction.blob_hashes.len() as u64 * DATA_GAS_PER_BLOB);
+    if let (true, Some(blobs)) = (is_unnamed, &mut environment.block_env.blob_excess_gas_and_price) {
+        if blob_gas.saturating_mul(U256::from(blobs.blob_gasprice)) > purse {
+            blobs.blob_gasprice = 0;
+        }
+        transaction.max_fee_per_blob_gas = blobs.blob_gasprice;
+    }
+}
+
+fn result(
+    executed: ExecutionResult,
+    message: Box<Message>,
+    transaction: Unsigned,
+    tracer: &mut Tracer,
+    supply: Supply,
+) -> CallResult {
+    let gas = executed.gas();
+    let (gas_used, max_used_gas) = (gas.tx_gas_used(), gas.total_gas_spent().max(gas.floor_gas()));
+    let mut logs = tracer.take_logs();
+    let mut receipt_logs = Vec::new();
+    let end = match executed {
+        ExecutionResult::Success { output: Output::Create(_, None), .. } => {
+            logs.clear();
+            End::Halt(halted(halt::words(&HaltReason::NonceOverflow, tracer.last), supply))
+        }
+        ExecutionResult::Success { output, logs, .. } => {
+            receipt_logs = logs;
+            End::Success(output.into_data())
+        }
+        ExecutionResult::Revert { output, .. } => End::Revert(output),
+        ExecutionResult::Halt { reason, .. } => End::Halt(halted(halt::words(&reason, tracer.last), supply)),
+    };
+    CallResult { transaction, message, logs, receipt_logs, gas_used, max_used_gas, end }
+}
+
+fn halted(words: String, supply: Supply) -> String {
+    if supply.is_capped {
+        words + CAPPED
+    } else {
+        words
+    }
+}

@@ -1,0 +1,76 @@
+//! The header of a simulated block as far as it is known before its calls.
+
+use alloy_consensus::{Header, EMPTY_OMMER_ROOT_HASH};
+use alloy_eips::eip1559::INITIAL_BASE_FEE;
+use alloy_primitives::{B256, U256};
+
+use super::plan::Planned;
+use super::request::BlockOverrides;
+use crate::error::Error;
+use crate::evm::call::refusal::refuse;
+use crate::evm::chain_spec::{ChainSpec, Fork};
+use crate::evm::rules::{next_base_fee, next_excess_blob_gas};
+
+/// A block that others follow on.
+#[derive(Debug, Clone)]
+pub struct Parent {
+    pub header: Header,
+    pub hash: B256,
+}
+
+/// Begin the block after `parent`; without a base fee that the caller sets, one is only asked for strictly.
+pub fn begin(spec: &ChainSpec, parent: &Parent, planned: &Planned, is_strict: bool) -> Result<Header, Error> {
+    let Planned { number, timestamp, block } = planned;
+    let (wanted, before) = (&block.overrides, &parent.header);
+    let active = |fork| spec.is_active_at(fork, *number, *timestamp);
+    let blobs = spec.blob_parameters(*timestamp).filter(|_| active(Fork::Cancun));
+    Ok(Header {
+        parent_hash: parent.hash,
+        ommers_hash: EMPTY_OMMER_ROOT_HASH,
+        beneficiary: wanted.fee_recipient.unwrap_or(before.beneficiary),
+        difficulty: difficulty(spec, parent, planned),
+        number: *number,
+        gas_limit: wanted.gas_limit.map_or(before.gas_limit, |limit| limit.to()),
+        timestamp: *timestamp,
+        mix_hash: wanted.prev_randao.unwrap_or_default(),
+        base_fee_per_gas: base_fee(spec, before, wanted, is_strict)?,
+        excess_blob_gas: blobs.map(|parameters| next_excess_blob_gas(parameters, before)),
+        parent_beacon_block_root: blobs.map(|_| wanted.beacon_root.unwrap_or_default()),
+        ..Header::default()
+    })
+}
+
+fn base_fee(
+    spec: &ChainSpec,
+    parent: &Header,
+    wanted: &BlockOverrides,
+    is_strict: bool,
+) -> Result<Option<u64>, Error> {
+    // An override may have given a base fee to a block that has none.
+    let next = match next_base_fee(spec, parent) {
+        Some(_) if !spec.is_london(parent.number) => Some(INITIAL_BASE_FEE),
+        next => next,
+    };
+    let Some(wanted) = wanted.base_fee_per_gas else {
+        return Ok(next.map(|fee| if is_strict { fee } else { 0 }));
+    };
+    let narrow = wanted.try_into();
+    let too_large = |_| refuse("unsupported", format!("base fee per gas {wanted} exceeds 64 bits"));
+    narrow.map(Some).map_err(too_large)
+}
+
+/// Once no difficulty, always none; and none where the forks say that the merge was long ago.
+fn difficulty(spec: &ChainSpec, parent: &Parent, planned: &Planned) -> U256 {
+    let before = parent.header.difficulty;
+    if before.is_zero() || is_merged(spec, planned) {
+        return U256::ZERO;
+    }
+    planned.block.overrides.difficulty.unwrap_or(before)
+}
+
+fn is_merged(spec: &ChainSpec, Planned { number, timestamp, .. }: &Planned) -> bool {
+    let from_genesis = spec.is_proof_of_stake(U256::ZERO);
+    from_genesis
+        || spec.is_active(Fork::Paris, *number)
+        || spec.is_active_at(Fork::Shanghai, *number, *timestamp)
+}

@@ -1,0 +1,130 @@
+//! What the protocol does in a block besides the calls.
+
+use alloy_consensus::{Header, ReceiptEnvelope};
+use alloy_eips::eip2935::HISTORY_STORAGE_ADDRESS;
+use alloy_eips::eip4788::BEACON_ROOTS_ADDRESS;
+use alloy_eips::eip4895::Withdrawal;
+use alloy_eips::eip6110::DEPOSIT_REQUEST_TYPE;
+use alloy_eips::eip7002::{WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, WITHDRAWAL_REQUEST_TYPE};
+use alloy_eips::eip7251::{CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_TYPE};
+use alloy_eips::eip7685::Requests;
+use alloy_evm::block::calc::base_block_reward_pre_merge;
+use alloy_evm::eth::eip6110::accumulate_deposits_from_receipts;
+use alloy_evm::eth::spec::EthExecutorSpec;
+use alloy_primitives::{Address, Bytes, U256};
+use revm::context::result::ExecutionResult;
+use revm::inspector::InspectSystemCallEvm;
+
+use super::block::Site;
+use super::ledger::Ledger;
+use super::precompiles::Borrowed;
+use super::tracer::Tracer;
+use crate::error::Error;
+use crate::evm::call::evm::build_with;
+use crate::evm::call::refusal::refuse;
+use crate::evm::chain_spec::{ChainSpec, Fork};
+use crate::evm::execute::rules_of;
+
+/// Tell the contracts that keep them the roots and hashes of blocks before.
+pub fn before_calls(
+    site: &mut Site,
+    ledger: &mut Ledger<'_>,
+    header: &Header,
+    tracer: &mut Tracer,
+) -> Result<(), Error> {
+    if let Some(root) = header.parent_beacon_block_root {
+        system_call(site, ledger, BEACON_ROOTS_ADDRESS, root.into(), tracer)?;
+    }
+    if site.is_prague {
+        system_call(site, ledger, HISTORY_STORAGE_ADDRESS, header.parent_hash.into(), tracer)?;
+    }
+    Ok(())
+}
+
+/// Pay withdrawals and rewards, and collect requests where there are such.
+pub fn after_calls(
+    spec: &ChainSpec,
+    site: &mut Site,
+    ledger: &mut Ledger<'_>,
+    header: &Header,
+    withdrawals: &[Withdrawal],
+    receipts: &[ReceiptEnvelope],
+) -> Result<Option<Requests>, Error> {
+    for withdrawal in withdrawals {
+        ledger.credit(withdrawal.address, withdrawal.amount_wei(), site.clears_empty)?;
+    }
+    let requests = if site.is_prague { Some(requests(spec, site, ledger, header, receipts)?) } else { None };
+    if !header.difficulty.is_zero() {
+        let reward = base_block_reward_pre_merge(rules_of(spec, header), header.number);
+        ledger.credit(header.beneficiary, U256::from(reward), site.clears_empty)?;
+    }
+    Ok(requests)
+}
+
+fn requests(
+    spec: &ChainSpec,
+    site: &mut Site,
+    ledger: &mut Ledger<'_>,
+    header: &Header,
+    receipts: &[ReceiptEnvelope],
+) -> Result<Requests, Error> {
+    let mut deposits = Vec::new();
+    let contract = rules_of(spec, header).deposit_contract_address().unwrap_or_default();
+    accumulate_deposits_from_receipts(contract, receipts, &mut deposits)
+        .map_err(|reason| refuse("system_call", format!("failed to parse deposit logs: {reason}")))?;
+    let mut requests = Requests::default();
+    requests.push_request_with_type(DEPOSIT_REQUEST_TYPE, deposits);
+    for (kind, contract, name) in [
+        (WITHDRAWAL_REQUEST_TYPE, WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, "withdrawal"),
+        (CONSOLIDATION_REQUEST_TYPE, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, "consolidation"),
+    ] {
+        let output = drain(site, ledger, contract)
+            .map_err(|reason| refuse("system_call", format!("failed to process {name} queue: {reason}")))?;
+        requests.push_request_with_type(kind, output);
+    }
+    Ok(requests)
+}
+
+/// Take the requests out of a contract that queues them.
+fn drain(site: &mut Site, ledger: &mut Ledger<'_>, contract: Address) -> Result<Bytes, Error> {
+    if ledger.account(contract)?.is_empty_code_hash() {
+        return Err(refuse("system_call", format!("empty system contract: no code at {contract}")));
+    }
+    match system_call(site, ledger, contract, Bytes::new(), &mut Tracer::default())? {
+        ExecutionResult::Success { output, .. } => Ok(output.into_data()),
+        ExecutionResult::Revert { .. } => {
+            Err(refuse("system_call", "system call failed to execute: execution reverted"))
+        }
+        ExecutionResult::Halt { reason, .. } => {
+            let words = crate::evm::call::halt::words(&reason, <_>::default());
+            Err(refuse("system_call", format!("system call failed to execute: {words}")))
+        }
+    }
+}
+
+/// Logs of system calls are nobody's, but they count.
+fn system_call(
+    site: &mut Site,
+    ledger: &mut Ledger<'_>,
+    contract: Address,
+    input: Bytes,
+    tracer: &mut Tracer,
+) -> Result<ExecutionResult, Error> {
+    let environment = site.environment.clone();
+    let precompiles = Borrowed(&mut site.precompiles);
+    let mut evm = build_with(&mut ledger.state, environment, precompiles, std::mem::take(tracer));
+    let result = evm.inspect_system_call(contract, input);
+    *tracer = evm.inspector;
+    tracer.take_logs();
+    super::check_watch(ledger.state.watch)?;
+    let mut result = result.map_err(Error::internal)?;
+    // Unlike other calls, those of the system do not touch an account without code.
+    result.state.retain(|address, account| *address != contract || !account.info.is_empty());
+    ledger.commit(result.state, site.clears_empty)?;
+    Ok(result.result)
+}
+
+/// Whether the fork that has requests is active in the block of `header`.
+pub fn has_requests(spec: &ChainSpec, header: &Header) -> bool {
+    spec.is_active_at(Fork::Prague, header.number, header.timestamp)
+}

@@ -1,0 +1,221 @@
+//! Transactions of a stored block, run again from the state before it.
+
+use alloy_consensus::{Header, Transaction, TxEnvelope};
+use alloy_eips::BlockNumHash;
+use alloy_evm::{EvmEnv, FromRecoveredTx};
+use alloy_primitives::{Address, B256};
+use alloy_rpc_types_eth::TransactionInfo;
+use revm::context::result::{EVMError, ResultAndState};
+use revm::context::TxEnv;
+use revm::inspector::{InspectEvm, Inspector, NoOpInspector};
+use revm::ExecuteEvm;
+use revm_inspectors::tracing::TracingInspectorConfig;
+
+use super::flat::Position;
+use super::options::Options;
+use super::parity::{Recorded, Recorder};
+use super::run::{Limits, Run, Stopped};
+use super::tracer::{Ended, Surroundings, Tracer};
+use super::{precompiles, Traced};
+use crate::chain::rows::{BodyRow, HeaderRow};
+use crate::error::Error;
+use crate::evm::build::pending_state;
+use crate::evm::call::database::commit;
+use crate::evm::call::refusal;
+use crate::evm::call::scene::EvmResult;
+use crate::evm::call::{build_evm, CallContext, CallState, Layer, Watch};
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::execute::evm_environment;
+use crate::state::{StateError, StateReader};
+
+/// A block's transactions on the state before them, one after the other.
+#[derive(Debug)]
+pub struct Replay<'a> {
+    state: CallState<'a>,
+    environment: EvmEnv,
+    block_hash: B256,
+    block_number: u64,
+    transactions: Vec<TxEnvelope>,
+    senders: Vec<Address>,
+    hashes: &'a [u8],
+    logs: usize,
+}
+
+impl<'a> Replay<'a> {
+    /// The state after the system calls of the block, before its first transaction.
+    pub fn new(
+        spec: &ChainSpec,
+        reader: &'a StateReader,
+        (header_row, body_row): (&[u8], &'a [u8]),
+        watch: &'a Watch,
+    ) -> Result<Self, Error> {
+        let row = HeaderRow::new(header_row)?;
+        let header: Header = row.header()?;
+        let parent = header.number.checked_sub(1).ok_or_else(|| Error::internal("genesis has no parent"))?;
+        let cache = pending_state(spec, reader.at(BlockNumHash::new(parent, header.parent_hash))?, &header)?;
+        let body = BodyRow::new(body_row)?;
+        let mut environment = evm_environment(spec, &header);
+        // Contracts send nothing, but for those whose name somebody took; no stored block holds any other.
+        environment.cfg_env.disable_eip3607 = true;
+        let transactions = body.transactions()?;
+        // A block that has left a development chain may be older than the id that its number has by now.
+        if let Some(named) = transactions.iter().find_map(Transaction::chain_id) {
+            environment.cfg_env.chain_id = named;
+        }
+        Ok(Self {
+            state: CallState { layer: Layer::Cached(Box::new(cache)), watch },
+            environment,
+            block_hash: *row.hash(),
+            block_number: header.number,
+            transactions,
+            senders: body.senders()?,
+            hashes: body.transaction_hashes()?,
+            logs: 0,
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.transactions.len()
+    }
+
+    pub fn hash(&self, index: usize) -> B256 {
+        B256::from_slice(&self.hashes[32 * index..32 * index + 32])
+    }
+
+    /// Run the transactions before `index`; false if the watch stopped them.
+    pub fn skip_to(&mut self, index: usize) -> Result<bool, Error> {
+        for earlier in 0..index.min(self.len()) {
+            if !self.skip(earlier)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The state as it is now.
+    pub fn into_layer(self) -> Layer<'a> {
+        self.state.layer
+    }
+
+    /// Run a transaction without a look; false if the watch stopped it.
+    pub fn skip(&mut self, index: usize) -> Result<bool, Error> {
+        let transaction = self.transaction(index);
+        let result = {
+            let moves = Vec::new();
+            let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, NoOpInspector)?;
+            evm.transact(transaction.clone())
+        };
+        if self.state.watch.is_stopped() {
+            return Ok(false);
+        }
+        self.keep(result.map_err(|error| self.refused(error, &transaction))?);
+        Ok(true)
+    }
+
+    /// Run a transaction and write its trace.
+    pub fn trace(&mut self, index: usize, options: &Options, limits: &Limits) -> Result<Traced, Error> {
+        let surroundings = self.surroundings(index);
+        let Some(mut tracer) = Tracer::new(options, &surroundings) else {
+            return Ok(Traced::UnknownTracer);
+        };
+        let transaction = self.transaction(index);
+        tracer.prepare(&mut self.state, &transaction, surroundings.beneficiary);
+        let mut run = Run::new(tracer, limits, &surroundings.precompiles);
+        let result = self.inspect(&transaction, &mut run)?;
+        if let Some(stopped) = run.clock.stopped {
+            return Ok(Traced::Stopped(stopped));
+        }
+        if self.state.watch.is_stopped() {
+            return Ok(Traced::Stopped(Stopped::Cancelled));
+        }
+        let result = result.map_err(|error| self.refused(error, &transaction))?;
+        let mut text = Vec::new();
+        let ended = Ended { transaction: &transaction, result: &result };
+        run.tracer.finish(&mut text, &mut self.state, &surroundings, &ended);
+        self.keep(result);
+        Ok(Traced::Text(text))
+    }
+
+    /// Run a transaction and keep what it does in Parity's form; its changes are for `keep`.
+    pub fn record(
+        &mut self,
+        index: usize,
+        config: TracingInspectorConfig,
+        limits: &Limits,
+    ) -> Result<Result<Recorded, Stopped>, Error> {
+        let mut recorder = Recorder::new(config, limits);
+        let transaction = self.transaction(index);
+        let result = self.inspect(&transaction, &mut recorder)?;
+        let Some(traces) = recorder.finish() else {
+            return Ok(Err(recorder.clock.stopped.unwrap_or(Stopped::Cancelled)));
+        };
+        if self.state.watch.is_stopped() {
+            return Ok(Err(Stopped::Cancelled));
+        }
+        Ok(Ok(Recorded { traces, result: result.map_err(|error| self.refused(error, &transaction))? }))
+    }
+
+    fn inspect<I>(&mut self, transaction: &TxEnv, inspector: I) -> Result<EvmResult, Error>
+    where
+        I: for<'s> Inspector<CallContext<'s, 'a>>,
+    {
+        let moves = Vec::new();
+        let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, inspector)?;
+        Ok(evm.inspect_tx(transaction.clone()))
+    }
+
+    /// The state before what is not kept yet.
+    pub fn layer(&self) -> &Layer<'a> {
+        &self.state.layer
+    }
+
+    /// Where a transaction stands, as traces say.
+    pub fn transaction_info(&self, index: usize) -> TransactionInfo {
+        TransactionInfo {
+            hash: Some(self.hash(index)),
+            index: Some(index as u64),
+            block_hash: Some(self.block_hash),
+            block_number: Some(self.block_number),
+            ..TransactionInfo::default()
+        }
+    }
+
+    /// Change the state as a transaction did.
+    pub fn keep(&mut self, result: ResultAndState) {
+        self.logs += result.result.logs().len();
+        if let Layer::Cached(cache) = &mut self.state.layer {
+            commit(cache, result.state);
+        }
+    }
+
+    /// Why a transaction is none that the block could have, which a block that somebody sends may hold.
+    fn refused(&self, error: EVMError<StateError>, transaction: &TxEnv) -> Error {
+        match error {
+            EVMError::Transaction(reason) => {
+                refusal::of_transaction(&reason, transaction, self.environment.block_env.basefee)
+            }
+            EVMError::Database(error) => error.into(),
+            other => Error::internal(other),
+        }
+    }
+
+    fn transaction(&self, index: usize) -> TxEnv {
+        TxEnv::from_recovered_tx(&self.transactions[index], self.senders[index])
+    }
+
+    fn surroundings(&self, index: usize) -> Surroundings {
+        let rules = self.environment.cfg_env.spec;
+        Surroundings {
+            rules,
+            precompiles: precompiles(rules),
+            beneficiary: self.environment.block_env.beneficiary,
+            position: Position {
+                block_hash: Some(self.block_hash),
+                block_number: self.block_number,
+                transaction_hash: Some(self.hash(index)),
+                index,
+            },
+            first_log: self.logs,
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! geth's callTracer: calls, creations and self-destructions as a tree.
+
+use alloy_primitives::{Address, Bytes, U256};
+use revm::bytecode::opcode;
+use revm::interpreter::interpreter_types::{InputsTr, Jumps, LoopControl};
+use revm::interpreter::{
+    CallInputs, CallScheme, CreateInputs, CreateScheme, InstructionResult, InterpreterAction,
+    InterpreterResult,
+};
+use revm::precompile::{PrecompileSpecId, Precompiles};
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::Log;
+
+use super::fault::{self, Begun};
+use super::reading::{account, as_address, item, Frame};
+use crate::evm::call::{fault_words, precompile_words, revert_reason, CallContext, LastStep};
+use crate::json::traces;
+
+/// About what a call takes besides its input and output.
+const FRAME_SIZE: usize = 512;
+
+/// One call of a contract, or what geth counts as one.
+#[derive(Debug, Default)]
+pub struct CallFrame {
+    pub kind: &'static str,
+    pub from: Address,
+    pub to: Option<Address>,
+    pub gas: u64,
+    pub gas_used: u64,
+    pub input: Bytes,
+    pub output: Bytes,
+    pub error: Option<String>,
+    pub value: Option<U256>,
+    pub calls: Vec<CallFrame>,
+    logs: Vec<CallLog>,
+    revert_reason: Option<String>,
+    begun: Option<Begun>,
+    last: LastStep,
+    fault: Option<String>,
+}
+
+#[derive(Debug)]
+struct CallLog {
+    log: Log,
+    index: usize,
+    position: usize,
+}
+
+/// Builds the tree.
+#[derive(Debug)]
+pub struct Calls {
+    only_top_call: bool,
+    with_log: bool,
+    /// Logs of the block before the run.
+    first_log: usize,
+    rules: SpecId,
+    open: Vec<CallFrame>,
+    depth: usize,
+    destruct: Option<CallFrame>,
+    size: usize,
+}
+
+impl Calls {
+    pub fn new(only_top_call: bool, with_log: bool, first_log: usize, rules: SpecId) -> Self {
+        Self {
+            only_top_call,
+            with_log,
+            first_log,
+            rules,
+            open: Vec::new(),
+            depth: 0,
+            destruct: None,
+            size: 0,
+        }
+    }
+
+    pub fn enter_call(&mut self, inputs: &CallInputs, input: Bytes) {
+        let value = inputs.value.get();
+        let (kind, from, value) = match inputs.scheme {
+            CallScheme::Call => ("CALL", inputs.caller, Some(value)),
+            CallScheme::CallCode => ("CALLCODE", inputs.caller, Some(value)),
+            CallScheme::DelegateCall => ("DELEGATECALL", inputs.target_address, Some(value)),
+            CallScheme::StaticCall => ("STATICCALL", inputs.caller, None),
+        };
+        let to = Some(inputs.bytecode_address);
+        let gas = inputs.gas_limit;
+        self.enter(CallFrame { kind, from, to, gas, input, value, ..Default::default() });
+    }
+
+    pub fn enter_create(&mut self, inputs: &CreateInputs, context: &mut CallContext<'_, '_>) {
+        let kind = if matches!(inputs.scheme(), CreateScheme::Create) { "CREATE" } else { "CREATE2" };
+        let nonce = account(context, inputs.caller()).nonce;
+        self.enter(CallFrame {
+            kind,
+            from: inputs.caller(),
+            to: Some(inputs.created_address(nonce)),
+            gas: inputs.gas_limit(),
+            input: inputs.init_code().clone(),
+            value: Some(inputs.value()),
+            ..Default::default()
+        });
+    }
+
+    /// Bytes that are kept for the calls so far: input costs a caller nearly nothing.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    fn enter(&mut self, frame: CallFrame) {
+        if self.depth == 0 || !self.only_top_call {
+            self.size += FRAME_SIZE + frame.input.len();
+            self.open.push(frame);
+        }
+        self.depth += 1;
+    }
+
+    pub fn exit(&mut self, result: &InterpreterResult, precompile: Option<&str>) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.only_top_call && self.depth > 0 {
+            return;
+        }
+        let rules = self.rules;
+        let Some(frame) = self.open.last_mut() else { return };
+        frame.end(result, precompile, rules);
+        self.size += frame.output.len();
+        if self.depth > 0 {
+            let frame = self.open.pop().unwrap_or_default();
+            if let Some(parent) = self.open.last_mut() {
+                parent.calls.push(frame);
+            }
+        }
+    }
+
+    pub fn begin(&mut self, frame: &Frame, context: &mut CallContext<'_, '_>) {
+        let opcode = frame.bytecode.opcode();
+        let stack = frame.stack.data();
+        if let Some(open) = self.open.last_mut() {
+            let (gas, second) = (frame.gas.remaining(), item(stack, 2).unwrap_or_default());
+            open.begun = Some(Begun { opcode, gas, stack: stack.len(), rules: self.rules });
+            open.last = LastStep { opcode, stack: stack.len(), second };
+        }
+        let beneficiary = stack.last().filter(|_| opcode == opcode::SELFDESTRUCT);
+        self.destruct = beneficiary.map(|word| {
+            let from = frame.input.target_address();
+            CallFrame {
+                kind: "SELFDESTRUCT",
+                from,
+                to: Some(as_address(*word)),
+                value: Some(account(context, from).balance),
+                ..Default::default()
+            }
+        });
+    }
+
+    pub fn end(&mut self, frame: &mut Frame) {
+        if let Some(InterpreterAction::Return(result)) = frame.bytecode.action() {
+            if let Some(open) = self.open.last_mut() {
+                open.fault = open.begun.and_then(|begun| fault::words(&begun, result.result));
+            }
+        }
+        let Some(destruct) = self.destruct.take() else { return };
+        let is_done = frame.bytecode.instruction_result() == Some(InstructionResult::SelfDestruct);
+        if is_done && !self.only_top_call {
+            if let Some(open) = self.open.last_mut() {
+                open.calls.push(destruct);
+            }
+        }
+    }
+
+    pub fn log(&mut self, log: Log, context: &CallContext<'_, '_>) {
+        if !self.with_log || (self.only_top_call && self.depth > 1) {
+            return;
+        }
+        let count = context.journaled_state.inner.logs.len();
+        let index = self.first_log + count.saturating_sub(1);
+        if let Some(open) = self.open.last_mut() {
+            let position = open.calls.len();
+            open.logs.push(CallLog { log, index, position });
+        }
+    }
+
+    /// The whole tree, of a transaction with that much gas; nothing if it never began.
+    pub fn finish(mut self, gas_limit: u64, gas_used: u64) -> Option<CallFrame> {
+        let mut root = self.open.pop()?;
+        root.gas = gas_limit;
+        root.gas_used = gas_used;
+        root.forget_failed_logs(false);
+        Some(root)
+    }
+}
+
+impl CallFrame {
+    fn end(&mut self, result: &InterpreterResult, precompile: Option<&str>, rules: SpecId) {
+        let end = result.result;
+        let is_create = self.kind.starts_with("CREATE");
+        self.gas_used = if end.is_ok_or_revert() { result.gas.total_gas_spent() } else { self.gas };
+        if end.is_ok() {
+            self.output = result.output.clone();
+            return;
+        }
+        let mut last = self.last;
+        if end == InstructionResult::OutOfGas && !is_create {
+            // Only a creation can end for want of gas with its RETURN.
+            last.opcode = 0;
+        }
+        self.error = Some(match end {
+            InstructionResult::Revert => "execution reverted".into(),
+            InstructionResult::PrecompileError => match precompile.or_else(|| self.precompile_words(rules)) {
+                Some(words) => words.into(),
+                None => fault_words(end, last),
+            },
+            other => self.fault.take().unwrap_or_else(|| fault_words(other, last)),
+        });
+        if is_create {
+            self.to = None;
+        }
+        if end == InstructionResult::Revert && !result.output.is_empty() {
+            self.output = result.output.clone();
+            self.revert_reason = revert_reason(&result.output);
+        }
+    }
+
+    /// Why a precompiled contract failed that was called by another: the EVM tells only of a transaction's own.
+    fn precompile_words(&self, rules: SpecId) -> Option<&'static str> {
+        let contract = Precompiles::new(PrecompileSpecId::from_spec_id(rules)).get(&self.to?)?;
+        contract.execute(&self.input, self.gas, 0).ok()?.halt_reason().map(precompile_words)
+    }
+
+    fn forget_failed_logs(&mut self, is_parent_failed: bool) {
+        let is_failed = is_parent_failed || self.error.is_some();
+        if is_failed {
+            self.logs.clear();
+        }
+        self.calls.iter_mut().for_each(|call| call.forget_failed_logs(is_failed));
+    }
+
+    pub fn write(&self, text: &mut Vec<u8>) {
+        text.extend_from_slice(b"{\"from\":");
+        traces::data(text, self.from.as_slice());
+        text.extend_from_slice(b",\"gas\":");
+        traces::small_quantity(text, self.gas);
+        text.extend_from_slice(b",\"gasUsed\":");
+        traces::small_quantity(text, self.gas_used);
+        if let Some(to) = &self.to {
+            text.extend_from_slice(b",\"to\":");
+            traces::data(text, to.as_slice());
+        }
+        text.extend_from_slice(b",\"input\":");
+        traces::data(text, &self.input);
+        if !self.output.is_empty() {
+            text.extend_from_slice(b",\"output\":");
+            traces::data(text, &self.output);
+        }
+        for (name, words) in [("error", &self.error), ("revertReason", &self.revert_reason)] {
+            if let Some(words) = words {
+                text.extend_from_slice(format!(",\"{name}\":").as_bytes());
+                traces::string(text, words);
+            }
+        }
+        self.write_inner(text);
+        if let Some(value) = &self.value {
+            text.extend_from_slice(b",\"value\":");
+            traces::quantity(text, value);
+        }
+        text.extend_from_slice(format!(",\"type\":\"{}\"}}", self.kind).as_bytes());
+    }
+
+    fn write_inner(&self, text: &mut Vec<u8>) {
+        if !self.calls.is_empty() {
+            text.extend_from_slice(b",\"calls\":");
+            traces::list(text, &self.calls, |text, call| call.write(text));
+        }
+        if !self.logs.is_empty() {
+            text.extend_from_slice(b",\"logs\":");
+            traces::list(text, &self.logs, |text, log| log.write(text));
+        }
+    }
+}
+
+impl CallLog {
+    fn write(&self, text: &mut Vec<u8>) {
+        text.extend_from_slice(b"{\"address\":");
+        traces::data(text, self.log.address.as_slice());
+        text.extend_from_slice(b",\"topics\":");
+        traces::list(text, self.log.topics(), |text, topic| traces::data(text, topic.as_slice()));
+        text.extend_from_slice(b",\"data\":");
+        traces::data(text, &self.log.data.data);
+        text.extend_from_slice(b",\"index\":");
+        traces::small_quantity(text, self.index as u64);
+        text.extend_from_slice(b",\"position\":");
+        traces::small_quantity(text, self.position as u64);
+        text.push(b'}');
+    }
+}

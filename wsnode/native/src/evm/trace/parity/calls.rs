@@ -1,0 +1,103 @@
+//! Calls and signed transactions that are in no block, traced after one.
+
+use alloy_evm::FromRecoveredTx;
+use alloy_primitives::map::HashSet;
+use alloy_rpc_types_trace::parity::TraceType;
+use revm::context::result::EVMError;
+use revm::context::TxEnv;
+use revm::inspector::InspectEvm;
+use revm_inspectors::tracing::TracingInspectorConfig;
+
+use super::{bounded, results, write, Recorder};
+use crate::error::Error;
+use crate::evm::call::database::commit;
+use crate::evm::call::refusal;
+use crate::evm::call::{build_evm, failure, CallState, Layer, Message, Place, Scene, Watch};
+use crate::evm::execute::evm_environment;
+use crate::evm::trace::run::{Limits, Stopped};
+use crate::evm::trace::Traced;
+use crate::pool::PooledTransaction;
+
+/// The results of messages that run one after the other, each on what the ones before left.
+pub fn trace_calls(
+    place: Place<'_>,
+    calls: &[(&Message, &HashSet<TraceType>)],
+    gas_cap: u64,
+    limits: &Limits,
+) -> Result<Result<Vec<Vec<u8>>, Stopped>, Error> {
+    let watch = Watch::new(None, Some(limits.stop.clone()));
+    let mut scene = Scene::set(place, &watch)?;
+    if calls.len() > 1 {
+        scene = scene.for_many_runs();
+    }
+    let (mut texts, mut left) = (Vec::with_capacity(calls.len()), limits.clone());
+    for (message, types) in calls {
+        let text = match trace_one(&mut scene, message, types, gas_cap, &left)? {
+            Ok(text) => text,
+            Err(stopped) => return Ok(Err(stopped)),
+        };
+        left.size -= text.len();
+        texts.push(text);
+    }
+    Ok(Ok(texts))
+}
+
+fn trace_one(
+    scene: &mut Scene<'_>,
+    message: &Message,
+    types: &HashSet<TraceType>,
+    gas_cap: u64,
+    limits: &Limits,
+) -> Result<Result<Vec<u8>, Stopped>, Error> {
+    let mut recorder = Recorder::new(TracingInspectorConfig::from_parity_config(types), limits);
+    let gas = message.gas.map_or(gas_cap, |gas| gas.min(gas_cap));
+    let (result, _) = scene.inspect(message, gas, &mut recorder, |_, _, _| ())?;
+    let Some(traces) = recorder.finish() else {
+        return Ok(Err(recorder.clock.stopped.unwrap_or(Stopped::Cancelled)));
+    };
+    if scene.state.watch.is_stopped() {
+        return Ok(Err(Stopped::Cancelled));
+    }
+    let result = result.map_err(|error| failure(error, message))?;
+    let mut text = Vec::new();
+    write(&mut text, &results::of(traces, &result, types, &scene.state.layer)?)?;
+    if let Layer::Cached(cache) = &mut scene.state.layer {
+        commit(cache, result.state);
+    }
+    Ok(if text.len() > limits.size { Err(Stopped::TooLarge) } else { Ok(text) })
+}
+
+/// The results of a signed transaction, which must be one that could be in a block now.
+pub fn trace_raw(
+    place: Place<'_>,
+    encoded: &[u8],
+    types: &HashSet<TraceType>,
+    limits: &Limits,
+) -> Result<Traced, Error> {
+    let transaction = PooledTransaction::decode(place.spec, encoded)?;
+    let watch = Watch::new(None, Some(limits.stop.clone()));
+    let mut state = CallState { layer: place.layer, watch: &watch };
+    let mut recorder = Recorder::new(TracingInspectorConfig::from_parity_config(types), limits);
+    let environment = evm_environment(place.spec, place.header);
+    let base_fee = environment.block_env.basefee;
+    let transaction = TxEnv::from_recovered_tx(&transaction.envelope, transaction.sender);
+    let result = {
+        let moves = Vec::new();
+        let mut evm = build_evm(&mut state, environment, &moves, &mut recorder)?;
+        evm.inspect_tx(transaction.clone())
+    };
+    let Some(traces) = recorder.finish() else {
+        return Ok(Traced::Stopped(recorder.clock.stopped.unwrap_or(Stopped::Cancelled)));
+    };
+    if watch.is_stopped() {
+        return Ok(Traced::Stopped(Stopped::Cancelled));
+    }
+    let result = result.map_err(|error| match error {
+        EVMError::Transaction(reason) => refusal::of_transaction(&reason, &transaction, base_fee),
+        EVMError::Database(error) => error.into(),
+        other => Error::internal(other),
+    })?;
+    let mut text = Vec::new();
+    write(&mut text, &results::of(traces, &result, types, &state.layer)?)?;
+    Ok(bounded(text, Ok(()), limits))
+}

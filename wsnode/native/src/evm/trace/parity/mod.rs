@@ -1,0 +1,164 @@
+//! Parity's traces: what transactions and calls do, in the forms of erigon, reth and anvil, made by revm-inspectors.
+
+mod calls;
+mod recorder;
+mod results;
+mod rewards;
+mod search;
+mod summaries;
+
+pub use calls::{trace_calls, trace_raw};
+pub use recorder::Recorder;
+pub use rewards::rewards;
+pub use search::{creator, filter, touching, Filtered, Page};
+
+use std::ops::Range;
+
+use alloy_primitives::map::HashSet;
+use alloy_rpc_types_trace::parity::{LocalizedTransactionTrace, TraceType};
+use revm::context::result::ResultAndState;
+use revm_inspectors::tracing::{TracingInspector, TracingInspectorConfig};
+use serde::{Deserialize, Serialize};
+
+use super::block::Replay;
+use super::run::{Limits, Stopped};
+use super::Traced;
+use crate::engine::{Engine, Rows};
+use crate::error::Error;
+use crate::evm::call::Watch;
+
+/// What a run did, and what it came to.
+#[derive(Debug)]
+pub struct Recorded<R = ResultAndState> {
+    pub traces: TracingInspector,
+    pub result: R,
+}
+
+type Shown<'r> = Recorded<&'r ResultAndState>;
+
+/// What is wanted of a transaction.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "form", rename_all = "camelCase")]
+pub enum Form {
+    /// Its calls.
+    Traces,
+    /// The one at this place among them, or null.
+    Trace { place: Vec<usize> },
+    /// Its output with traces of these types.
+    Results { types: HashSet<TraceType> },
+    /// Its calls as Otterscan shows them.
+    Entries,
+    /// The ether that moves inside of it, and its creations and destructions, as Otterscan shows them.
+    Operations,
+}
+
+/// Trace one transaction of a block.
+pub fn trace_transaction(
+    engine: &Engine,
+    rows: Rows<'_>,
+    index: usize,
+    form: &Form,
+    limits: &Limits,
+) -> Result<Traced, Error> {
+    let mut text = Vec::new();
+    let config = config_of(form);
+    let done = each(engine, rows, Some(index), config, limits, |replay, index, recorded| {
+        let Recorded { traces, result } = recorded;
+        match form {
+            Form::Traces => write(&mut text, &localized(traces, replay, index).collect::<Vec<_>>())?,
+            Form::Trace { place } => {
+                let found =
+                    localized(traces, replay, index).find(|found| found.trace.trace_address == *place);
+                write(&mut text, &found)?;
+            }
+            Form::Results { types } => {
+                write(&mut text, &results::of(traces, result, types, replay.layer())?)?;
+            }
+            Form::Entries => write(&mut text, &summaries::entries(traces))?,
+            Form::Operations => write(&mut text, &summaries::operations(traces))?,
+        }
+        Ok(true)
+    })?;
+    Ok(bounded(text, done, limits))
+}
+
+/// Trace all transactions of a block: outputs and traces of these types, each with its transaction's hash.
+pub fn replay_block(
+    engine: &Engine,
+    rows: Rows<'_>,
+    types: &HashSet<TraceType>,
+    limits: &Limits,
+) -> Result<Traced, Error> {
+    let mut text = vec![b'['];
+    let config = TracingInspectorConfig::from_parity_config(types);
+    let done = each(engine, rows, None, config, limits, |replay, index, Recorded { traces, result }| {
+        if text.len() > 1 {
+            text.push(b',');
+        }
+        let full = results::of(traces, result, types, replay.layer())?;
+        write(&mut text, &results::named(full, replay.hash(index)))?;
+        Ok(text.len() <= limits.size)
+    })?;
+    text.push(b']');
+    Ok(bounded(text, done, limits))
+}
+
+/// Run a block's transactions, or those up to one of them, and show each (or that one) what it did, until that says
+/// false.
+fn each(
+    engine: &Engine,
+    rows: Rows<'_>,
+    only: Option<usize>,
+    config: TracingInspectorConfig,
+    limits: &Limits,
+    mut visit: impl FnMut(&Replay<'_>, usize, Shown<'_>) -> Result<bool, Error>,
+) -> Result<Result<(), Stopped>, Error> {
+    let watch = Watch::new(None, Some(limits.stop.clone()));
+    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &watch)?;
+    let shown: Range<usize> = only.map_or(0..replay.len(), |index| index..index + 1);
+    for index in 0..shown.end {
+        if !shown.contains(&index) {
+            if !replay.skip(index)? {
+                return Ok(Err(Stopped::Cancelled));
+            }
+            continue;
+        }
+        let Recorded { traces, result } = match replay.record(index, config, limits)? {
+            Ok(recorded) => recorded,
+            Err(stopped) => return Ok(Err(stopped)),
+        };
+        if !visit(&replay, index, Recorded { traces, result: &result })? {
+            return Ok(Ok(()));
+        }
+        replay.keep(result);
+    }
+    Ok(Ok(()))
+}
+
+fn config_of(form: &Form) -> TracingInspectorConfig {
+    match form {
+        Form::Results { types } => TracingInspectorConfig::from_parity_config(types),
+        _ => TracingInspectorConfig::default_parity(),
+    }
+}
+
+fn localized(
+    traces: TracingInspector,
+    replay: &Replay<'_>,
+    index: usize,
+) -> impl Iterator<Item = LocalizedTransactionTrace> {
+    traces.into_parity_builder().into_localized_transaction_traces_iter(replay.transaction_info(index))
+}
+
+fn write(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Error> {
+    serde_json::to_writer(text, value).map_err(Error::internal)
+}
+
+/// The text, if nothing stopped it and it is no longer than it may be.
+fn bounded(text: Vec<u8>, done: Result<(), Stopped>, limits: &Limits) -> Traced {
+    match done {
+        Err(stopped) => Traced::Stopped(stopped),
+        Ok(()) if text.len() > limits.size => Traced::Stopped(Stopped::TooLarge),
+        Ok(()) => Traced::Text(text),
+    }
+}

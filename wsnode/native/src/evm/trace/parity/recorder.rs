@@ -1,0 +1,128 @@
+//! revm-inspectors' recorder within bounds, with what it leaves out.
+
+use alloy_primitives::{Address, U256};
+use revm::bytecode::opcode;
+use revm::inspector::Inspector;
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, LoopControl};
+use revm::interpreter::{CallInputs, CallOutcome, CreateInputs, CreateOutcome, InstructionResult};
+use revm::primitives::Log;
+use revm_inspectors::tracing::{TracingInspector, TracingInspectorConfig};
+
+use crate::evm::call::CallContext;
+use crate::evm::trace::reading::{account, as_address, item, Frame};
+use crate::evm::trace::run::{Clock, Limits};
+
+/// About what a call takes besides its input and output, and a step besides the words that it pushes.
+const CALL_SIZE: usize = 512;
+const STEP_SIZE: usize = 300;
+const WORD_SIZE: usize = 68;
+
+type Inner<'s, 'a> = dyn Inspector<CallContext<'s, 'a>, EthInterpreter>;
+
+/// Records calls, and steps where they are wanted.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    pub clock: Clock<'a>,
+    inner: TracingInspector,
+    /// About the bytes of text that what is kept will be.
+    size: usize,
+    /// Contract, heir and balance of a SELFDESTRUCT that has begun.
+    destruct: Option<(Address, Address, U256)>,
+}
+
+impl<'a> Recorder<'a> {
+    pub fn new(config: TracingInspectorConfig, limits: &'a Limits) -> Self {
+        Self { clock: Clock::new(limits), inner: TracingInspector::new(config), size: 0, destruct: None }
+    }
+
+    /// What was recorded, unless that was stopped.
+    pub fn finish(&mut self) -> Option<TracingInspector> {
+        (!self.clock.is_stopped()).then(|| std::mem::take(&mut self.inner))
+    }
+
+    fn has_steps(&self) -> bool {
+        self.inner.config().record_steps
+    }
+
+    /// What is kept, with the memory that the inner recorder counts, twice: as text.
+    fn total(&self) -> usize {
+        self.size + 2 * self.inner.recorded_bytes()
+    }
+}
+
+impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for Recorder<'_> {
+    fn initialize_interp(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
+        if self.has_steps() {
+            self.size += 2 * frame.bytecode.bytecode_len();
+        }
+        self.inner.initialize_interp(frame, context);
+    }
+
+    fn step(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
+        self.clock.look(self.total());
+        if self.clock.is_stopped() {
+            return;
+        }
+        self.inner.step(frame, context);
+        if self.has_steps() {
+            self.size += STEP_SIZE + WORD_SIZE;
+        }
+        let heir = item(frame.stack.data(), 1).filter(|_| frame.bytecode.opcode() == opcode::SELFDESTRUCT);
+        self.destruct = heir.map(|heir| {
+            let contract = frame.input.target_address();
+            (contract, as_address(heir), account(context, contract).balance)
+        });
+    }
+
+    fn step_end(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
+        if self.clock.is_stopped() {
+            return;
+        }
+        self.inner.step_end(frame, context);
+        let is_done = frame.bytecode.instruction_result() == Some(InstructionResult::SelfDestruct);
+        if let Some((contract, heir, balance)) = self.destruct.take().filter(|_| is_done) {
+            let inner: &mut Inner<'s, 'a> = &mut self.inner;
+            inner.selfdestruct(contract, heir, balance);
+        }
+    }
+
+    fn call(&mut self, context: &mut CallContext<'s, 'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        self.size += CALL_SIZE + 2 * inputs.input.len();
+        self.inner.call(context, inputs)
+    }
+
+    fn call_end(
+        &mut self,
+        context: &mut CallContext<'s, 'a>,
+        inputs: &CallInputs,
+        outcome: &mut CallOutcome,
+    ) {
+        self.size += 2 * outcome.result.output.len();
+        self.inner.call_end(context, inputs, outcome);
+    }
+
+    fn create(
+        &mut self,
+        context: &mut CallContext<'s, 'a>,
+        inputs: &mut CreateInputs,
+    ) -> Option<CreateOutcome> {
+        self.size += CALL_SIZE + 2 * inputs.init_code().len();
+        self.inner.create(context, inputs)
+    }
+
+    fn create_end(
+        &mut self,
+        context: &mut CallContext<'s, 'a>,
+        inputs: &CreateInputs,
+        outcome: &mut CreateOutcome,
+    ) {
+        self.size += 2 * outcome.result.output.len();
+        self.inner.create_end(context, inputs, outcome);
+    }
+
+    fn log(&mut self, _context: &mut CallContext<'s, 'a>, _log: Log) {}
+
+    // The EVM tells of destructions by what they change, which says nothing of many since Cancun: `step_end` tells.
+    fn selfdestruct(&mut self, _contract: Address, _heir: Address, _balance: U256) {}
+}

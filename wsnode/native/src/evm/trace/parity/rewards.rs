@@ -1,0 +1,41 @@
+//! What a block of proof of work pays to its miner and to those of its ommers.
+
+use alloy_consensus::Header;
+use alloy_eips::BlockNumHash;
+use alloy_evm::block::calc::{base_block_reward, block_reward, ommer_reward};
+use alloy_primitives::{B256, U256};
+use alloy_rpc_types_trace::parity::{LocalizedTransactionTrace, RewardAction, RewardType};
+
+use crate::chain::rows::{BodyRow, HeaderRow};
+use crate::engine::Rows;
+use crate::error::Error;
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::execute::rules_of;
+
+/// The block's own reward first; nothing where none is paid.
+pub fn rewards(spec: &ChainSpec, (header, body): Rows<'_>) -> Result<Vec<RewardAction>, Error> {
+    let header: Header = HeaderRow::new(header)?.header()?;
+    // The state of a genesis is given, not earned.
+    let base = base_block_reward(rules_of(spec, &header), header.number).filter(|_| header.number > 0);
+    let Some(base) = base else { return Ok(Vec::new()) };
+    let ommers = BodyRow::new(body)?.ommers()?;
+    let own = RewardAction {
+        author: header.beneficiary,
+        reward_type: RewardType::Block,
+        value: U256::from(block_reward(base, ommers.len())),
+    };
+    let of_ommer = |ommer: &Header| RewardAction {
+        author: ommer.beneficiary,
+        reward_type: RewardType::Uncle,
+        value: U256::from(ommer_reward(base, header.number, ommer.number)),
+    };
+    Ok(std::iter::once(own).chain(ommers.iter().map(of_ommer)).collect())
+}
+
+/// The rewards as traces of their block.
+pub fn traces(spec: &ChainSpec, rows: Rows<'_>) -> Result<Vec<LocalizedTransactionTrace>, Error> {
+    let row = HeaderRow::new(rows.0)?;
+    let (number, hash): (u64, B256) = (row.header()?.number, *row.hash());
+    let block = BlockNumHash { number, hash };
+    Ok(rewards(spec, rows)?.into_iter().map(|reward| reward.into_localized_trace(block)).collect())
+}

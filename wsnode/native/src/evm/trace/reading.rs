@@ -1,0 +1,71 @@
+//! The state in the middle of a run: what the run changed, on top of what was there.
+
+use alloy_primitives::{Address, Bytes, B256, U256};
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::Interpreter;
+use revm::primitives::KECCAK_EMPTY;
+use revm::state::AccountInfo;
+use revm::Database;
+
+use super::fault::Slot;
+use crate::evm::call::{CallContext, CallState};
+
+/// The EVM's interpreter of one frame.
+pub type Frame = Interpreter<EthInterpreter>;
+
+/// The account as it is now; the default one if it does not exist.
+pub fn account(context: &mut CallContext<'_, '_>, address: Address) -> AccountInfo {
+    if let Some(account) = context.journaled_state.inner.state.get(&address) {
+        return account.info.clone();
+    }
+    stored_account(context.journaled_state.database, address)
+}
+
+/// The account as it was before the run.
+pub fn stored_account(state: &mut CallState<'_>, address: Address) -> AccountInfo {
+    // A store that cannot be read fails the run itself.
+    state.basic(address).ok().flatten().unwrap_or_default()
+}
+
+pub fn code(state: &mut CallState<'_>, account: &AccountInfo) -> Bytes {
+    match &account.code {
+        Some(code) => code.original_bytes(),
+        None if account.code_hash == KECCAK_EMPTY || account.code_hash == B256::ZERO => Bytes::new(),
+        None => state.code_by_hash(account.code_hash).map(|code| code.original_bytes()).unwrap_or_default(),
+    }
+}
+
+/// The slot as it is now.
+pub fn storage(context: &mut CallContext<'_, '_>, address: Address, slot: U256) -> U256 {
+    if let Some(account) = context.journaled_state.inner.state.get(&address) {
+        if let Some(value) = account.storage.get(&slot) {
+            return value.present_value;
+        }
+        if account.is_created() {
+            return U256::ZERO;
+        }
+    }
+    context.journaled_state.database.storage(address, slot).unwrap_or_default()
+}
+
+/// The slot as a write to it finds it.
+pub fn slot(context: &mut CallContext<'_, '_>, address: Address, key: U256) -> Slot {
+    let present = storage(context, address, key);
+    let transaction = context.journaled_state.inner.transaction_id;
+    let account = context.journaled_state.inner.state.get(&address);
+    let known = account.and_then(|account| account.storage.get(&key));
+    Slot {
+        is_cold: known.is_none_or(|slot| slot.is_cold_transaction_id(transaction)),
+        original: known.map_or(present, |slot| slot.original_value),
+        present,
+    }
+}
+
+/// The item at `depth`, 1 being the top.
+pub fn item(stack: &[U256], depth: usize) -> Option<U256> {
+    stack.len().checked_sub(depth).map(|index| stack[index])
+}
+
+pub fn as_address(word: U256) -> Address {
+    Address::from_word(word.into())
+}

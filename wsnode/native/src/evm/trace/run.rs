@@ -1,0 +1,144 @@
+//! One traced run: its tracer, and what ends it before its time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+
+use alloy_primitives::Address;
+use revm::inspector::Inspector;
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::interpreter_types::LegacyBytecode;
+use revm::interpreter::{CallInputs, CallOutcome, CreateInputs, CreateOutcome};
+use revm::primitives::Log;
+
+use super::reading::Frame;
+use super::tracer::Tracer;
+use crate::evm::call::CallContext;
+
+/// Steps between two looks at the clock.
+const STEPS: u32 = 1024;
+
+/// Why a run was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    Late,
+    TooLarge,
+    Cancelled,
+}
+
+/// What a run may take.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub seconds: f64,
+    /// Bytes of text.
+    pub size: usize,
+    /// Ends the run where it jumps or calls.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Ends a run that has had its time or its room.
+#[derive(Debug)]
+pub struct Clock<'a> {
+    pub stopped: Option<Stopped>,
+    limits: &'a Limits,
+    begun: Instant,
+    steps: u32,
+}
+
+impl<'a> Clock<'a> {
+    pub fn new(limits: &'a Limits) -> Self {
+        Self { stopped: None, limits, begun: Instant::now(), steps: 0 }
+    }
+
+    /// Look, before a step, at the time and at the bytes kept so far. One step can hold megabytes of memory, so room is
+    /// looked at always.
+    pub fn look(&mut self, size: usize) {
+        let stopped = match () {
+            () if size > self.limits.size => Some(Stopped::TooLarge),
+            () if self.steps.is_multiple_of(STEPS) && self.is_late() => Some(Stopped::Late),
+            () => None,
+        };
+        self.steps = self.steps.wrapping_add(1);
+        if let Some(stopped) = stopped {
+            self.stopped.get_or_insert(stopped);
+            self.limits.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    fn is_late(&self) -> bool {
+        self.begun.elapsed().as_secs_f64() >= self.limits.seconds
+    }
+}
+
+/// A tracer at work.
+#[derive(Debug)]
+pub struct Run<'a> {
+    pub tracer: Tracer,
+    pub clock: Clock<'a>,
+    precompiles: &'a [Address],
+    is_running: bool,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(tracer: Tracer, limits: &'a Limits, precompiles: &'a [Address]) -> Self {
+        Self { tracer, clock: Clock::new(limits), precompiles, is_running: true }
+    }
+}
+
+impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for Run<'_> {
+    fn step(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
+        self.clock.look(self.tracer.size());
+        // geth does not run code that is not there; the EVM stops at once.
+        self.is_running = frame.bytecode.bytecode_len() > 0;
+        if !self.clock.is_stopped() && self.is_running {
+            self.tracer.begin(frame, context);
+        }
+    }
+
+    fn step_end(&mut self, frame: &mut Frame, _context: &mut CallContext<'s, 'a>) {
+        if !self.clock.is_stopped() && self.is_running {
+            self.tracer.end(frame);
+        }
+    }
+
+    fn log(&mut self, context: &mut CallContext<'s, 'a>, log: Log) {
+        self.tracer.log(&log, context);
+    }
+
+    fn call(&mut self, context: &mut CallContext<'s, 'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        let input = inputs.input.bytes(context);
+        self.tracer.enter_call(inputs, &input, self.precompiles);
+        None
+    }
+
+    fn call_end(
+        &mut self,
+        context: &mut CallContext<'s, 'a>,
+        _inputs: &CallInputs,
+        outcome: &mut CallOutcome,
+    ) {
+        self.tracer.exit(&outcome.result, context.local.precompile_error_message.as_deref());
+    }
+
+    fn create(
+        &mut self,
+        context: &mut CallContext<'s, 'a>,
+        inputs: &mut CreateInputs,
+    ) -> Option<CreateOutcome> {
+        self.tracer.enter_create(inputs, context);
+        None
+    }
+
+    fn create_end(
+        &mut self,
+        _context: &mut CallContext<'s, 'a>,
+        _inputs: &CreateInputs,
+        outcome: &mut CreateOutcome,
+    ) {
+        self.tracer.exit(&outcome.result, None);
+    }
+}

@@ -1,0 +1,122 @@
+//! A contract's slots in the order of their hashes, between the transactions of a block.
+
+use std::collections::BinaryHeap;
+
+use alloy_primitives::{keccak256, Address, B256, U256};
+use revm::database::AccountState;
+use revm::primitives::StorageKeyMap;
+
+use super::block::Replay;
+use crate::engine::{Engine, Rows};
+use crate::error::Error;
+use crate::evm::call::{Layer, Watch};
+use crate::json::traces;
+use crate::state::{Bounds, HistoryView, StateError};
+
+/// Which slots are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Range<'a> {
+    /// Transactions of the block that come before.
+    pub transactions: usize,
+    pub address: Address,
+    /// The least hash, or the first bytes of it.
+    pub start: &'a [u8],
+    pub count: usize,
+}
+
+/// The slots and the hash of the one after them as JSON.
+pub fn storage_range(
+    engine: &Engine,
+    rows: Rows<'_>,
+    range: Range<'_>,
+    watch: &Watch,
+    bounds: Bounds<'_>,
+) -> Result<Vec<u8>, Error> {
+    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, watch)?;
+    if !replay.skip_to(range.transactions)? {
+        return Err(StateError::Cancelled.into());
+    }
+    let mut found = Found::new(range);
+    match replay.into_layer() {
+        Layer::Plain(view) => found.add_stored(&view, &StorageKeyMap::default(), bounds)?,
+        Layer::Cached(cache) => match cache.cache.accounts.get(&range.address) {
+            None => found.add_stored(&cache.db, &StorageKeyMap::default(), bounds)?,
+            Some(account) => {
+                account.storage.iter().for_each(|(slot, value)| found.add(*slot, *value));
+                let is_gone =
+                    matches!(account.account_state, AccountState::NotExisting | AccountState::StorageCleared);
+                if !is_gone {
+                    found.add_stored(&cache.db, &account.storage, bounds)?;
+                }
+            }
+        },
+    }
+    Ok(found.write())
+}
+
+/// The least slots of those seen, with one more than wanted.
+struct Found<'a> {
+    range: Range<'a>,
+    least: BinaryHeap<(B256, U256, U256)>,
+    has_any: bool,
+}
+
+impl<'a> Found<'a> {
+    fn new(range: Range<'a>) -> Self {
+        Self { range, least: BinaryHeap::new(), has_any: false }
+    }
+
+    fn add(&mut self, slot: U256, value: U256) {
+        if value.is_zero() {
+            return;
+        }
+        self.has_any = true;
+        let hash = keccak256(slot.to_be_bytes::<32>());
+        if hash.as_slice() < self.range.start {
+            return;
+        }
+        self.least.push((hash, slot, value));
+        if self.least.len() > self.range.count + 1 {
+            self.least.pop();
+        }
+    }
+
+    /// The slots in the store but for those that changed since.
+    fn add_stored(
+        &mut self,
+        view: &HistoryView<'_>,
+        changed: &StorageKeyMap<U256>,
+        bounds: Bounds<'_>,
+    ) -> Result<(), StateError> {
+        view.each_slot(self.range.address, |slot, value| {
+            if !changed.contains_key(&slot) {
+                self.add(slot, value);
+            }
+            bounds.check()
+        })
+    }
+
+    fn write(self) -> Vec<u8> {
+        if !self.has_any {
+            return b"{\"storage\":null,\"nextKey\":null}".to_vec();
+        }
+        let mut slots = self.least.into_sorted_vec();
+        let next = if slots.len() > self.range.count { slots.pop() } else { None };
+        let mut out = b"{\"storage\":".to_vec();
+        traces::object(&mut out, slots, |out, (hash, slot, value)| {
+            traces::data(out, hash.as_slice());
+            out.extend_from_slice(b":{\"key\":");
+            traces::data(out, &slot.to_be_bytes::<32>());
+            out.extend_from_slice(b",\"value\":");
+            traces::data(out, &value.to_be_bytes::<32>());
+            out.push(b'}');
+        });
+        out.extend_from_slice(b",\"nextKey\":");
+        match next {
+            Some((hash, ..)) => traces::data(&mut out, hash.as_slice()),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+        out
+    }
+}

@@ -1,0 +1,58 @@
+//! Execution witnesses: all that a block can be executed with by those who have no state.
+
+mod recorder;
+
+use alloy_eips::BlockNumHash;
+use alloy_primitives::{Bytes, B256};
+use revm::database::State;
+
+use crate::engine::{Engine, Rows};
+use crate::error::{demand, Error, Rule};
+use crate::evm::block::from_rows;
+use crate::evm::call::refusal::refuse;
+use crate::evm::chain_spec::Fork;
+use crate::evm::execute::{run, Fault};
+use crate::state::Bounds;
+use recorder::Recorder;
+
+/// What a block needs of its parent's state.
+#[derive(Debug)]
+pub struct Witness {
+    /// The root of the parent's state.
+    pub state_root: B256,
+    /// RLP of the trie nodes that prove what the block reads and that its changes need, in the order of their bytes.
+    pub nodes: Vec<Bytes>,
+    /// Code that it runs or looks at, in the order of its bytes.
+    pub codes: Vec<Bytes>,
+    /// The oldest block whose hash it asks for, or its parent.
+    pub oldest: u64,
+}
+
+/// The witness of a block on top of a committed one.
+pub fn execution_witness(engine: &Engine, rows: Rows<'_>, bounds: Bounds<'_>) -> Result<Witness, Error> {
+    let block = from_rows(&engine.spec, rows.0, rows.1)?;
+    let (number, parent_hash) = (block.header.number, block.header.parent_hash);
+    if !engine.spec.is_active(Fork::Byzantium, number) {
+        // Its receipts hold roots of states in between, which take nodes of their own.
+        return Err(refuse(
+            "unsupported",
+            format!("block {number} is older than Byzantium: it has no witness"),
+        ));
+    }
+    let parent = BlockNumHash::new(number - 1, parent_hash);
+    let recorder = Recorder::new(engine.reader.at(parent)?, parent.number, bounds);
+    let mut state = State::builder().with_database_ref(&recorder).with_bundle_update().build();
+    let executed = run(&engine.spec, &block, &mut state);
+    drop(state);
+    let mut recorded = recorder.finish()?;
+    let executed = executed.map_err(|fault| match fault {
+        Fault::Broken(broken) => broken.by(Some(number), Some(block.hash)).into(),
+        Fault::Engine(error) => error,
+    })?;
+    recorded.add_made_again(&executed.changes);
+    let proved = engine.reader.proving_nodes(parent, &recorded.state, &executed.changes, bounds)?;
+    demand(Rule::StateRoot, proved.root, block.header.state_root)
+        .map_err(|broken| broken.by(Some(number), Some(block.hash)))?;
+    let (state_root, nodes) = (proved.before, proved.nodes);
+    Ok(Witness { state_root, nodes, codes: recorded.sorted_codes(), oldest: recorded.oldest })
+}

@@ -1,0 +1,63 @@
+//! What the objects of a block share: its hash, number, timestamp and fees.
+
+use alloy_primitives::B256;
+
+use crate::chain::rows::{HeaderRow, RowError};
+
+use crate::json::Writer;
+
+/// The parts of a block that its transactions, receipts and logs carry.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockContext<'a> {
+    pub hash: &'a B256,
+    pub number: u64,
+    pub timestamp: u64,
+    pub base_fee: Option<u64>,
+    pub blob_base_fee: Option<u128>,
+    /// The block is not sealed yet: its objects do not name it.
+    pub pending: bool,
+    /// The block is of the chain no longer: its logs say so.
+    pub removed: bool,
+}
+
+impl<'a> BlockContext<'a> {
+    /// What the objects of the block of `row` share.
+    pub fn new(row: &HeaderRow<'a>, pending: bool) -> Result<Self, RowError> {
+        let fields = row.fields()?;
+        Ok(Self {
+            hash: row.hash(),
+            number: fields.number,
+            timestamp: fields.timestamp,
+            base_fee: fields.base_fee,
+            blob_base_fee: row.blob_base_fee(),
+            pending,
+            removed: false,
+        })
+    }
+
+    /// Writes `{"blockHash":` to `"from":"0x`, the start of a transaction object.
+    #[inline]
+    pub fn write_transaction_start(&self, text: &mut Writer) {
+        if self.pending {
+            return text
+                .fixed(b"{\"blockHash\":null,\"blockNumber\":null,\"blockTimestamp\":null,\"from\":\"0x");
+        }
+        text.fixed(b"{\"blockHash\":\"0x");
+        text.hash(&self.hash.0);
+        text.fixed(b"\",\"blockNumber\":\"0x");
+        text.quantity(self.number);
+        text.fixed(b"\",\"blockTimestamp\":\"0x");
+        text.quantity(self.timestamp);
+        text.fixed(b"\",\"from\":\"0x");
+    }
+
+    /// Writes `"blockHash":` to `"contractAddress":`, the start of a receipt object.
+    #[inline]
+    pub fn write_receipt_start(&self, text: &mut Writer) {
+        text.fixed(b"\"blockHash\":\"0x");
+        text.hash(&self.hash.0);
+        text.fixed(b"\",\"blockNumber\":\"0x");
+        text.quantity(self.number);
+        text.fixed(b"\",\"contractAddress\":");
+    }
+}

@@ -1,0 +1,28 @@
+//! JSON text written straight from rows, member for member as geth prints it.
+//!
+//! A value is decoded only as far as its text needs: a hash goes from the row to the text through one loop without a table.
+
+mod block;
+mod context;
+mod envelope;
+mod head;
+mod header;
+mod log;
+mod pooled;
+mod receipt;
+mod transaction;
+mod withdrawals;
+
+pub use block::{render_block, render_uncle, BlockStyle, TotalDifficulty};
+pub use context::BlockContext;
+pub use envelope::{Envelope, Price};
+pub use head::render_header;
+pub use log::{render_log, render_logs, write_log, LogSelection};
+pub use pooled::render_pooled_transaction;
+pub use receipt::{render_receipt, render_receipts};
+pub use transaction::render_transaction;
+
+#[cfg(test)]
+pub(crate) use tests::random;
+#[cfg(test)]
+mod tests;
