@@ -2,7 +2,6 @@
 
 mod cursor;
 mod environment;
-mod lookup;
 mod reader;
 mod view;
 mod writer;
@@ -49,8 +48,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<environment::PyEnvironment>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<writer::Writer>()?;
-    module.add_class::<cursor::Cursor>()?;
-    lookup::register(module)
+    module.add_class::<cursor::Cursor>()
 }
 
 /// An open file and the objects that stand for its tables.

@@ -25,7 +25,7 @@ impl Reader {
         self.store.chain.as_ref().ok_or_else(|| StoreError::new_err("the store keeps no chain of blocks"))
     }
 
-    pub(super) fn raised(&self, failure: Failure) -> PyErr {
+    pub fn raised(&self, failure: Failure) -> PyErr {
         self.store.raised(failure)
     }
 }

@@ -13,11 +13,11 @@ use pyo3::IntoPyObjectExt;
 
 use super::blocks::{exception, Execution, UnverifiedBlock};
 use super::building::{Block, BlockAttributes, BuiltBlock, Header};
-use super::errors::guard;
 use super::messages::{outcome, CancelFlag, Message};
-use super::numbers::{address, hash, Number};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
+use crate::bindings::errors::guard;
+use crate::bindings::numbers::{address, hash, Number};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::evm::build::{Candidate, Refused};

@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::errors::guard;
 use super::messages::CancelFlag;
-use super::numbers::{address, hash};
 use super::state::State;
+use crate::bindings::errors::guard;
+use crate::bindings::numbers::{address, hash};
 use crate::evm::call::Watch;
 use crate::evm::trace::{self, Range};
 use crate::evm::witness;

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::corrupt;
+use super::render::corrupt;
 use super::row::Row;
 use crate::chain::rows::{self, BodyRow, HeaderRow, ReceiptsRow};
 

@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::errors::guard;
 use super::messages::Message;
+use crate::bindings::errors::guard;
 use crate::error::Error;
 use crate::evm::simulate::{Block, Call, Options, Request};
 

@@ -4,9 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 
-use super::errors::guard;
-use super::messages::outcome;
-use super::state::State;
+use crate::bindings::errors::guard;
+use crate::bindings::evm::messages::outcome;
+use crate::bindings::evm::state::State;
 use crate::error::Error;
 use crate::evm::build::Base;
 use crate::evm::call::{self, Estimate, Outcome, Overrides, Place, Watch};

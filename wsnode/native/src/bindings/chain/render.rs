@@ -1,9 +1,4 @@
-//! Rows as Python sees them: JSON text and a few of their members.
-
-mod header;
-mod logs;
-mod readers;
-mod row;
+//! Rows as JSON text.
 
 use std::cell::RefCell;
 
@@ -11,21 +6,12 @@ use alloy_primitives::U256;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use row::Row;
-
+use super::row::Row;
 use crate::chain::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
 use crate::error::Error;
 use crate::json::{self, BlockStyle, TotalDifficulty, Writer};
 
-/// Adds the functions and the class of this module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    header::register(module)?;
-    logs::register(module)?;
-    readers::register(module)?;
-    register_renderers(module)
-}
-
-fn register_renderers(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(render_block, module)?)?;
     module.add_function(wrap_pyfunction!(render_uncle, module)?)?;
     module.add_function(wrap_pyfunction!(render_transaction, module)?)?;

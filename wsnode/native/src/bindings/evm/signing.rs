@@ -5,9 +5,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::guard;
 use super::messages::json;
-use super::numbers::{address, hash, Number};
+use crate::bindings::errors::guard;
+use crate::bindings::numbers::{address, hash, Number};
 use crate::evm::sign::{self, Draft, Price};
 
 /// The envelope of a transaction that the owner of `secret` signs; its members make its type.

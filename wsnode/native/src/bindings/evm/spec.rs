@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::blocks::VerifiedBlock;
-use super::errors::guard;
+use crate::bindings::errors::guard;
 use crate::evm::block;
 use crate::evm::chain_spec;
 

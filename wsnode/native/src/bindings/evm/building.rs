@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::blocks::VerifiedBlock;
-use super::numbers::{address, hash};
+use crate::bindings::numbers::{address, hash};
 use crate::evm::build::{self, Base};
 use crate::state::StateAfter;
 

@@ -4,11 +4,11 @@ use alloy_primitives::B256;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyRange};
 
-use super::reader::Reader;
-use super::StoreError;
+use super::render::{corrupt, try_rendered};
 use crate::bindings::errors::caught;
 use crate::bindings::numbers;
-use crate::bindings::render::{corrupt, try_rendered};
+use crate::bindings::store::Reader;
+use crate::bindings::store::StoreError;
 use crate::chain::lookup::{ChainTables, LookupError, Txn};
 use crate::chain::rows;
 use crate::json::Writer as Text;

@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::numbers::hash;
-use super::state::State;
-use super::store::Reader;
+use crate::bindings::evm::state::State;
+use crate::bindings::numbers::hash;
+use crate::bindings::store::Reader;
 use crate::chain::lookup::LookupError;
 use crate::engine::Engine;
 use crate::json::Writer;

@@ -5,9 +5,9 @@ use alloy_primitives::B256;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::guard;
-use super::numbers::hash;
-use super::state::State;
+use crate::bindings::errors::guard;
+use crate::bindings::evm::state::State;
+use crate::bindings::numbers::hash;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::state::HistoryView;

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use super::render::{corrupt, rendered};
 use super::row::Row;
-use super::{corrupt, rendered};
 use crate::chain::rows::{BodyRow, HeaderRow, LogRow, ReceiptsRow};
 use crate::json::{self, BlockContext, Writer};
 

@@ -7,9 +7,9 @@ use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 
 use super::building::Header;
-use super::errors::guard;
 use super::messages::{outcome, CancelFlag, Message};
 use super::state::State;
+use crate::bindings::errors::guard;
 use crate::engine::Rows;
 use crate::error::Error;
 use crate::evm::access_list;

@@ -4,7 +4,7 @@ use alloy_primitives::U256;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use super::corrupt;
+use super::render::corrupt;
 use crate::chain::rows::{HeaderRow, RowError};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

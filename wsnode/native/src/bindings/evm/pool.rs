@@ -7,10 +7,10 @@ use alloy_primitives::U256;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::guard;
-use super::numbers::Number;
-use super::render::rendered;
 use super::spec::ChainSpec;
+use crate::bindings::chain::render::rendered;
+use crate::bindings::errors::guard;
+use crate::bindings::numbers::Number;
 use crate::chain::rows::HeaderRow;
 use crate::json;
 use crate::pool::{self, Terms};

@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::errors::{guard, invalid_block};
-use super::numbers::Number;
 use super::spec::ChainSpec;
+use crate::bindings::errors::{guard, invalid_block};
+use crate::bindings::numbers::Number;
 use crate::chain::rows::BodyRow;
 use crate::error::InvalidBlock;
 use crate::evm::block;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 
-use super::numbers::{address, hash, Number};
+use crate::bindings::numbers::{address, hash, Number};
 use crate::evm::call;
 
 /// What is to be run; absent members have geth's defaults.

@@ -8,12 +8,12 @@ use pyo3::IntoPyObjectExt;
 use serde::de::DeserializeOwned;
 
 use super::building::Header;
-use super::errors::guard;
 use super::messages::{CancelFlag, Message};
-use super::numbers::{address, Number};
 use super::spec::ChainSpec;
 use super::state::State;
 use super::tracing::{limits, traced, word, BlockRows};
+use crate::bindings::errors::guard;
+use crate::bindings::numbers::{address, Number};
 use crate::engine::Rows;
 use crate::evm::call::Overrides;
 use crate::evm::trace::parity::{self, Form, Page};

@@ -1,0 +1,29 @@
+//! Chains, their state, and what runs on it.
+
+mod blocks;
+pub mod building;
+pub mod messages;
+mod parity;
+mod pool;
+mod signing;
+mod simulate;
+pub mod spec;
+pub mod state;
+mod tracing;
+mod witness;
+
+use pyo3::prelude::*;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    blocks::register(module)?;
+    building::register(module)?;
+    messages::register(module)?;
+    parity::register(module)?;
+    pool::register(module)?;
+    signing::register(module)?;
+    simulate::register(module)?;
+    spec::register(module)?;
+    state::register(module)?;
+    tracing::register(module)?;
+    witness::register(module)
+}
