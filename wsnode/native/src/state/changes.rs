@@ -9,7 +9,7 @@
 use super::bounds::{Bounds, Taken};
 use super::delta::{Delta, Touched};
 use super::environment::Snapshot;
-use super::keys::{changes_key, LATEST};
+use super::layout::keys::{changes_key, LATEST};
 use super::StateError;
 use alloy_primitives::{Address, U256};
 

@@ -1,6 +1,6 @@
 //! What a block changed, as flat values.
 
-use super::account::Account;
+use super::layout::account::Account;
 use super::view::LiveSlots;
 use super::StateError;
 use alloy_primitives::map::{AddressMap, HashSet};

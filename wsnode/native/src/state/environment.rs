@@ -1,6 +1,6 @@
 //! The LMDB environment: opening, read snapshots, write transactions and the growth of the map.
 
-use super::tables::{Head, Tables};
+use super::layout::tables::{Head, Tables};
 use super::StateError;
 use crate::store::{require_begun, require_whole, space, MAX_READERS};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};

@@ -1,7 +1,7 @@
 //! Hashes of addresses and slots, remembered while they are few; most blocks touch the same ones.
 
-use super::account::Account;
 use super::delta::{AccountDelta, Delta};
+use super::layout::account::Account;
 use crate::trie::{AccountChange, Fate};
 use alloy_primitives::map::{AddressMap, HashMap};
 use alloy_primitives::{keccak256, Address, B256, U256};

@@ -1,10 +1,10 @@
 //! Reading values as of a block.
 
-use super::account::{decode_value, Account};
 use super::environment::Snapshot;
-use super::keys::{account_key, node_key, slot_key, storage_key, ADDRESS, LATEST, SLOT};
-use super::tables::Head;
-use super::versions::{numbers_from, numbers_up_to, value_at};
+use super::layout::account::{decode_value, Account};
+use super::layout::keys::{account_key, node_key, slot_key, storage_key, ADDRESS, LATEST, SLOT};
+use super::layout::tables::Head;
+use super::layout::versions::{numbers_from, numbers_up_to, value_at};
 use super::StateError;
 use crate::trie::{NodeStore, TrieError};
 use alloy_eips::BlockNumHash;

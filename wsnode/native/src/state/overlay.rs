@@ -1,7 +1,7 @@
 //! The values of recent blocks in memory: all that is not committed yet, and for a while what is.
 
-use super::account::Account;
 use super::delta::Delta;
+use super::layout::account::Account;
 use alloy_primitives::map::{AddressMap, B256Map, HashMap};
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;

@@ -6,7 +6,7 @@ use alloy_primitives::{Bytes, B256};
 
 use super::code::CodeCache;
 use super::environment::Environment;
-use super::tables::Head;
+use super::layout::tables::Head;
 use super::view::{HistoryView, StateAfter};
 use super::StateError;
 

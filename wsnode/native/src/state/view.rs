@@ -1,11 +1,11 @@
 //! The state as revm reads it: the latest, uncommitted blocks included, and that after a committed block.
 
-use super::account::Account;
 use super::code::CodeCache;
 use super::environment::{Environment, Snapshot};
-use super::keys::LATEST;
+use super::layout::account::Account;
+use super::layout::keys::LATEST;
+use super::layout::tables::Head;
 use super::store::StateStore;
-use super::tables::Head;
 use super::StateError;
 use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashMap;

@@ -43,7 +43,7 @@ fn a_map_grows_beside_readers_of_its_process() {
 fn an_unknown_schema_version_is_refused() {
     let folder = Folder::new();
     let chain = Chain::new(&folder.0, 2);
-    let newer = |txn: &mut heed::RwTxn<'_>, tables: &tables::Tables| {
+    let newer = |txn: &mut heed::RwTxn<'_>, tables: &layout::tables::Tables| {
         Ok(tables.meta.put(txn, b"schema", &77u32.to_be_bytes())?)
     };
     chain.store.environment.write(false, newer).unwrap();

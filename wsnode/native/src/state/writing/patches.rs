@@ -3,11 +3,11 @@
 //! Key: `patch`, block (8), index (4). Value: the state root before (32), then for each account: address, length
 //! of its row (1), its row as it was (nothing if it did not exist), number of slots (4), slots and values (32 each).
 
-use super::account::Account;
-use super::delta::{AccountDelta, Delta};
-use super::environment::Snapshot;
-use super::tables::{Head, Tables};
-use super::StateError;
+use crate::state::delta::{AccountDelta, Delta};
+use crate::state::environment::Snapshot;
+use crate::state::layout::account::Account;
+use crate::state::layout::tables::{Head, Tables};
+use crate::state::StateError;
 use alloy_primitives::map::{AddressMap, HashMap};
 use alloy_primitives::{Address, B256, U256};
 use heed::RwTxn;
@@ -15,13 +15,13 @@ use std::ops::Bound;
 
 const PREFIX: &[u8] = b"patch";
 
-pub(super) type PatchKey = [u8; PREFIX.len() + 12];
+pub type PatchKey = [u8; PREFIX.len() + 12];
 
 /// What the state was before a patch.
 #[derive(Debug)]
-pub(super) struct Patch {
-    pub(super) state_root: B256,
-    pub(super) before: Delta,
+pub struct Patch {
+    pub state_root: B256,
+    pub before: Delta,
 }
 
 fn patch_key(number: u64, index: u32) -> PatchKey {
@@ -33,7 +33,7 @@ fn patch_key(number: u64, index: u32) -> PatchKey {
 }
 
 impl Patch {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut row = self.state_root.to_vec();
         for AccountDelta { address, account, slots } in &self.before.accounts {
             row.extend_from_slice(address.as_slice());
@@ -81,14 +81,14 @@ fn decode_account(row: &[u8]) -> Option<(Encoded<'_>, &[u8])> {
 
 /// How to take back patches of a block: its values before them, and where they are kept.
 #[derive(Debug, Default)]
-pub(super) struct Undo {
-    pub(super) before: Delta,
+pub struct Undo {
+    pub before: Delta,
     keys: Vec<PatchKey>,
 }
 
 impl Snapshot<'_> {
     /// The key of the next patch of block `number`.
-    pub(super) fn next_patch(&self, number: u64) -> Result<PatchKey, StateError> {
+    pub fn next_patch(&self, number: u64) -> Result<PatchKey, StateError> {
         let prefix = &patch_key(number, 0)[..PREFIX.len() + 8];
         let last = self.tables.meta.rev_prefix_iter(&self.txn, prefix)?.next().transpose()?;
         let index =
@@ -97,7 +97,7 @@ impl Snapshot<'_> {
     }
 
     /// What takes `block` back to an earlier state root of it.
-    pub(super) fn undo(&self, block: &Head, wanted: B256) -> Result<Undo, StateError> {
+    pub fn undo(&self, block: &Head, wanted: B256) -> Result<Undo, StateError> {
         let mut undo = Undo::default();
         let mut values: AddressMap<(Option<Account>, HashMap<U256, U256>)> = AddressMap::default();
         let mut root = block.state_root;
@@ -124,12 +124,7 @@ impl Snapshot<'_> {
 }
 
 /// Forget the patches that `undo` takes back, and those of blocks above `number`.
-pub(super) fn forget(
-    txn: &mut RwTxn<'_>,
-    tables: &Tables,
-    undo: &Undo,
-    number: u64,
-) -> Result<(), StateError> {
+pub fn forget(txn: &mut RwTxn<'_>, tables: &Tables, undo: &Undo, number: u64) -> Result<(), StateError> {
     for key in &undo.keys {
         tables.meta.delete(txn, key)?;
     }

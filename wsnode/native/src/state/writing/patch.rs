@@ -3,19 +3,19 @@
 //! The block's recorded root becomes that of the changed state, so what is built on it agrees. What was there
 //! before is kept in `meta` under the block's number, for going back to an earlier root of the same block.
 
-use super::account::Account;
 use super::batch::put_nodes;
-use super::changes::{self, merged, parts};
-use super::code::analyse;
-use super::delta::{AccountDelta, Delta, Touched};
-use super::environment::Snapshot;
-use super::hashes::Hashes;
-use super::keys::{account_key, storage_key, LATEST};
 use super::patches::Patch;
-use super::store::{root_of, StateStore};
-use super::tables::{Head, Tables};
-use super::versions::{self, drop_from};
-use super::StateError;
+use crate::state::changes::{self, merged, parts};
+use crate::state::code::analyse;
+use crate::state::delta::{AccountDelta, Delta, Touched};
+use crate::state::environment::Snapshot;
+use crate::state::hashes::Hashes;
+use crate::state::layout::account::Account;
+use crate::state::layout::keys::{account_key, storage_key, LATEST};
+use crate::state::layout::tables::{Head, Tables};
+use crate::state::layout::versions::{self, drop_from};
+use crate::state::store::{root_of, StateStore};
+use crate::state::StateError;
 use crate::trie::StateTries;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
@@ -125,7 +125,7 @@ fn is_empty(account: &Account) -> bool {
 }
 
 /// Have `delta` be what block `number`, the head, left behind.
-pub(super) fn put_in_place(
+pub fn put_in_place(
     txn: &mut RwTxn<'_>,
     tables: &Tables,
     delta: &Delta,
@@ -142,7 +142,12 @@ pub(super) fn put_in_place(
         for (slot, value) in slots {
             let key = storage_key(address, slot, number);
             drop_from(txn, tables.storage, &key[..key.len() - 8], number)?;
-            versions::put(txn, tables.storage, &[(key, *value)], super::account::encode_value)?;
+            versions::put(
+                txn,
+                tables.storage,
+                &[(key, *value)],
+                crate::state::layout::account::encode_value,
+            )?;
         }
     }
     for (hash, code) in &delta.code {

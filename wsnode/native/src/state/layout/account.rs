@@ -1,6 +1,6 @@
 //! An account's flat state and its row.
 
-use super::StateError;
+use crate::state::StateError;
 use crate::trie::Fate;
 use alloy_primitives::{B256, U256};
 use alloy_trie::KECCAK_EMPTY;
@@ -19,7 +19,7 @@ const HAS_CODE: u8 = 0x80;
 
 impl Account {
     /// The row: first byte, nonce, balance, code hash if there is code; numbers without leading zeros.
-    pub(super) fn encode(&self, row: &mut Vec<u8>) {
+    pub(in crate::state) fn encode(&self, row: &mut Vec<u8>) {
         let nonce = self.nonce.to_be_bytes();
         let nonce = &nonce[self.nonce.leading_zeros() as usize / 8..];
         let has_code = self.code_hash != KECCAK_EMPTY;
@@ -32,7 +32,7 @@ impl Account {
     }
 
     /// The account that `row` holds; the empty row says that there is none.
-    pub(super) fn decode(row: &[u8]) -> Result<Option<Self>, StateError> {
+    pub(in crate::state) fn decode(row: &[u8]) -> Result<Option<Self>, StateError> {
         let Some((first, rest)) = row.split_first() else {
             return Ok(None);
         };
@@ -52,20 +52,20 @@ impl Account {
     }
 
     /// What the trie is told of the account.
-    pub(super) fn fate(account: Option<Self>) -> Fate {
+    pub(in crate::state) fn fate(account: Option<Self>) -> Fate {
         let set = |Self { nonce, balance, code_hash }| Fate::Set { nonce, balance, code_hash };
         account.map_or(Fate::Removed, set)
     }
 }
 
 /// Append `value` without its leading zeros.
-pub(super) fn encode_value(value: &U256, row: &mut Vec<u8>) {
+pub fn encode_value(value: &U256, row: &mut Vec<u8>) {
     let bytes = value.to_be_bytes::<32>();
     row.extend_from_slice(&bytes[value.leading_zeros() / 8..]);
 }
 
 /// The value that `row` holds.
-pub(super) fn decode_value(row: &[u8]) -> Result<U256, StateError> {
+pub fn decode_value(row: &[u8]) -> Result<U256, StateError> {
     U256::try_from_be_slice(row)
         .ok_or_else(|| StateError::Corrupt(format!("storage row of {} bytes", row.len())))
 }

@@ -1,13 +1,13 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
-use super::bounds::{BoundedNodes, Bounds, Taken};
-use super::environment::Snapshot;
-use super::hashes::Hashes;
-use super::reader::StateReader;
-use super::store::root_of;
 use super::trial::TrialTries;
-use super::view::StateAfter;
-use super::StateError;
+use crate::state::bounds::{BoundedNodes, Bounds, Taken};
+use crate::state::environment::Snapshot;
+use crate::state::hashes::Hashes;
+use crate::state::reader::StateReader;
+use crate::state::store::root_of;
+use crate::state::view::StateAfter;
+use crate::state::StateError;
 use crate::trie::StateTries;
 use alloy_eips::BlockNumHash;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
@@ -36,7 +36,7 @@ pub struct SlotProof {
 }
 
 /// The tries after a committed block.
-pub(super) fn tries_at(
+pub fn tries_at(
     snapshot: &Snapshot<'_>,
     block: BlockNumHash,
     bounds: Bounds<'_>,

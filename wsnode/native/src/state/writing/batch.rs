@@ -1,20 +1,21 @@
 //! The rows of a run of blocks, written in the order of their keys: neighbours go to the same page.
 
-use super::account::{encode_value, Account};
-use super::changes;
-use super::delta::Touched;
-use super::environment::Environment;
-use super::keys::{account_key, node_key, storage_key, AccountKey, StorageKey};
-use super::store::Sealed;
-use super::tables::{Head, Tables};
-use super::{versions, StateError};
+use crate::state::changes;
+use crate::state::delta::Touched;
+use crate::state::environment::Environment;
+use crate::state::layout::account::{encode_value, Account};
+use crate::state::layout::keys::{account_key, node_key, storage_key, AccountKey, StorageKey};
+use crate::state::layout::tables::{Head, Tables};
+use crate::state::layout::versions;
+use crate::state::store::Sealed;
+use crate::state::StateError;
 use crate::trie::NodeRows;
 use alloy_primitives::{B256, U256};
 use heed::RwTxn;
 use revm::bytecode::Bytecode;
 
 /// What one commit writes.
-pub(super) struct Batch<'b> {
+pub struct Batch<'b> {
     accounts: Vec<(AccountKey, Option<Account>)>,
     storage: Vec<(StorageKey, U256)>,
     code: Vec<&'b (B256, Bytecode)>,
@@ -26,7 +27,7 @@ pub(super) struct Batch<'b> {
 
 impl<'b> Batch<'b> {
     /// The rows of these blocks, the last of which has these nodes.
-    pub(super) fn of(sealed: &'b [Sealed], nodes: Vec<NodeRows>) -> Self {
+    pub fn of(sealed: &'b [Sealed], nodes: Vec<NodeRows>) -> Self {
         let (mut accounts, mut storage) = (Vec::new(), Vec::new());
         let mut touched = Touched::default();
         for Sealed { head: Head { number, .. }, delta } in sealed {
@@ -47,7 +48,7 @@ impl<'b> Batch<'b> {
         Self { accounts, storage, code, changes: changes::encode(&touched), nodes, blocks }
     }
 
-    pub(super) fn write(&self, environment: &Environment, sync: bool) -> Result<(), StateError> {
+    pub fn write(&self, environment: &Environment, sync: bool) -> Result<(), StateError> {
         environment.write(sync, |txn, tables| {
             self.put_values(txn, tables)?;
             put_nodes(txn, tables, &self.nodes)?;
@@ -86,7 +87,7 @@ impl<'b> Batch<'b> {
 }
 
 /// Bring the rows of the tries up to date.
-pub(super) fn put_nodes(txn: &mut RwTxn<'_>, tables: &Tables, tries: &[NodeRows]) -> Result<(), StateError> {
+pub fn put_nodes(txn: &mut RwTxn<'_>, tables: &Tables, tries: &[NodeRows]) -> Result<(), StateError> {
     for NodeRows { owner, deleted, written } in tries {
         let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };
         for path in deleted {

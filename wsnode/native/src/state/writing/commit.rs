@@ -1,11 +1,11 @@
 //! Writing: the genesis state, and the sealed blocks in one transaction, the head last.
 
-use super::account::Account;
 use super::batch::Batch;
-use super::delta::{AccountDelta, Delta};
-use super::store::{Sealed, StateStore};
-use super::tables::Head;
-use super::StateError;
+use crate::state::delta::{AccountDelta, Delta};
+use crate::state::layout::account::Account;
+use crate::state::layout::tables::Head;
+use crate::state::store::{Sealed, StateStore};
+use crate::state::StateError;
 use crate::trie::NoNodes;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::KECCAK_EMPTY;
@@ -105,6 +105,6 @@ fn allot(delta: &mut Delta, address: Address, account: GenesisAccount) {
     let row = Account { nonce: account.nonce, balance: account.balance, code_hash };
     delta.accounts.push(AccountDelta { address, account: Some(Some(row)), slots });
     if code_hash != KECCAK_EMPTY {
-        delta.code.push((code_hash, super::code::analyse(account.code)));
+        delta.code.push((code_hash, crate::state::code::analyse(account.code)));
     }
 }

@@ -1,26 +1,26 @@
 //! The tables, the schema version, and the rows of `meta` and `hashes`.
 
-use super::StateError;
+use crate::state::StateError;
 use alloy_primitives::B256;
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, RoTxn, RwTxn, WithoutTls};
 
-pub(super) type Table = Database<'static, Bytes, Bytes>;
+pub type Table = Database<'static, Bytes, Bytes>;
 
 /// The version of this layout.
-pub(super) const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 1;
 
 /// Every table; `docs/storage.md` describes keys and values.
 #[derive(Debug)]
-pub(super) struct Tables {
-    pub(super) meta: Table,
-    pub(super) accounts: Table,
-    pub(super) storage: Table,
-    pub(super) code: Table,
-    pub(super) changes: Table,
-    pub(super) hashes: Table,
-    pub(super) account_nodes: Table,
-    pub(super) storage_nodes: Table,
+pub struct Tables {
+    pub meta: Table,
+    pub accounts: Table,
+    pub storage: Table,
+    pub code: Table,
+    pub changes: Table,
+    pub hashes: Table,
+    pub account_nodes: Table,
+    pub storage_nodes: Table,
 }
 
 const META: &str = "meta";
@@ -37,7 +37,7 @@ pub struct Head {
 
 impl Tables {
     /// The tables, created where missing; another schema is left alone.
-    pub(super) fn create(env: &Env<WithoutTls>) -> Result<Self, StateError> {
+    pub fn create(env: &Env<WithoutTls>) -> Result<Self, StateError> {
         let [meta] = create(env, [META])?;
         let mut txn = env.write_txn()?;
         match schema(&txn, meta)? {
@@ -50,7 +50,7 @@ impl Tables {
     }
 
     /// The tables of a store that a writer has made.
-    pub(super) fn open(env: &Env<WithoutTls>) -> Result<Self, StateError> {
+    pub fn open(env: &Env<WithoutTls>) -> Result<Self, StateError> {
         let [meta] = open(env, [META])?;
         match schema(&*env.read_txn()?, meta)? {
             Some(SCHEMA) => Ok(Self::from_parts(meta, open(env, OTHERS)?)),
@@ -65,7 +65,7 @@ impl Tables {
     }
 
     /// The committed head; none before the genesis state is written.
-    pub(super) fn head(&self, txn: &RoTxn<'_>) -> Result<Option<Head>, StateError> {
+    pub fn head(&self, txn: &RoTxn<'_>) -> Result<Option<Head>, StateError> {
         let Some(row) = self.meta.get(txn, b"head")? else {
             return Ok(None);
         };
@@ -74,18 +74,18 @@ impl Tables {
         Ok(Some(Head { number: u64::from_be_bytes(*number), hash, state_root }))
     }
 
-    pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, head: &Head) -> Result<(), StateError> {
+    pub fn put_head(&self, txn: &mut RwTxn<'_>, head: &Head) -> Result<(), StateError> {
         let row = [&head.number.to_be_bytes()[..], &head.hash[..], &head.state_root[..]].concat();
         Ok(self.meta.put(txn, b"head", &row)?)
     }
 
-    pub(super) fn genesis_hash(&self, txn: &RoTxn<'_>) -> Result<Option<B256>, StateError> {
+    pub fn genesis_hash(&self, txn: &RoTxn<'_>) -> Result<Option<B256>, StateError> {
         let row = self.meta.get(txn, b"genesis")?;
         row.map(|row| B256::try_from(row).map_err(|_| corrupt("genesis"))).transpose()
     }
 
     /// Hash and state root of a block.
-    pub(super) fn block(&self, txn: &RoTxn<'_>, number: u64) -> Result<Option<Head>, StateError> {
+    pub fn block(&self, txn: &RoTxn<'_>, number: u64) -> Result<Option<Head>, StateError> {
         let Some(row) = self.hashes.get(txn, &number.to_be_bytes())? else {
             return Ok(None);
         };
@@ -93,7 +93,7 @@ impl Tables {
         Ok(Some(Head { number, hash, state_root }))
     }
 
-    pub(super) fn put_block(&self, txn: &mut RwTxn<'_>, block: &Head) -> Result<(), StateError> {
+    pub fn put_block(&self, txn: &mut RwTxn<'_>, block: &Head) -> Result<(), StateError> {
         let row = [block.hash, block.state_root].concat();
         Ok(self.hashes.put(txn, &block.number.to_be_bytes(), &row)?)
     }

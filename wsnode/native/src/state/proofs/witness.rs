@@ -10,12 +10,12 @@ use alloy_trie::{Nibbles, EMPTY_ROOT_HASH};
 use revm::database::states::BundleAccount;
 use revm::database::BundleState;
 
-use super::account::Account;
-use super::bounds::{unreadable, BoundedNodes, Bounds};
 use super::proof::tries_at;
-use super::reader::StateReader;
-use super::store::root_of;
-use super::StateError;
+use crate::state::bounds::{unreadable, BoundedNodes, Bounds};
+use crate::state::layout::account::Account;
+use crate::state::reader::StateReader;
+use crate::state::store::root_of;
+use crate::state::StateError;
 use crate::trie::{AccountChange, Fate, NodeRows, NodeStore, StateTries, TrieError};
 
 /// The accounts that a block read, there or not, each with the slots that it read.

@@ -1,15 +1,15 @@
 //! The tries after a committed block, changed in memory only: the state roots of blocks that nobody keeps.
 
-use super::account::Account;
-use super::bounds::{Bounds, Taken};
-use super::code::CodeCache;
-use super::delta::{AccountDelta, Delta};
-use super::environment::Snapshot;
-use super::hashes::Hashes;
 use super::proof::tries_at;
-use super::reader::StateReader;
-use super::view::{HistoryView, LiveSlots, StateAfter};
-use super::StateError;
+use crate::state::bounds::{Bounds, Taken};
+use crate::state::code::CodeCache;
+use crate::state::delta::{AccountDelta, Delta};
+use crate::state::environment::Snapshot;
+use crate::state::hashes::Hashes;
+use crate::state::layout::account::Account;
+use crate::state::reader::StateReader;
+use crate::state::view::{HistoryView, LiveSlots, StateAfter};
+use crate::state::StateError;
 use crate::trie::StateTries;
 use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, B256, U256};
@@ -27,11 +27,11 @@ pub struct ChangedAccount {
 
 /// Tries that are never written.
 pub struct TrialTries<'s> {
-    pub(super) snapshot: Rc<Snapshot<'s>>,
+    pub(in crate::state) snapshot: Rc<Snapshot<'s>>,
     codes: &'s CodeCache,
     number: u64,
     changes: Option<&'s BundleState>,
-    pub(super) tries: StateTries,
+    pub(in crate::state) tries: StateTries,
     hashes: Hashes,
     _taken: Taken,
 }

@@ -6,14 +6,14 @@
 
 use super::keys::{append_number, split_number, LATEST};
 use super::tables::Table;
-use super::StateError;
+use crate::state::StateError;
 use heed::{RoTxn, RwTxn};
 
 /// A row this long takes no more versions: to read is to scan half a row, 0.1 us.
 const FULL: usize = 400;
 
 /// The value after block `number`, of the versions under `key` without its block.
-pub(super) fn value_at<'t>(
+pub fn value_at<'t>(
     txn: &'t RoTxn<'_>,
     table: Table,
     key: &[u8],
@@ -27,7 +27,7 @@ pub(super) fn value_at<'t>(
 }
 
 /// The blocks up to `last` that have a version under `key`, newest first, `limit` of them at most.
-pub(super) fn numbers_up_to(
+pub fn numbers_up_to(
     txn: &RoTxn<'_>,
     table: Table,
     key: &[u8],
@@ -48,7 +48,7 @@ pub(super) fn numbers_up_to(
 }
 
 /// The blocks from `first` on that have a version under `key`, oldest first, `limit` of them at most.
-pub(super) fn numbers_from(
+pub fn numbers_from(
     txn: &RoTxn<'_>,
     table: Table,
     key: &[u8],
@@ -85,7 +85,7 @@ fn numbers_in(mut row: &[u8], first: u64) -> Result<Vec<u64>, StateError> {
 }
 
 /// Add versions, sorted by key: each key ends with its version's block.
-pub(super) fn put<const N: usize, V>(
+pub fn put<const N: usize, V>(
     txn: &mut RwTxn<'_>,
     table: Table,
     versions: &[([u8; N], V)],
@@ -111,12 +111,7 @@ pub(super) fn put<const N: usize, V>(
 }
 
 /// Drop the versions under `key` of block `number` and of later ones.
-pub(super) fn drop_from(
-    txn: &mut RwTxn<'_>,
-    table: Table,
-    key: &[u8],
-    number: u64,
-) -> Result<(), StateError> {
+pub fn drop_from(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
     while let Some((first, row)) = row_at(txn, table, key, LATEST)? {
         let name = append_number(key, first);
         if first < number {

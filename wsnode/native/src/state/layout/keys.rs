@@ -3,18 +3,18 @@
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::Nibbles;
 
-pub(super) const ADDRESS: usize = 20;
-pub(super) const SLOT: usize = ADDRESS + 32;
+pub const ADDRESS: usize = 20;
+pub const SLOT: usize = ADDRESS + 32;
 
 /// `accounts`: address, block.
-pub(super) type AccountKey = [u8; ADDRESS + 8];
+pub type AccountKey = [u8; ADDRESS + 8];
 /// `storage`: address, slot, block.
-pub(super) type StorageKey = [u8; SLOT + 8];
+pub type StorageKey = [u8; SLOT + 8];
 
 /// The block number after every block: reads the latest value.
-pub(super) const LATEST: u64 = u64::MAX;
+pub const LATEST: u64 = u64::MAX;
 
-pub(super) fn account_key(address: &Address, number: u64) -> AccountKey {
+pub fn account_key(address: &Address, number: u64) -> AccountKey {
     let mut key = [0; ADDRESS + 8];
     key[..ADDRESS].copy_from_slice(address.as_slice());
     key[ADDRESS..].copy_from_slice(&number.to_be_bytes());
@@ -22,14 +22,14 @@ pub(super) fn account_key(address: &Address, number: u64) -> AccountKey {
 }
 
 /// The part of a storage key before the block.
-pub(super) fn slot_key(address: &Address, slot: &U256) -> [u8; SLOT] {
+pub fn slot_key(address: &Address, slot: &U256) -> [u8; SLOT] {
     let mut key = [0; SLOT];
     key[..ADDRESS].copy_from_slice(address.as_slice());
     key[ADDRESS..].copy_from_slice(&slot.to_be_bytes::<32>());
     key
 }
 
-pub(super) fn storage_key(address: &Address, slot: &U256, number: u64) -> StorageKey {
+pub fn storage_key(address: &Address, slot: &U256, number: u64) -> StorageKey {
     let mut key = [0; SLOT + 8];
     key[..SLOT].copy_from_slice(&slot_key(address, slot));
     key[SLOT..].copy_from_slice(&number.to_be_bytes());
@@ -37,7 +37,7 @@ pub(super) fn storage_key(address: &Address, slot: &U256, number: u64) -> Storag
 }
 
 /// A key of some table with its block, on the stack: one is made for every read.
-pub(super) struct Numbered {
+pub struct Numbered {
     bytes: [u8; SLOT + 8],
     length: usize,
 }
@@ -51,7 +51,7 @@ impl std::ops::Deref for Numbered {
 }
 
 /// `key`, of at most `SLOT` bytes, and the block that it is to end with.
-pub(super) fn append_number(key: &[u8], number: u64) -> Numbered {
+pub fn append_number(key: &[u8], number: u64) -> Numbered {
     let mut bytes = [0; SLOT + 8];
     let length = key.len() + 8;
     bytes[..key.len()].copy_from_slice(key);
@@ -60,13 +60,13 @@ pub(super) fn append_number(key: &[u8], number: u64) -> Numbered {
 }
 
 /// A key without the block that it ends with, and the block.
-pub(super) fn split_number(key: &[u8]) -> (&[u8], u64) {
+pub fn split_number(key: &[u8]) -> (&[u8], u64) {
     let (rest, number) = key.split_last_chunk().unwrap_or((key, &[0; 8]));
     (rest, u64::from_be_bytes(*number))
 }
 
 /// `changes`: block, part.
-pub(super) fn changes_key(number: u64, part: u32) -> [u8; 12] {
+pub fn changes_key(number: u64, part: u32) -> [u8; 12] {
     let mut key = [0; 12];
     key[..8].copy_from_slice(&number.to_be_bytes());
     key[8..].copy_from_slice(&part.to_be_bytes());
@@ -75,7 +75,7 @@ pub(super) fn changes_key(number: u64, part: u32) -> [u8; 12] {
 
 /// `account_nodes`: path; `storage_nodes`: owner, path. A path is its nibbles packed, an odd one ending
 /// in a zero nibble, and their count; so a node stands beside those below it.
-pub(super) fn node_key(owner: Option<&B256>, path: &Nibbles) -> Vec<u8> {
+pub fn node_key(owner: Option<&B256>, path: &Nibbles) -> Vec<u8> {
     let mut key = Vec::with_capacity(65);
     key.extend_from_slice(owner.map_or(&[], B256::as_slice));
     key.extend_from_slice(&path.pack());

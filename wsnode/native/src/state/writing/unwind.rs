@@ -1,18 +1,18 @@
 //! Going back to an earlier block: old values into the tries, later rows out of the tables.
 
 use super::batch::put_nodes;
-use super::bounds::Bounds;
-use super::changes::{merged, parts};
+use crate::state::bounds::Bounds;
+use crate::state::changes::{merged, parts};
 
-use super::delta::Touched;
-use super::hashes::Hashes;
-use super::keys::{changes_key, slot_key};
 use super::patch::put_in_place;
 use super::patches::{forget, Undo};
-use super::store::{root_of, StateStore};
-use super::tables::{Head, Tables};
-use super::versions::drop_from;
-use super::StateError;
+use crate::state::delta::Touched;
+use crate::state::hashes::Hashes;
+use crate::state::layout::keys::{changes_key, slot_key};
+use crate::state::layout::tables::{Head, Tables};
+use crate::state::layout::versions::drop_from;
+use crate::state::store::{root_of, StateStore};
+use crate::state::StateError;
 use crate::trie::{NodeRows, StateTries};
 use alloy_primitives::B256;
 use heed::RwTxn;
@@ -36,7 +36,7 @@ impl StateStore {
     }
 
     /// Forget an unfinished block; an error if there are finished ones that are not committed.
-    pub(super) fn require_committed(&mut self) -> Result<(), StateError> {
+    pub(in crate::state) fn require_committed(&mut self) -> Result<(), StateError> {
         match self.sealed.last() {
             Some(sealed) => Err(StateError::Uncommitted { head: sealed.head.number }),
             None => self.rollback(),

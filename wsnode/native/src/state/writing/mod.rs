@@ -1,0 +1,7 @@
+//! Changes of the store: blocks committed and taken back, and the head patched in place.
+
+pub(super) mod batch;
+pub(super) mod commit;
+pub(super) mod patch;
+pub(super) mod patches;
+pub(super) mod unwind;
