@@ -5,6 +5,7 @@ pub mod block;
 pub mod build;
 pub mod call;
 pub mod chain_spec;
+pub mod environment;
 pub mod execute;
 pub mod rules;
 pub mod sign;

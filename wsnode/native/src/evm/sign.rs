@@ -10,7 +10,7 @@ use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{eip191_hash_message, Address, Bytes, Signature, TxKind, B256, U256};
 
 use crate::error::Error;
-use crate::pool::impersonation;
+use crate::evm::block::impersonation;
 
 /// What is offered for gas.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,7 @@ use revm::primitives::hardfork::SpecId;
 
 use super::{fees, gas, refuse, PooledTransaction};
 use crate::error::Error;
-use crate::evm::call::refusal::MAXIMUM_INITCODE;
-use crate::evm::chain_spec::{ChainSpec, Rules};
+use crate::evm::chain_spec::{ChainSpec, Rules, MAXIMUM_INITCODE};
 
 /// geth takes four slots of 32 KiB a transaction, and a mebibyte of one with blobs.
 const LARGEST: usize = 4 * 32 * 1024;

@@ -8,11 +8,11 @@ use alloy_consensus::{Signed, Transaction, TxEip4844Variant, TxEnvelope};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, Signature, U256};
 
-use super::impersonation::impersonated_sender;
 use super::malformed::explain;
 use super::sidecar::Sidecar;
 use super::{refuse, PooledTransaction};
 use crate::error::Error;
+use crate::evm::block::impersonated_sender;
 use crate::evm::chain_spec::ChainSpec;
 
 impl PooledTransaction {

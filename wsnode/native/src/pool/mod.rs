@@ -6,7 +6,6 @@ mod check;
 mod decode;
 mod fees;
 mod gas;
-mod impersonation;
 mod malformed;
 mod sidecar;
 #[cfg(test)]
@@ -20,7 +19,6 @@ use alloy_primitives::Address;
 use crate::error::Error;
 
 pub use check::{check, Terms};
-pub use impersonation::{impersonated_sender, impersonation};
 pub use sidecar::Sidecar;
 
 /// A transaction whose form and signature are right, and who sent it.

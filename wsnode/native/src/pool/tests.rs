@@ -5,10 +5,11 @@ use alloy_consensus::{Header, TxEnvelope};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, TxKind, B256, U256};
 
-use super::{impersonated_sender, impersonation, PooledTransaction};
+use super::PooledTransaction;
 use crate::chain::rows::{encode_body, encode_header};
 use crate::error::Error;
 use crate::evm::block;
+use crate::evm::block::{impersonated_sender, impersonation};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::sign::{address_of, impersonate, sign, Draft, Price};
 use crate::json::random::Random;

@@ -1,9 +1,8 @@
 //! What a block changed, as flat values.
 
 use super::layout::account::Account;
-use super::view::LiveSlots;
 use super::StateError;
-use alloy_primitives::map::{AddressMap, HashSet};
+use alloy_primitives::map::{AddressMap, HashMap, HashSet};
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;
 use revm::database::states::BundleAccount;
@@ -69,6 +68,12 @@ fn slots_after_destruction(
     let old = live.iter().map(|(slot, value)| (*slot, *value, written(slot)));
     let old = old.filter(|(_, before, after)| before != after).map(|(slot, _, after)| (slot, after));
     Ok(old.chain(new).collect())
+}
+
+/// A state that knows every slot of an account.
+pub(super) trait LiveSlots {
+    /// Every slot of `address` that is not zero, and its value.
+    fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError>;
 }
 
 /// Which accounts and slots were changed, without their values.

@@ -1,6 +1,7 @@
 //! The state as revm reads it: the latest, uncommitted blocks included, and that after a committed block.
 
 use super::code::CodeCache;
+use super::delta::LiveSlots;
 use super::environment::{Environment, Snapshot};
 use super::layout::account::Account;
 use super::layout::keys::LATEST;
@@ -199,12 +200,6 @@ impl<'s> HistoryView<'s> {
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
         block_hash(&self.snapshot, number)
     }
-}
-
-/// A state that knows every slot of an account.
-pub(super) trait LiveSlots {
-    /// Every slot of `address` that is not zero, and its value.
-    fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError>;
 }
 
 impl LiveSlots for LatestView<'_> {

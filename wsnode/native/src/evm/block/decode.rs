@@ -11,8 +11,7 @@ use super::senders::recover_all;
 use super::UnverifiedBlock;
 use crate::chain::rows::{encode_body, encode_header, BodyRow, HeaderRow};
 use crate::error::{Broken, Error, InvalidBlock, Rule};
-use crate::evm::chain_spec::ChainSpec;
-use crate::evm::rules::blob_base_fee;
+use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 
 /// A block without its senders.
 pub struct Decoded {

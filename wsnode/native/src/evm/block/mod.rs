@@ -1,6 +1,7 @@
 //! Blocks: decoded from RLP with their senders recovered, and verified with their receipts.
 
 mod decode;
+mod impersonation;
 mod senders;
 
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use alloy_primitives::{Address, B256};
 use alloy_rlp::Encodable;
 
 use crate::chain::rows::{encode_body, encode_header, encode_receipts};
-use crate::evm::chain_spec::ChainSpec;
-use crate::evm::rules::blob_base_fee;
+use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 
 pub use decode::{decode_blocks, decode_transaction, from_rows};
+pub use impersonation::{impersonated_sender, impersonation};
 pub use senders::recover_transaction;
 
 /// A block whose form is right and whose senders are known, but which may still break every other rule.

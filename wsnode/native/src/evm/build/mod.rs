@@ -20,9 +20,9 @@ pub use transactions::{Candidate, Refused};
 use crate::chain::rows::{encode_body, encode_header, encode_receipts};
 use crate::error::Error;
 use crate::evm::block::VerifiedBlock;
-use crate::evm::chain_spec::ChainSpec;
+use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 use crate::evm::execute::{seal_receipts, set_root};
-use crate::evm::rules::{blob_base_fee, Ancestor, Chosen};
+use crate::evm::rules::{Ancestor, Chosen};
 use crate::state::{Bounds, StateAfter, StateReader};
 
 /// What whoever proposes a block decides about it.

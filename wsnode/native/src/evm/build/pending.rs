@@ -10,7 +10,8 @@ use revm::database::CacheDB;
 use crate::error::Error;
 use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::{evm_environment, rules_of, surroundings, words};
+use crate::evm::environment::{evm_environment, rules_of};
+use crate::evm::execute::{surroundings, words};
 use crate::state::HistoryView;
 
 /// The state `view`, which is that of its parent, after the system calls at the begin of the block of `header`.

@@ -11,10 +11,10 @@ use revm::database::states::bundle_state::BundleRetention;
 use revm::database::{BundleState, State};
 
 use crate::error::{Broken, Error, Rule};
+use crate::evm::block::impersonated_sender;
 use crate::evm::block::{decode_transaction, recover_transaction};
 use crate::evm::chain_spec::{ChainSpec, Fork};
 use crate::evm::execute::{execute_transaction, executor, surroundings, words, Executor};
-use crate::pool::impersonated_sender;
 
 /// A transaction that may be in the block, as blocks hold it.
 #[derive(Debug, Clone, Copy)]

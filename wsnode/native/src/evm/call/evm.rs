@@ -25,7 +25,7 @@ use super::effort;
 use super::halt::precompile_words;
 use super::refusal::refuse;
 use crate::error::Error;
-use crate::evm::execute::net_metering;
+use crate::evm::environment::net_metering;
 
 pub type CallContext<'s, 'a> = Context<BlockEnv, TxEnv, CfgEnv, &'s mut CallState<'a>>;
 type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;

@@ -11,9 +11,9 @@ use revm::primitives::TxKind;
 use super::fees::Fees;
 use super::Message;
 use crate::error::Error;
+use crate::evm::chain_spec::MAXIMUM_INITCODE;
 
 const MAXIMUM_BLOBS: usize = 6;
-pub const MAXIMUM_INITCODE: usize = 49_152;
 
 pub fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
     Error::InvalidTransaction { kind, message: message.into() }

@@ -20,7 +20,7 @@ use super::fees::Fees;
 use super::{evm, halt, refusal, Message, Outcome, Overrides, Watch};
 use crate::error::Error;
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::evm_environment;
+use crate::evm::environment::evm_environment;
 use crate::state::StateError;
 
 /// What the EVM says of a run.

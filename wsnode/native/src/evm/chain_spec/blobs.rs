@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use alloy_consensus::Header;
 use alloy_eips::eip7594::MAX_BLOBS_PER_TX_FUSAKA;
 use alloy_eips::eip7840::{BlobParams, BLOB_BASE_COST};
 use serde_json::value::RawValue;
 
 use super::forks::{Fork, Schedule};
 use super::number::{parse, parse_u64};
+use super::ChainSpec;
 use crate::error::Error;
 
 /// Blob parameters by the time from which they hold, the oldest first.
@@ -16,6 +18,9 @@ pub struct BlobSchedule(Vec<(u64, BlobParams)>);
 
 /// Leaves room to multiply with the gas of that many blobs.
 const LARGEST_MAXIMUM: u64 = 1 << 20;
+
+/// Beyond this many times the update fraction, the exponential of the blob fee leaves 128 bits.
+const MAXIMUM_EXPONENT: u128 = 50;
 
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
@@ -91,4 +96,14 @@ fn read(name: &str, raw: &RawValue) -> Result<BlobParams, Error> {
         update_fraction: fraction.into(),
         ..BlobParams::cancun()
     })
+}
+
+/// The price of blob gas in a block, or nothing before blobs.
+pub fn blob_base_fee(spec: &ChainSpec, header: &Header) -> Option<u128> {
+    let excess = header.excess_blob_gas?;
+    let parameters = spec.blob_parameters(header.timestamp)?;
+    if u128::from(excess) > parameters.update_fraction.saturating_mul(MAXIMUM_EXPONENT) {
+        return Some(u128::MAX);
+    }
+    Some(parameters.calc_blob_fee(excess))
 }

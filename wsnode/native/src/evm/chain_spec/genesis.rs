@@ -16,7 +16,9 @@ use super::config::{refusal, Config};
 use super::forks::Fork;
 use super::number::{parse, parse_u256, parse_u64};
 use crate::error::Error;
-use crate::evm::rules::MAXIMUM_DIFFICULTY_BITS;
+
+/// Also keeps every sum of difficulties far below 256 bits.
+pub const MAXIMUM_DIFFICULTY_BITS: usize = 80;
 
 /// The accounts of the genesis state.
 pub type Alloc = BTreeMap<Address, GenesisAccount>;

@@ -12,9 +12,10 @@ use alloy_consensus::Header;
 use alloy_eips::eip7840::BlobParams;
 use alloy_primitives::{Address, B256, U256};
 
+pub use blobs::blob_base_fee;
 pub use forks::{Fork, Schedule};
-pub use genesis::{Alloc, Genesis};
-pub use rules::Rules;
+pub use genesis::{Alloc, Genesis, MAXIMUM_DIFFICULTY_BITS};
+pub use rules::{Rules, MAXIMUM_INITCODE};
 
 use crate::error::Error;
 use blobs::BlobSchedule;

@@ -7,6 +7,9 @@ use revm::primitives::hardfork::SpecId;
 
 use super::{ChainSpec, Fork};
 
+/// Bytes of the code that creates a contract, from Shanghai on.
+pub const MAXIMUM_INITCODE: usize = 49_152;
+
 /// A chain's forks as one block sees them.
 ///
 /// The merge happens at a total difficulty, which alloy's tables cannot express: they ask for the number of the

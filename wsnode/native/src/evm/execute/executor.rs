@@ -11,10 +11,9 @@ use alloy_primitives::Address;
 use revm::database::State;
 use revm::inspector::NoOpInspector;
 
-use super::environment::{evm_environment, rules_of};
-use super::net_metering;
+use crate::evm::block::impersonated_sender;
 use crate::evm::chain_spec::{ChainSpec, Rules};
-use crate::pool::impersonated_sender;
+use crate::evm::environment::{evm_environment, net_metering, rules_of};
 
 type BlockEvm<'a, D> = EthEvm<&'a mut State<D>, NoOpInspector, PrecompilesMap>;
 pub type Executor<'a, D> = EthBlockExecutor<'a, BlockEvm<'a, D>, Rules<'a>, AlloyReceiptBuilder>;

@@ -3,15 +3,12 @@
 mod cache;
 mod chain;
 mod dao;
-mod environment;
 mod executor;
-pub mod net_metering;
 mod outcome;
 mod transactions;
 
 pub use cache::ReadCache;
 pub use chain::{execute, ChainHead, Execution};
-pub use environment::{evm_environment, rules_of};
 pub use executor::{execute_transaction, executor, Executor};
 pub use outcome::{seal_receipts, Sealed};
 pub use transactions::{run, set_root, surroundings, words, Executed};

@@ -17,12 +17,12 @@ use revm::database::{BundleState, State};
 use revm::Database as _;
 
 use super::dao;
-use super::environment::rules_of;
 use super::executor::{execute_transaction, executor};
 use super::Fault;
 use crate::error::{Broken, Error, Rule};
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::chain_spec::{ChainSpec, Fork, Rules};
+use crate::evm::environment::rules_of;
 
 /// What the execution of a block brought forth.
 #[derive(Debug)]

@@ -7,9 +7,6 @@ use alloy_eips::eip7840::BlobParams;
 
 use crate::evm::chain_spec::ChainSpec;
 
-/// Beyond this many times the update fraction, the exponential of the blob fee leaves 128 bits.
-const MAXIMUM_EXPONENT: u128 = 50;
-
 /// The base fee of the block after `parent`, or nothing before London.
 pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
     if !spec.is_london(parent.number + 1) {
@@ -27,14 +24,4 @@ pub fn next_excess_blob_gas(parameters: BlobParams, parent: &Header) -> u64 {
         parent.blob_gas_used.unwrap_or(0),
         parent.base_fee_per_gas.unwrap_or(0),
     )
-}
-
-/// The price of blob gas in a block, or nothing before blobs.
-pub fn blob_base_fee(spec: &ChainSpec, header: &Header) -> Option<u128> {
-    let excess = header.excess_blob_gas?;
-    let parameters = spec.blob_parameters(header.timestamp)?;
-    if u128::from(excess) > parameters.update_fraction.saturating_mul(MAXIMUM_EXPONENT) {
-        return Some(u128::MAX);
-    }
-    Some(parameters.calc_blob_fee(excess))
 }

@@ -9,15 +9,13 @@ use alloy_primitives::{B64, U256};
 use super::fees::{next_base_fee, next_excess_blob_gas};
 use super::{dao, next_difficulty, Ancestor};
 use crate::error::{demand, Broken, Rule};
-use crate::evm::chain_spec::{ChainSpec, Fork};
+use crate::evm::chain_spec::{ChainSpec, Fork, MAXIMUM_DIFFICULTY_BITS};
 
 const MAXIMUM_EXTRA_DATA: usize = 32;
 const MINIMUM_GAS_LIMIT: u64 = 5000;
 const MAXIMUM_GAS_LIMIT: u64 = i64::MAX as u64;
 const GAS_LIMIT_BOUND_DIVISOR: u64 = 1024;
 const ELASTICITY_MULTIPLIER: u64 = 2;
-/// Also keeps every sum of difficulties far below 256 bits.
-pub const MAXIMUM_DIFFICULTY_BITS: usize = 80;
 
 /// What is wrong with a block whose parent is not known.
 pub fn orphan(header: &Header) -> Broken {

@@ -14,8 +14,8 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
 
 pub use difficulty::next_difficulty;
-pub use fees::{blob_base_fee, next_base_fee, next_excess_blob_gas};
-pub use header::{Chosen, MAXIMUM_DIFFICULTY_BITS};
+pub use fees::{next_base_fee, next_excess_blob_gas};
+pub use header::Chosen;
 
 use crate::error::Broken;
 use crate::evm::block::UnverifiedBlock;

@@ -18,7 +18,8 @@ use crate::error::Error;
 use crate::evm::call::refusal::refuse;
 use crate::evm::call::scene::loosen;
 use crate::evm::chain_spec::{ChainSpec, Fork};
-use crate::evm::execute::{evm_environment, seal_receipts};
+use crate::evm::environment::evm_environment;
+use crate::evm::execute::seal_receipts;
 
 /// Where calls run.
 #[derive(Debug)]

@@ -20,6 +20,7 @@ use crate::evm::call::fees::Fees;
 use crate::evm::call::refusal::{self, refuse};
 use crate::evm::call::unsigned::Terms;
 use crate::evm::call::{halt, scene, Message};
+use crate::evm::chain_spec::MAXIMUM_INITCODE;
 
 const CAPPED: &str = " (gas limit was capped by the RPC server's global gas cap)";
 
@@ -124,7 +125,7 @@ fn check_nonce(message: &Message, nonce: u64, state_nonce: u64) -> Result<(), Er
 
 fn check_initcode(message: &Message, rules: SpecId) -> Result<(), Error> {
     let size = message.input.len();
-    let limit = refusal::MAXIMUM_INITCODE;
+    let limit = MAXIMUM_INITCODE;
     if message.to != TxKind::Create || !rules.is_enabled_in(SpecId::SHANGHAI) || size <= limit {
         return Ok(());
     }

@@ -11,8 +11,7 @@ use super::transaction::Unsigned;
 use crate::chain::rows::{encode_body_of, encode_header, BodyRow, HeaderRow, LogRow};
 use crate::error::Error;
 use crate::evm::call::revert_reason;
-use crate::evm::chain_spec::ChainSpec;
-use crate::evm::rules::blob_base_fee;
+use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 use crate::json::{render_block, write_log, BlockContext, BlockStyle, TotalDifficulty, Writer};
 
 const REVERTED: i64 = 3;

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::evm::call::evm::build_with;
 use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::{ChainSpec, Fork};
-use crate::evm::execute::rules_of;
+use crate::evm::environment::rules_of;
 
 /// Tell the contracts that keep them the roots and hashes of blocks before.
 pub fn before_calls(

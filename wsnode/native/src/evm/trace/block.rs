@@ -25,7 +25,7 @@ use crate::evm::call::refusal;
 use crate::evm::call::scene::EvmResult;
 use crate::evm::call::{build_evm, CallContext, CallState, Layer, Watch};
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::evm_environment;
+use crate::evm::environment::evm_environment;
 use crate::state::{StateError, StateReader};
 
 /// A block's transactions on the state before them, one after the other.

@@ -3,12 +3,12 @@
 use super::proof::tries_at;
 use crate::state::bounds::{Bounds, Taken};
 use crate::state::code::CodeCache;
-use crate::state::delta::{AccountDelta, Delta};
+use crate::state::delta::{AccountDelta, Delta, LiveSlots};
 use crate::state::environment::Snapshot;
 use crate::state::hashes::Hashes;
 use crate::state::layout::account::Account;
 use crate::state::reader::StateReader;
-use crate::state::view::{HistoryView, LiveSlots, StateAfter};
+use crate::state::view::{HistoryView, StateAfter};
 use crate::state::StateError;
 use crate::trie::StateTries;
 use alloy_primitives::map::HashSet;

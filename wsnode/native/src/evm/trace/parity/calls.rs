@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::evm::call::database::commit;
 use crate::evm::call::refusal;
 use crate::evm::call::{build_evm, failure, CallState, Layer, Message, Place, Scene, Watch};
-use crate::evm::execute::evm_environment;
+use crate::evm::environment::evm_environment;
 use crate::evm::trace::run::{Limits, Stopped};
 use crate::evm::trace::Traced;
 use crate::pool::PooledTransaction;

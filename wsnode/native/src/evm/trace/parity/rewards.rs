@@ -10,7 +10,7 @@ use crate::chain::rows::{BodyRow, HeaderRow};
 use crate::engine::Rows;
 use crate::error::Error;
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::rules_of;
+use crate::evm::environment::rules_of;
 
 /// The block's own reward first; nothing where none is paid.
 pub fn rewards(spec: &ChainSpec, (header, body): Rows<'_>) -> Result<Vec<RewardAction>, Error> {

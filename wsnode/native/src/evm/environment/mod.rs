@@ -1,9 +1,10 @@
 //! The EVM's surroundings in a block.
 
+pub mod net_metering;
+
 use alloy_consensus::Header;
 use alloy_evm::EvmEnv;
 
-use super::net_metering;
 use crate::evm::chain_spec::{ChainSpec, Rules};
 
 /// The rules in force in a block; one of difficulty 0 is one of proof of stake.
