@@ -7,7 +7,6 @@ use super::hashes::Hashes;
 use super::layout::tables::Head;
 use super::overlay::Overlay;
 use super::reader::StateReader;
-use super::view::LatestView;
 use super::StateError;
 use crate::trie::{NodeStore, StateTries, TrieError};
 use alloy_primitives::B256;
@@ -110,11 +109,6 @@ impl StateStore {
     /// The head as of now in LMDB, whichever process wrote it.
     pub fn committed_head(&self) -> Result<Head, StateError> {
         Ok(self.environment.read()?.head)
-    }
-
-    /// The state at the head, sealed blocks included.
-    pub fn latest(&self) -> LatestView<'_> {
-        LatestView::new(self)
     }
 
     /// What reads committed blocks while this store is written to.

@@ -1,12 +1,10 @@
-//! `UnverifiedBlock`, `VerifiedBlock`, `Execution`, and blocks from RLP and from rows.
+//! `UnverifiedBlock`, `VerifiedBlock` and `Execution`.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::spec::ChainSpec;
 use crate::bindings::errors::{guard, invalid_block};
 use crate::bindings::numbers::Number;
 use crate::chain::rows::BodyRow;
@@ -171,32 +169,8 @@ pub fn exception(py: Python<'_>, invalid: &InvalidBlock) -> Py<PyAny> {
     invalid_block(py, invalid).into_value(py).into_any()
 }
 
-/// The blocks before the first malformed one, and its error; senders are recovered on all cores.
-#[pyfunction]
-fn decode_blocks(
-    py: Python<'_>,
-    spec: &ChainSpec,
-    encoded: Vec<PyBackedBytes>,
-) -> PyResult<(Vec<UnverifiedBlock>, Option<Py<PyAny>>)> {
-    let decode = || {
-        let slices: Vec<&[u8]> = encoded.iter().map(AsRef::as_ref).collect();
-        guard(|| Ok(block::decode_blocks(&spec.0, &slices)))
-    };
-    let (blocks, malformed) = py.detach(decode)?;
-    let blocks = blocks.into_iter().map(|block| UnverifiedBlock(Arc::new(block))).collect();
-    Ok((blocks, malformed.map(|invalid| exception(py, &invalid))))
-}
-
-/// A block from its stored rows.
-#[pyfunction]
-fn block_from_rows(spec: &ChainSpec, header: &[u8], body: &[u8]) -> PyResult<UnverifiedBlock> {
-    guard(|| block::from_rows(&spec.0, header, body)).map(|block| UnverifiedBlock(Arc::new(block)))
-}
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<UnverifiedBlock>()?;
     module.add_class::<VerifiedBlock>()?;
-    module.add_class::<Execution>()?;
-    module.add_function(wrap_pyfunction!(decode_blocks, module)?)?;
-    module.add_function(wrap_pyfunction!(block_from_rows, module)?)
+    module.add_class::<Execution>()
 }

@@ -2,6 +2,7 @@
 
 mod blocks;
 pub mod building;
+mod decoding;
 pub mod messages;
 mod parity;
 mod pool;
@@ -17,6 +18,7 @@ use pyo3::prelude::*;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     blocks::register(module)?;
     building::register(module)?;
+    decoding::register(module)?;
     messages::register(module)?;
     parity::register(module)?;
     pool::register(module)?;

@@ -3,26 +3,14 @@
 use alloy_consensus::proofs::ordered_trie_root_encoded;
 use alloy_consensus::{Header, TxEip4844Variant, TxEnvelope, Typed2718};
 use alloy_eips::eip2718::Decodable2718;
-use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{keccak256, Address, B256};
 use alloy_rlp::{Decodable, Header as RlpHeader, PayloadView};
 
 use super::senders::recover_all;
-use super::UnverifiedBlock;
+use super::{Decoded, UnverifiedBlock};
 use crate::chain::rows::{encode_body, encode_header, BodyRow, HeaderRow};
 use crate::error::{Broken, Error, InvalidBlock, Rule};
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
-
-/// A block without its senders.
-pub struct Decoded {
-    pub header: Header,
-    pub hash: B256,
-    pub size: usize,
-    pub transactions: Vec<TxEnvelope>,
-    pub transactions_root: B256,
-    pub ommers: Vec<Header>,
-    pub withdrawals: Option<Vec<Withdrawal>>,
-}
 
 /// The blocks before the first malformed one, and what is wrong with that one.
 pub fn decode_blocks(spec: &ChainSpec, encoded: &[&[u8]]) -> (Vec<UnverifiedBlock>, Option<InvalidBlock>) {

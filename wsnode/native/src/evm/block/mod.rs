@@ -18,6 +18,17 @@ pub use decode::{decode_blocks, decode_transaction, from_rows};
 pub use impersonation::{impersonated_sender, impersonation};
 pub use senders::recover_transaction;
 
+/// A block without its senders.
+struct Decoded {
+    header: Header,
+    hash: B256,
+    size: usize,
+    transactions: Vec<TxEnvelope>,
+    transactions_root: B256,
+    ommers: Vec<Header>,
+    withdrawals: Option<Vec<Withdrawal>>,
+}
+
 /// A block whose form is right and whose senders are known, but which may still break every other rule.
 #[derive(Debug)]
 pub struct UnverifiedBlock {

@@ -10,7 +10,7 @@ use alloy_consensus::crypto::SECP256K1N_HALF;
 use alloy_consensus::{SignableTransaction, Transaction, TxEnvelope};
 use alloy_primitives::{Address, Signature, B256};
 
-use super::decode::Decoded;
+use super::Decoded;
 use crate::error::{Broken, InvalidBlock, Rule};
 use crate::evm::chain_spec::{ChainSpec, Fork};
 

@@ -2,7 +2,6 @@
 
 use alloy_consensus::proofs::calculate_withdrawals_root;
 use alloy_consensus::{Eip658Value, Header, Receipt, ReceiptEnvelope};
-use alloy_evm::EvmEnv;
 use alloy_primitives::B256;
 use alloy_trie::root::ordered_trie_root_encoded;
 
@@ -10,30 +9,14 @@ use super::call::{self, CallResult, End};
 use super::header::{self, Parent};
 use super::ledger::Ledger;
 use super::plan::Planned;
-use super::precompiles::BlockPrecompiles;
 use super::request::{Call, Options};
+use super::site::Site;
 use super::tracer::Tracer;
 use super::{overrides, system};
 use crate::error::Error;
 use crate::evm::call::refusal::refuse;
-use crate::evm::call::scene::loosen;
 use crate::evm::chain_spec::{ChainSpec, Fork};
-use crate::evm::environment::evm_environment;
 use crate::evm::execute::seal_receipts;
-
-/// Where calls run.
-#[derive(Debug)]
-pub struct Site {
-    pub environment: EvmEnv,
-    pub precompiles: BlockPrecompiles,
-    pub chain_id: u64,
-    pub base_fee: Option<u64>,
-    pub is_strict: bool,
-    pub is_prague: bool,
-    /// Before Byzantium receipts hold state roots.
-    has_status: bool,
-    pub clears_empty: bool,
-}
 
 /// A block and what its calls came to.
 #[derive(Debug)]
@@ -78,31 +61,6 @@ pub fn run(
     let hash = header.hash_slow();
     ledger.name_block(header.number, hash)?;
     Ok(Simulated { header, hash, results, withdrawals })
-}
-
-impl Site {
-    fn new(spec: &ChainSpec, header: &Header, planned: &Planned, options: &Options) -> Result<Self, Error> {
-        let mut environment = evm_environment(spec, header);
-        loosen(&mut environment);
-        environment.cfg_env.disable_base_fee = true;
-        environment.cfg_env.chain_id = spec.chain_id();
-        if let (Some(wanted), Some(blobs)) =
-            (planned.block.overrides.blob_base_fee, &mut environment.block_env.blob_excess_gas_and_price)
-        {
-            let too_large = |_| refuse("unsupported", format!("blob base fee {wanted} exceeds 128 bits"));
-            blobs.blob_gasprice = wanted.try_into().map_err(too_large)?;
-        }
-        Ok(Self {
-            precompiles: BlockPrecompiles::of(environment.cfg_env.spec),
-            environment,
-            chain_id: spec.chain_id(),
-            base_fee: header.base_fee_per_gas,
-            is_strict: options.is_strict,
-            is_prague: system::has_requests(spec, header),
-            has_status: spec.is_active(Fork::Byzantium, header.number),
-            clears_empty: spec.is_active(Fork::SpuriousDragon, header.number),
-        })
-    }
 }
 
 type Run = (Vec<CallResult>, Vec<ReceiptEnvelope>);

@@ -9,9 +9,9 @@ use revm::inspector::InspectEvm;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::TxKind;
 
-use super::block::Site;
 use super::ledger::Ledger;
 use super::precompiles::Borrowed;
+use super::site::Site;
 use super::tracer::{NumberedLog, Tracer};
 use super::transaction::Unsigned;
 use crate::error::Error;

@@ -10,6 +10,7 @@ mod plan;
 mod precompiles;
 mod render;
 mod request;
+mod site;
 mod system;
 mod tracer;
 mod transaction;

@@ -15,14 +15,14 @@ use alloy_primitives::{Address, Bytes, U256};
 use revm::context::result::ExecutionResult;
 use revm::inspector::InspectSystemCallEvm;
 
-use super::block::Site;
 use super::ledger::Ledger;
 use super::precompiles::Borrowed;
+use super::site::Site;
 use super::tracer::Tracer;
 use crate::error::Error;
 use crate::evm::call::evm::build_with;
 use crate::evm::call::refusal::refuse;
-use crate::evm::chain_spec::{ChainSpec, Fork};
+use crate::evm::chain_spec::ChainSpec;
 use crate::evm::environment::rules_of;
 
 /// Tell the contracts that keep them the roots and hashes of blocks before.
@@ -122,9 +122,4 @@ fn system_call(
     result.state.retain(|address, account| *address != contract || !account.info.is_empty());
     ledger.commit(result.state, site.clears_empty)?;
     Ok(result.result)
-}
-
-/// Whether the fork that has requests is active in the block of `header`.
-pub fn has_requests(spec: &ChainSpec, header: &Header) -> bool {
-    spec.is_active_at(Fork::Prague, header.number, header.timestamp)
 }

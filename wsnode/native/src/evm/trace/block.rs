@@ -13,7 +13,7 @@ use revm_inspectors::tracing::TracingInspectorConfig;
 
 use super::flat::Position;
 use super::options::Options;
-use super::parity::{Recorded, Recorder};
+use super::recorder::{Recorded, Recorder};
 use super::run::{Limits, Run, Stopped};
 use super::tracer::{Ended, Surroundings, Tracer};
 use super::{precompiles, Traced};

@@ -6,7 +6,7 @@ use revm::interpreter::instructions::gas_table_spec;
 use revm::interpreter::InstructionResult::{self, self as End};
 use revm::primitives::hardfork::SpecId;
 
-use super::reading::item;
+use super::reading::{item, Slot};
 use crate::evm::call::{fault_words, LastStep};
 
 const WORD_GAS: u64 = 3;
@@ -40,14 +40,6 @@ pub struct Step<'a> {
     pub rules: SpecId,
     /// What the slot was that SSTORE would have changed.
     pub slot: Option<Slot>,
-}
-
-/// A slot about to be written.
-#[derive(Debug, Clone, Copy)]
-pub struct Slot {
-    pub is_cold: bool,
-    pub original: U256,
-    pub present: U256,
 }
 
 /// How `step`, which spent some gas, ended with `result`: geth notes only what keeps an instruction from running.

@@ -8,6 +8,7 @@ mod options;
 pub mod parity;
 mod prestate;
 mod reading;
+mod recorder;
 mod run;
 mod selectors;
 mod steps;

@@ -7,11 +7,18 @@ use revm::primitives::KECCAK_EMPTY;
 use revm::state::AccountInfo;
 use revm::Database;
 
-use super::fault::Slot;
 use crate::evm::call::{CallContext, CallState};
 
 /// The EVM's interpreter of one frame.
 pub type Frame = Interpreter<EthInterpreter>;
+
+/// A slot about to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot {
+    pub is_cold: bool,
+    pub original: U256,
+    pub present: U256,
+}
 
 /// The account as it is now; the default one if it does not exist.
 pub fn account(context: &mut CallContext<'_, '_>, address: Address) -> AccountInfo {

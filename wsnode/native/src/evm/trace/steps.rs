@@ -8,9 +8,9 @@ use revm::interpreter::interpreter_types::{InputsTr, Jumps, LoopControl, ReturnD
 use revm::interpreter::{FrameInput, InstructionResult, InterpreterAction};
 use revm::primitives::hardfork::SpecId;
 
-use super::fault::{self, Fault, Slot};
+use super::fault::{self, Fault};
 use super::options::StepOptions;
-use super::reading::{item, slot, storage, Frame};
+use super::reading::{item, slot, storage, Frame, Slot};
 use crate::evm::call::CallContext;
 use crate::json::traces;
 

@@ -1,15 +1,10 @@
 //! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
 
 use super::trial::TrialTries;
-use crate::state::bounds::{BoundedNodes, Bounds, Taken};
-use crate::state::environment::Snapshot;
-use crate::state::hashes::Hashes;
+use crate::state::bounds::Bounds;
 use crate::state::reader::StateReader;
-use crate::state::store::root_of;
 use crate::state::view::StateAfter;
 use crate::state::StateError;
-use crate::trie::StateTries;
-use alloy_eips::BlockNumHash;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::{TrieAccount, EMPTY_ROOT_HASH};
 
@@ -33,23 +28,6 @@ pub struct SlotProof {
     pub value: U256,
     /// RLP of the nodes from the storage root down.
     pub nodes: Vec<Bytes>,
-}
-
-/// The tries after a committed block.
-pub fn tries_at(
-    snapshot: &Snapshot<'_>,
-    block: BlockNumHash,
-    bounds: Bounds<'_>,
-) -> Result<(StateTries, Taken), StateError> {
-    let expected = root_of(&snapshot.require(block)?);
-    let number = block.number;
-    let (old, taken) = snapshot.values_at(number, bounds)?;
-    let mut tries = StateTries::new(root_of(&snapshot.head));
-    let found = tries.apply(&BoundedNodes(snapshot, bounds), Hashes::default().changes(&old))?;
-    if found != expected {
-        return Err(StateError::RootMismatch { number, expected, found });
-    }
-    Ok((tries, taken))
 }
 
 impl StateReader {

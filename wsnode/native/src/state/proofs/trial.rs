@@ -1,16 +1,17 @@
 //! The tries after a committed block, changed in memory only: the state roots of blocks that nobody keeps.
 
-use super::proof::tries_at;
-use crate::state::bounds::{Bounds, Taken};
+use crate::state::bounds::{BoundedNodes, Bounds, Taken};
 use crate::state::code::CodeCache;
 use crate::state::delta::{AccountDelta, Delta, LiveSlots};
 use crate::state::environment::Snapshot;
 use crate::state::hashes::Hashes;
 use crate::state::layout::account::Account;
 use crate::state::reader::StateReader;
+use crate::state::store::root_of;
 use crate::state::view::{HistoryView, StateAfter};
 use crate::state::StateError;
 use crate::trie::StateTries;
+use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, B256, U256};
 use revm::database::BundleState;
@@ -27,13 +28,30 @@ pub struct ChangedAccount {
 
 /// Tries that are never written.
 pub struct TrialTries<'s> {
-    pub(in crate::state) snapshot: Rc<Snapshot<'s>>,
+    pub(super) snapshot: Rc<Snapshot<'s>>,
     codes: &'s CodeCache,
     number: u64,
     changes: Option<&'s BundleState>,
-    pub(in crate::state) tries: StateTries,
+    pub(super) tries: StateTries,
     hashes: Hashes,
     _taken: Taken,
+}
+
+/// The tries after a committed block.
+pub fn tries_at(
+    snapshot: &Snapshot<'_>,
+    block: BlockNumHash,
+    bounds: Bounds<'_>,
+) -> Result<(StateTries, Taken), StateError> {
+    let expected = root_of(&snapshot.require(block)?);
+    let number = block.number;
+    let (old, taken) = snapshot.values_at(number, bounds)?;
+    let mut tries = StateTries::new(root_of(&snapshot.head));
+    let found = tries.apply(&BoundedNodes(snapshot, bounds), Hashes::default().changes(&old))?;
+    if found != expected {
+        return Err(StateError::RootMismatch { number, expected, found });
+    }
+    Ok((tries, taken))
 }
 
 impl StateReader {

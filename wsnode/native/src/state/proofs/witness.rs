@@ -10,7 +10,7 @@ use alloy_trie::{Nibbles, EMPTY_ROOT_HASH};
 use revm::database::states::BundleAccount;
 use revm::database::BundleState;
 
-use super::proof::tries_at;
+use super::trial::tries_at;
 use crate::state::bounds::{unreadable, BoundedNodes, Bounds};
 use crate::state::layout::account::Account;
 use crate::state::reader::StateReader;

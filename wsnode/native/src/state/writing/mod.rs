@@ -2,6 +2,7 @@
 
 pub(super) mod batch;
 pub(super) mod commit;
+pub(super) mod latest;
 pub(super) mod patch;
 pub(super) mod patches;
 pub(super) mod unwind;

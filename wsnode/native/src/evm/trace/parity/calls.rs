@@ -8,12 +8,13 @@ use revm::context::TxEnv;
 use revm::inspector::InspectEvm;
 use revm_inspectors::tracing::TracingInspectorConfig;
 
-use super::{bounded, results, write, Recorder};
+use super::{bounded, results, write};
 use crate::error::Error;
 use crate::evm::call::database::commit;
 use crate::evm::call::refusal;
 use crate::evm::call::{build_evm, failure, CallState, Layer, Message, Place, Scene, Watch};
 use crate::evm::environment::evm_environment;
+use crate::evm::trace::recorder::Recorder;
 use crate::evm::trace::run::{Limits, Stopped};
 use crate::evm::trace::Traced;
 use crate::pool::PooledTransaction;

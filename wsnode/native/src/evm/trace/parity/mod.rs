@@ -1,14 +1,12 @@
 //! Parity's traces: what transactions and calls do, in the forms of erigon, reth and anvil, made by revm-inspectors.
 
 mod calls;
-mod recorder;
 mod results;
 mod rewards;
 mod search;
 mod summaries;
 
 pub use calls::{trace_calls, trace_raw};
-pub use recorder::Recorder;
 pub use rewards::rewards;
 pub use search::{creator, filter, touching, Filtered, Page};
 
@@ -21,18 +19,12 @@ use revm_inspectors::tracing::{TracingInspector, TracingInspectorConfig};
 use serde::{Deserialize, Serialize};
 
 use super::block::Replay;
+use super::recorder::Recorded;
 use super::run::{Limits, Stopped};
 use super::Traced;
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::evm::call::Watch;
-
-/// What a run did, and what it came to.
-#[derive(Debug)]
-pub struct Recorded<R = ResultAndState> {
-    pub traces: TracingInspector,
-    pub result: R,
-}
 
 type Shown<'r> = Recorded<&'r ResultAndState>;
 

@@ -5,9 +5,10 @@ use alloy_rpc_types_trace::filter::{TraceFilter, TraceFilterMatcher, TraceFilter
 use alloy_rpc_types_trace::parity::{Action, TraceOutput, TransactionTrace};
 use revm_inspectors::tracing::TracingInspectorConfig;
 
-use super::{each, localized, rewards, write, Recorded};
+use super::{each, localized, rewards, write};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
+use crate::evm::trace::recorder::Recorded;
 use crate::evm::trace::run::{Limits, Stopped};
 
 /// How many of the traces that match are passed over, and how many are wanted then.

@@ -2,6 +2,7 @@
 
 use alloy_primitives::{Address, U256};
 use revm::bytecode::opcode;
+use revm::context::result::ResultAndState;
 use revm::inspector::Inspector;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, LoopControl};
@@ -9,9 +10,9 @@ use revm::interpreter::{CallInputs, CallOutcome, CreateInputs, CreateOutcome, In
 use revm::primitives::Log;
 use revm_inspectors::tracing::{TracingInspector, TracingInspectorConfig};
 
+use super::reading::{account, as_address, item, Frame};
+use super::run::{Clock, Limits};
 use crate::evm::call::CallContext;
-use crate::evm::trace::reading::{account, as_address, item, Frame};
-use crate::evm::trace::run::{Clock, Limits};
 
 /// About what a call takes besides its input and output, and a step besides the words that it pushes.
 const CALL_SIZE: usize = 512;
@@ -19,6 +20,13 @@ const STEP_SIZE: usize = 300;
 const WORD_SIZE: usize = 68;
 
 type Inner<'s, 'a> = dyn Inspector<CallContext<'s, 'a>, EthInterpreter>;
+
+/// What a run did, and what it came to.
+#[derive(Debug)]
+pub struct Recorded<R = ResultAndState> {
+    pub traces: TracingInspector,
+    pub result: R,
+}
 
 /// Records calls, and steps where they are wanted.
 #[derive(Debug)]
