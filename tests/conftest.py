@@ -9,13 +9,13 @@ import trio
 from hypothesis import HealthCheck, settings
 
 from tests.clocks import stopped
-from tests.memory_transport import Ask, asking
 from tests.vector_files import require_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
+    from tests.memory_transport import Ask
     from tests.node_process import Node
     from wsnode.ethereum.chain import Chain
     from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -81,6 +81,8 @@ def dispatcher(execution_apis_chain: Chain) -> Dispatcher:
 @pytest.fixture(scope="session")
 def ask(dispatcher: Dispatcher) -> Ask:
     """Return a function that calls a method and returns its reply, `result` or `error` and nothing else."""
+    from tests.memory_transport import asking
+
     return asking(dispatcher)
 
 
