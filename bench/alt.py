@@ -24,6 +24,7 @@ from websockets.sync.client import connect
 
 from wsnode.demo.starknet_blocks import BlockMaker
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.session import Session
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.diff_json import flat_diff, nested_diff
 from wsnode.starknet.felt import felt_text, number_felt
@@ -77,7 +78,7 @@ def measure_dispatcher(folder: Path) -> None:
         Chain.open(Path(temporary), writer=True) as chain,
     ):
         trio.run(lambda: import_folder(chain, single, folder / "rpc", first_block=FIRST))
-        session = Dispatcher(build_registry(), chain.snapshot).session(None)
+        session = Session(Dispatcher(build_registry(), chain.snapshot), None)
 
         def answer(request: bytes) -> int:
             reply = session.receive(request)

@@ -22,6 +22,7 @@ from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.session import Session
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.access.directory import Caller
 from wsnode.server.limits import Limits
@@ -93,7 +94,7 @@ def measure(dispatcher: Dispatcher, burst: bytes) -> float:
     """Return the microseconds that a connection takes for one burst."""
     shared, caller = Shared(Limits()), Caller(network="eth", open_path=True)
     bursts = Bursts(burst)
-    session = dispatcher.session(caller)
+    session = Session(dispatcher, caller)
     connection = WebSocketConnection(bursts, session, shared, Allowance(shared, caller.network, None))
     trio.run(connection.run, b"")
     return bursts.best * 1e6

@@ -9,6 +9,7 @@ import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import TimeLimitError
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Pending
 
@@ -17,7 +18,7 @@ def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str
     """Return a function that answers one request text at a time, work for threads done on the spot."""
 
     def send(text: str) -> str | None:
-        session = dispatcher.session(caller)
+        session = Session(dispatcher, caller)
         try:
             answer = session.receive(text.encode())
             reply = run(answer) if isinstance(answer, Pending) else answer

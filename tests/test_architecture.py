@@ -41,10 +41,10 @@ FLOORS = {
         "codec share",
         "parameters requests",
         "registry",
-        "slices openrpc",
+        "slices openrpc dispatcher",
         "calls",
         "batch",
-        "dispatcher",
+        "session",
     ),
     "upstream": ("errors", "client"),
     "ethereum": (
@@ -117,7 +117,6 @@ AGAINST_THE_ORDER = {
         "ethereum/rpc/form/results",
     },
     "ethereum/rpc/traces/witnesses": {"ethereum/rpc/transactions/methods"},
-    "jsonrpc/calls": {"jsonrpc/dispatcher"},
 }
 """Arrows of today against the order: none may be added, and one that is gone must leave the table."""
 

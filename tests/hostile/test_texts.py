@@ -19,6 +19,7 @@ from wsnode.ethereum.rpc.logs.filter_object import decode_log_filter
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, INTERNAL_ERROR, MESSAGE_CHARACTERS, RpcError
 from wsnode.jsonrpc.requests import LONG_BYTES, QUICK_VALUES
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import InThread, Pending
 from wsnode.server.limits import Limits
 from wsnode.starknet.chain import Chain
@@ -74,7 +75,7 @@ def ask_everything(dispatcher: Dispatcher, shape: str, size: int) -> dict[str, i
             b'[{},"latest",%b]' % value,
             b'["latest",%b,%b]' % (value, value),
         ):
-            check_error(turns.answer(dispatcher.session(CLIENT), message(name, params)))
+            check_error(turns.answer(Session(dispatcher, CLIENT), message(name, params)))
         lines[name] = turns.most
     return {name: most for name, most in lines.items() if most > MOST_LINES}
 
@@ -99,7 +100,7 @@ def test_nor_do_the_longest_that_are_let_in(development: Dispatcher, method: str
     turns = Turns()
     value = VALUES[shape](WHOLE_MESSAGE)
     for params in (b"[%b]" % value, b'[{},"latest",%b]' % value):
-        check_error(turns.answer(development.session(CLIENT), message(method, params)))
+        check_error(turns.answer(Session(development, CLIENT), message(method, params)))
     assert turns.most < 2_000
 
 
@@ -107,7 +108,7 @@ def test_nor_do_the_longest_that_are_let_in(development: Dispatcher, method: str
 @pytest.mark.parametrize("size", [LONG_BYTES - 1000, WHOLE_MESSAGE], ids=["short", "long"])
 def test_no_message_holds_up_a_turn(development: Dispatcher, shape: str, size: int) -> None:
     turns = Turns()
-    check_error(turns.answer(development.session(CLIENT), MESSAGES[shape](size)))
+    check_error(turns.answer(Session(development, CLIENT), MESSAGES[shape](size)))
     assert turns.most < 5_000
 
 
@@ -117,7 +118,7 @@ def test_what_a_large_call_brings_along_is_never_read_on_the_loop(
     development: Dispatcher, method: str, place: bytes
 ) -> None:
     shape = VALUES["access list" if place == b"[%b]" else "overrides"](1_000_000)
-    answer = development.session(CLIENT).receive(message(method, place % shape))
+    answer = Session(development, CLIENT).receive(message(method, place % shape))
     steps = []
     while isinstance(answer, Pending) and not advance(answer):
         steps.append(type(answer.step))
@@ -145,7 +146,7 @@ def test_no_large_call_is_made_for_the_engine_on_the_loop(
     if "Transaction" in method:
         call = call[:-1] + b',"gas":"0xf000000","maxFeePerGas":"0x77359400"}'
     turns = Turns()
-    reply = turns.answer(development.session(CLIENT), message(method, params % call))
+    reply = turns.answer(Session(development, CLIENT), message(method, params % call))
     assert b'"result"' in (reply or b""), reply
     assert turns.functions
     assert makes not in turns.functions
@@ -153,7 +154,7 @@ def test_no_large_call_is_made_for_the_engine_on_the_loop(
 
 def test_too_many_values_are_refused_before_they_are_made(development: Dispatcher) -> None:
     params = VALUES["zeros"](1_000_000)
-    reply = Turns().answer(development.session(CLIENT), message("eth_feeHistory", params))
+    reply = Turns().answer(Session(development, CLIENT), message("eth_feeHistory", params))
     assert json.loads(reply or b"")["error"] == {
         "code": -32602,
         "message": "the parameters have too many values, want at most 100000",
@@ -161,7 +162,7 @@ def test_too_many_values_are_refused_before_they_are_made(development: Dispatche
 
 
 def test_a_batch_is_counted_before_its_items_are_made(development: Dispatcher) -> None:
-    reply = Turns().answer(development.session(CLIENT), MESSAGES["a batch of empty objects"](WHOLE_MESSAGE))
+    reply = Turns().answer(Session(development, CLIENT), MESSAGES["a batch of empty objects"](WHOLE_MESSAGE))
     assert json.loads(reply or b"") == [
         {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch too large"}}
     ]
@@ -192,7 +193,7 @@ def test_numbers_out_of_range_are_the_callers_mistake(
 def asked(dispatcher: Dispatcher, method: str, *params: Any) -> dict[str, Any]:
     """Return the members of a reply."""
     text = message(method, json.dumps(params).encode())
-    reply: dict[str, Any] = json.loads(Turns().answer(dispatcher.session(CLIENT), text) or b"")
+    reply: dict[str, Any] = json.loads(Turns().answer(Session(dispatcher, CLIENT), text) or b"")
     return reply
 
 
@@ -219,7 +220,7 @@ def test_tracers_in_tracers_have_a_limit(development: Dispatcher) -> None:
 def test_a_tracers_name_is_not_repeated_for_each_transaction(development: Dispatcher) -> None:
     name = json.dumps("a" * 1_000_000).encode()
     reply = Turns().answer(
-        development.session(CLIENT), message("debug_traceBlockByNumber", b'["0x1",{"tracer":%b}]' % name)
+        Session(development, CLIENT), message("debug_traceBlockByNumber", b'["0x1",{"tracer":%b}]' % name)
     )
     assert len(reply or b"") < 400
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from tests.line_count import LineCount, counting_lines
 from tests.memory_transport import result_of
-from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import Pending
 
 T = TypeVar("T")

@@ -10,9 +10,10 @@ import pytest
 from tests.clocks import stopped
 from tests.memory_transport import run
 from wsnode.jsonrpc.bounds import Bounds
-from wsnode.jsonrpc.dispatcher import Dispatcher, Session
+from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import Pending, Step
 
 
@@ -58,7 +59,7 @@ def session(line: Line | None, bounds: Bounds | None = None) -> Session:
         return 1
 
     dispatcher = Dispatcher(methods, lambda _caller: Closed(), bounds=bounds, clock=stopped)
-    opened = dispatcher.session("caller")
+    opened = Session(dispatcher, "caller")
     opened.channel = line
     return opened
 

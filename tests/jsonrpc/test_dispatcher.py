@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from tests.memory_transport import run
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.dispatcher import Dispatcher, Session
+from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import LONG_BYTES
 from wsnode.jsonrpc.schema import STRING
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import CancelToken, InThread, Pending, Pieces, Rendered, Step
 
 
@@ -72,7 +73,7 @@ class Node:
         )
 
     def session(self) -> Session:
-        return self.dispatcher.session("caller", self if self.refused else None)
+        return Session(self.dispatcher, "caller", self if self.refused else None)
 
     def admit(self, name: str) -> None:
         if name == self.refused:
@@ -533,7 +534,7 @@ def test_errors_that_calls_share_keep_nothing_of_the_calls() -> None:
         yield None
         assert mine
 
-    session = Dispatcher(methods, lambda _caller: View(), clock=lambda: now[0]).session(None)
+    session = Session(Dispatcher(methods, lambda _caller: View(), clock=lambda: now[0]), None)
     refused = session.refusal = RpcError(-32005, "too many calls in flight")
     request = b'{"jsonrpc":"2.0","id":2,"method":"slices"}'
     assert b"too many" in bytes(session.receive(request) or b"")  # type: ignore[arg-type]
@@ -611,7 +612,7 @@ def test_a_view_that_cannot_be_opened_is_our_bug(caplog: pytest.LogCaptureFixtur
     def open_view(_caller: object) -> View:
         raise OSError("disk")
 
-    reply = Dispatcher(registry(), open_view).session(None).receive((REQUEST % 1).encode())
+    reply = Session(Dispatcher(registry(), open_view), None).receive((REQUEST % 1).encode())
     assert isinstance(reply, bytes)
     assert b"-32603" in reply
     assert "disk" in caplog.text

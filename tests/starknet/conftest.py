@@ -13,6 +13,7 @@ import trio
 
 from tests.vector_files import require_vectors
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.session import Session
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import ImportOutcome, import_folder
@@ -62,7 +63,7 @@ def caller_of(chain: Chain) -> Call:
     dispatcher = Dispatcher(build_registry(), chain.snapshot)
 
     def call(method: str, params: Any = None) -> Any:
-        session = dispatcher.session(None)
+        session = Session(dispatcher, None)
         request = {"jsonrpc": "2.0", "id": 1, "method": method} | (
             {} if params is None else {"params": params}
         )

@@ -11,11 +11,12 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from time import perf_counter
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wsnode._native import answer_calls, count_values
 from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import UNREADABLE, error_reply, result_reply
+from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import (
     RpcError,
     invalid_params,
@@ -27,9 +28,6 @@ from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
 from wsnode.jsonrpc.registry import Method
 from wsnode.jsonrpc.slices import aside, replying, timed
 from wsnode.jsonrpc.work import CancelToken, Channel, Replying, Request, Step, Steps, View
-
-if TYPE_CHECKING:
-    from wsnode.jsonrpc.dispatcher import Dispatcher
 
 LOGGED_PARAMS_BYTES = 200
 
@@ -60,7 +58,8 @@ class Calls:
         "results",
     )
 
-    def __init__(self, dispatcher: "Dispatcher", caller: Any, gate: Gate | None) -> None:
+    def __init__(self, dispatcher: Dispatcher, caller: Any, gate: Gate | None = None) -> None:
+        """Begin for a `caller`, whose calls must pass `gate`."""
         self._dispatcher = dispatcher
         self._methods = dispatcher.registry.methods
         self._gate = gate

@@ -11,6 +11,7 @@ import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.access.directory import Directory, Network
@@ -283,7 +284,7 @@ class Server:
         grant = entrance.caller.grant
         allowance = Allowance(self.shared, entrance.caller.network, grant, entrance.caller.party)
         caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
-        session = entrance.dispatcher.session(caller, grant)
+        session = Session(entrance.dispatcher, caller, grant)
         connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)
         answer = handshake.answer
         del head, handshake

@@ -14,6 +14,7 @@ from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.transactions.pool_methods import SLICE, Pool, SenderParameters, Slices, add_methods
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.slices import LARGE_BYTES
 from wsnode.jsonrpc.work import InThread, Pending
 
@@ -47,7 +48,7 @@ def test_a_large_reply_is_put_together_in_a_thtext_of(playground: Playground) ->
         playground.send(ALICE, nonce, call=bytes(60_000), gas=2_000_000)
     registry = Registry()
     add_methods(registry, playground.pool, [ALICE.address])
-    session = Dispatcher(registry, lambda _caller: nullcontext()).session(None)
+    session = Session(Dispatcher(registry, lambda _caller: nullcontext()), None)
     requests = {
         method: b'{"jsonrpc":"2.0","id":1,"method":"%b","params":[%b]}' % (method, params)
         for method, params in (

@@ -19,6 +19,7 @@ from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import sign_transaction
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.session import Session
 
 ONE, TWO = "0x" + "01" * 20, "0x" + "02" * 20
 HASH = "0x" + "00" * 32
@@ -122,7 +123,7 @@ def test_calls_that_name_other_contracts_are_refused(
     chain = execution_apis_chain
     registry = build_registry(chain, hub=Hub(chain), pool=TransactionPool(chain))
     dispatcher = Dispatcher(registry, execution_apis_chain.snapshot)
-    session = dispatcher.session(None, OnlyOne())
+    session = Session(dispatcher, None, OnlyOne())
     answer = session.receive(
         json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     )

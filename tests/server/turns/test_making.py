@@ -10,6 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 from tests.server.conftest import Gate, OpenSite, View, until
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.work import InThread, Pending, Pieces, Step
 from wsnode.server.limits import Limits
@@ -46,7 +47,7 @@ class Stage:
         return made
 
     def begun(self) -> Pending:
-        session = self.calls.session(None)
+        session = Session(self.calls, None)
         session.eager = False
         pending = session.receive(b'{"jsonrpc":"2.0","id":1,"method":"pieces"}')
         assert isinstance(pending, Pending)
@@ -106,7 +107,7 @@ async def test_a_large_result_waits_for_room_before_it_is_begun() -> None:
 
     lane = SlowLane(Limits(), making)
     calls = Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
-    pendings = [calls.session(None).receive(b'{"jsonrpc":"2.0","id":1,"method":"large"}') for _ in range(2)]
+    pendings = [Session(calls, None).receive(b'{"jsonrpc":"2.0","id":1,"method":"large"}') for _ in range(2)]
     async with trio.open_nursery() as nursery:
         for pending in pendings:
             assert isinstance(pending, Pending)

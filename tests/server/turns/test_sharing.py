@@ -12,6 +12,7 @@ from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.work import InThread, Pending, Step
 from wsnode.server.limits import Limits
@@ -72,7 +73,7 @@ class NeverRead:
 
 async def reply_to_who_never_reads(calls: Dispatcher, text: bytes, clock: MockClock, seconds: float) -> Any:
     """Return the reply of a call whose client makes no room, once `seconds` have gone by."""
-    pending = calls.session(None).receive(text)
+    pending = Session(calls, None).receive(text)
     assert isinstance(pending, Pending)
     lane = SlowLane(Limits())
     async with trio.open_nursery() as nursery:
@@ -111,7 +112,7 @@ async def test_so_does_a_batch_call_by_call(mock_clock: MockClock) -> None:
 async def test_no_call_that_waits_holds_one_more_version_than_there_may_be() -> None:
     gate = Gate()
     calls = dispatcher(gate, read=7, versions=7)
-    session = calls.session(None)
+    session = Session(calls, None)
     answer = session.receive(request("slices"))
     session.end_turn()
     assert isinstance(answer, bytes)
@@ -132,7 +133,7 @@ async def test_a_view_that_cannot_be_opened_is_refused_to_that_call_alone() -> N
         raise refusal
 
     calls = Dispatcher(registry(), refuse)
-    answer = calls.session(None).receive(request("number"))
+    answer = Session(calls, None).receive(request("number"))
     assert isinstance(answer, bytes)
     assert json.loads(answer)["error"] == {"code": refusal.code, "message": refusal.message}
 

@@ -12,6 +12,7 @@ from tests.server.conftest import Gate, View
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import AsyncCall, InThread, Pending, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.making import Account
@@ -43,7 +44,7 @@ def dispatcher(gate: Gate) -> Dispatcher:
 
 
 def begun(calls: Dispatcher, method: str) -> Pending:
-    session = calls.session(None)
+    session = Session(calls, None)
     pending = session.receive(b'{"jsonrpc":"2.0","id":1,"method":"%b"}' % method.encode())
     assert isinstance(pending, Pending)
     return pending

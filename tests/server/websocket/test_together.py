@@ -12,10 +12,11 @@ from tests.jsonrpc.texts import requests
 from tests.server.conftest import OpenSite
 from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.codec import UNREADABLE, result_reply
-from wsnode.jsonrpc.dispatcher import Dispatcher, Session
+from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import decode_request
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import Pending, Rendered, Step
 from wsnode.server.websocket.frames import text_frame
 from wsnode.server.websocket.together import answer_together
@@ -75,7 +76,7 @@ def registry() -> Registry:
 def session(gate: Gate | None = None, **bounds: int) -> tuple[Session, Registry]:
     methods = registry()
     view = Counted()
-    return Dispatcher(methods, lambda _caller: view, bounds=Bounds(**bounds)).session(None, gate), methods
+    return Session(Dispatcher(methods, lambda _caller: view, bounds=Bounds(**bounds)), None, gate), methods
 
 
 def request(method: str, identity: Any = 1, **members: Any) -> bytes:

@@ -13,6 +13,7 @@ import msgspec
 import trio
 
 from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party, Share
 from wsnode.jsonrpc.work import Pending
 from wsnode.server.access.directory import Directory, Entrance
@@ -194,7 +195,7 @@ class HttpConnection:
             return Response(200, headers=shared)
         grant = entrance.caller.grant
         admission = None if grant is None else Admission(grant)
-        session = entrance.dispatcher.session(entrance.caller, admission)
+        session = Session(entrance.dispatcher, entrance.caller, admission)
         if not self._service.shared.lane.calls.admits(entrance.caller.party):
             session.refusal = too_many_calls()
         answer = session.receive(text)

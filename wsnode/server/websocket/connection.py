@@ -13,7 +13,7 @@ import trio
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.frames import CloseCode
 
-from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import Pending
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.shared import Shared

@@ -5,7 +5,7 @@ from typing import Any
 
 import trio
 
-from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.work import Pending
 from wsnode.server.shared import Shared

@@ -8,7 +8,7 @@ against each other: tests/server/websocket/test_together.py and
 tests/ethereum/rpc/form/test_engine_answers.py.
 """
 
-from wsnode.jsonrpc.dispatcher import Session
+from wsnode.jsonrpc.session import Session
 
 
 def answer_together(

@@ -10,6 +10,7 @@ from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import NeverBegunError
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import CancelToken, InThread, Pending
 
 TARGET = "0x" + "13" * 20
@@ -30,7 +31,7 @@ def test_a_long_estimate_is_run_again_in_a_thread(ask: Ask) -> None:
 
 def test_a_short_call_is_answered_at_once(execution_apis_chain: Chain) -> None:
     dispatcher = Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
-    session = dispatcher.session(None)
+    session = Session(dispatcher, None)
     request = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}'
     assert session.receive(request) == b'{"jsonrpc":"2.0","id":1,"result":"0x"}'
     session.end_turn()
@@ -38,7 +39,7 @@ def test_a_short_call_is_answered_at_once(execution_apis_chain: Chain) -> None:
 
 def test_a_call_may_have_more_gas_than_64_bits_hold(execution_apis_chain: Chain) -> None:
     registry = build_registry(execution_apis_chain, limits=CallLimits(call_gas_blocks=2**60))
-    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    session = Session(Dispatcher(registry, execution_apis_chain.snapshot), None)
     request = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}'
     assert session.receive(request) == b'{"jsonrpc":"2.0","id":1,"result":"0x"}'
     session.end_turn()
@@ -46,7 +47,7 @@ def test_a_call_may_have_more_gas_than_64_bits_hold(execution_apis_chain: Chain)
 
 def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_chain: Chain) -> None:
     registry = build_registry(execution_apis_chain, limits=CallLimits(call_seconds=0.5, call_inline_jumps=10))
-    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    session = Session(Dispatcher(registry, execution_apis_chain.snapshot), None)
     request = (
         b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"%b"},"latest",{"%b":{"code":"0x5b5f56"}}]}'
         % (TARGET.encode(), TARGET.encode())
@@ -79,7 +80,7 @@ def test_a_call_that_was_never_begun_is_not_blamed(
     limits = CallLimits(call_inline_jumps=0)
     pool = TransactionPool(execution_apis_chain)
     registry = build_registry(execution_apis_chain, pool=pool, limits=limits)
-    session = Dispatcher(registry, execution_apis_chain.snapshot).session(None)
+    session = Session(Dispatcher(registry, execution_apis_chain.snapshot), None)
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = session.receive(json.dumps(request).encode())
     assert isinstance(answer, Pending)

@@ -9,6 +9,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import CancelToken, InThread, Pending
 
 SENDER = "0x" + "c0" * 20
@@ -350,7 +351,7 @@ def test_a_simulation_that_is_cancelled_ends_and_says_how_long_it_had(execution_
     limits = CallLimits(call_seconds=0.5, simulation_gas=1 << 60)
     session = Dispatcher(build_registry(execution_apis_chain, limits=limits), execution_apis_chain.snapshot)
     endless = b'{"%b":{"code":"0x5b5f56"}}' % TARGET.encode()
-    answer = session.session(None).receive(
+    answer = Session(session, None).receive(
         b'{"jsonrpc":"2.0","id":1,"method":"eth_simulateV1","params":[{"blockStateCalls":[{"blockOverrides":'
         b'{"gasLimit":"0xffffffffffffff"},"stateOverrides":%b,"calls":[{"to":"%b"}]}]}]}'
         % (endless, TARGET.encode())

@@ -15,7 +15,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import transaction_hashes
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.bounds import Bounds
-from wsnode.jsonrpc.dispatcher import Dispatcher, Session
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import Pending
 from wsnode.server.websocket.frames import text_frame
 from wsnode.server.websocket.together import answer_together
@@ -79,7 +80,7 @@ class Counting:
 
 def test_calls_that_have_to_be_admitted_are_left_to_their_methods(dispatcher: Dispatcher) -> None:
     gate = Counting()
-    session = dispatcher.session(None, gate)
+    session = Session(dispatcher, None, gate)
     for number in range(3):
         session.receive(message(number, *FIRST))
         assert not session.may_go_together
@@ -90,11 +91,11 @@ def test_calls_that_have_to_be_admitted_are_left_to_their_methods(dispatcher: Di
 def assert_same_answers(dispatcher: Dispatcher, calls: Calls) -> int:
     """Return how many calls the engine has answered behind one for a balance."""
     messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
-    session = dispatcher.session(None)
+    session = Session(dispatcher, None)
     session.receive(messages[0])
     frames, count = answer_together(session, messages, 1, ROOM, ROOM)
     session.end_turn()
-    alone = dispatcher.session(None)
+    alone = Session(dispatcher, None)
     replies = [reply(alone, each) for each in messages[1 : count + 1]]
     assert frames == b"".join(map(text_frame, replies))
     return count
@@ -119,8 +120,8 @@ def test_a_batch_is_answered_as_its_calls_are(
 ) -> None:
     calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), min_size=1, max_size=8))
     messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
-    answer = reply(dispatcher.session(None), b"[" + b",".join(messages) + b"]")
-    assert answer == b"[" + b",".join(reply(dispatcher.session(None), each) for each in messages) + b"]"
+    answer = reply(Session(dispatcher, None), b"[" + b",".join(messages) + b"]")
+    assert answer == b"[" + b",".join(reply(Session(dispatcher, None), each) for each in messages) + b"]"
 
 
 @pytest.mark.parametrize("room", [0, 100, 1000])
@@ -130,12 +131,12 @@ def test_a_batch_that_grows_too_long_is_refused_where_it_does(execution_apis_cha
 
     def answered(batch: Sequence[bytes]) -> list[Any]:
         bounds = Bounds(batch_reply_bytes=room)
-        session = Dispatcher(registry, view, bounds=bounds, clock=stopped).session(None)
+        session = Session(Dispatcher(registry, view, bounds=bounds, clock=stopped), None)
         answers: list[Any] = json.loads(reply(session, b"[" + b",".join(batch) + b"]"))
         return answers
 
     # With an escape in it no batch is read by the engine.
     slowly = answered([each.replace(b'"id"', b'"\\u0069d"') for each in calls])
     assert answered(calls) == slowly
-    size = len(reply(Dispatcher(registry, execution_apis_chain.snapshot).session(None), calls[0]))
+    size = len(reply(Session(Dispatcher(registry, execution_apis_chain.snapshot), None), calls[0]))
     assert sum("result" in each for each in slowly) <= room // size

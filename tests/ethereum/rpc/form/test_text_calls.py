@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.state import run_plain_call
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.session import Session
 
 IDENTITY = "0x" + "04".rjust(40, "0")
 # Returns the sender, the value, the price and what is left of the gas.
@@ -81,7 +82,7 @@ def run(chain: Chain, params: list[Any]) -> object:
 
 
 def reply(dispatcher: Dispatcher, method: str, params: list[Any]) -> bytes:
-    session = dispatcher.session(None)
+    session = Session(dispatcher, None)
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = session.receive(json.dumps(request).encode())
     session.end_turn()

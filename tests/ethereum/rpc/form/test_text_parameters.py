@@ -25,6 +25,7 @@ from wsnode.ethereum.state import (
     read_transaction_count,
 )
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.session import Session
 
 
 @pytest.mark.parametrize("method", STATE_METHODS)
@@ -137,7 +138,7 @@ def _escaped(value: Any) -> str:
 
 
 def reply(dispatcher: Dispatcher, method: str, params: str) -> bytes:
-    session = dispatcher.session(None)
+    session = Session(dispatcher, None)
     answer = session.receive(f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}'.encode())
     session.end_turn()
     assert isinstance(answer, bytes)

@@ -14,6 +14,7 @@ from wsnode.ethereum.chain import PLAIN
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import AsyncCall, Pending
 
 METHOD = "eth_sendRawTransactionSync"
@@ -53,7 +54,7 @@ def test_where_each_transaction_gets_a_block_its_receipt_is_the_reply(tmp_path: 
 
 
 def test_the_receipt_comes_with_the_block(playground: Playground, dispatcher: Dispatcher) -> None:
-    session = dispatcher.session(PLAIN)
+    session = Session(dispatcher, PLAIN)
     encoded = hexed(playground.sign(ALICE, 0))
     request = f'{{"jsonrpc":"2.0","id":1,"method":"{METHOD}","params":["{encoded}"]}}'
     pending = session.receive(request.encode())

@@ -1,0 +1,95 @@
+"""From the text of a message to its answer.
+
+A quick method answers at once. What is slow becomes a `Pending`, which the server resumes between other work.
+"""
+
+from typing import Any
+
+from wsnode.jsonrpc.batch import Batch, empty_batch
+from wsnode.jsonrpc.calls import Calls
+from wsnode.jsonrpc.codec import NULL, error_reply
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.requests import (
+    LONG_BYTES,
+    QUICK_BYTES,
+    UnusableRequestError,
+    decode_message,
+    find_identity,
+    is_long,
+    read_request,
+)
+from wsnode.jsonrpc.work import Answer, Pending, Replying, Request
+
+
+class Session(Calls):
+    """One connection's conversation."""
+
+    __slots__ = ()
+
+    def receive(self, text: bytes) -> Answer:
+        """Return the answer to the message `text`: a request or a batch."""
+        if len(text) > QUICK_BYTES and self._is_long(text):
+            return self._receive_long(text)
+        if (request := read_request(text)) is None:
+            return self._receive_unusual(text)
+        reply = self.call(request)
+        return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
+
+    def take_held(self) -> list[Any]:
+        """Return what is held for the replies given so far."""
+        held, self.held = self.held, []
+        return held
+
+    def _begin(self, steps: Replying) -> Answer:
+        dispatcher = self._dispatcher
+        pending = Pending(steps, dispatcher.clock() + self.patience)
+        self.mark = 0.0
+        if self.eager and pending.resume():
+            return pending.reply
+        if dispatcher.is_crowded and pending.fail(limit_exceeded("too many versions of the chain are read")):
+            return pending.reply
+        # From here on the view is this call's own, which may read it while the next turn reads another.
+        pending.view, self._scope, self._view = self._scope, None, None
+        self._forget_results()
+        return pending
+
+    def _receive_unusual(self, text: bytes) -> Answer:
+        try:
+            message = decode_message(text, self._dispatcher.bounds.batch_items)
+        except UnusableRequestError as unusable:
+            return unusable.reply
+        if isinstance(message, list):
+            return self._receive_batch(message)
+        reply = self.call(message)
+        return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
+
+    def _receive_batch(self, items: list[Request] | list[bytes]) -> Answer:
+        if not items:
+            return empty_batch()
+        batch = self._batch()
+        return self._begin_batch(batch, batch.run(items))
+
+    def _is_long(self, text: bytes) -> bool:
+        # The items of a batch are looked at one by one, where it is not long itself.
+        return len(text) > LONG_BYTES or (not text.startswith(b"[") and is_long(text))
+
+    def _receive_long(self, text: bytes) -> Answer:
+        """Return how to answer a message that takes long to read."""
+        if self.refusal is not None:
+            return error_reply(find_identity(text) or NULL, self.refusal)
+        batch = self._batch()
+        return self._begin_batch(batch, batch.run_text(text))
+
+    def _batch(self) -> Batch:
+        batch = Batch(self._dispatcher, self.caller, self._gate)
+        batch.refusal, batch.channel = self.refusal, self.channel
+        return batch
+
+    def _begin_batch(self, batch: Batch, steps: Replying) -> Answer:
+        self.patience = self._dispatcher.bounds.batch_seconds
+        answer = self._begin(steps)
+        if isinstance(answer, Pending):
+            answer.held = batch.held
+        else:
+            self.held += batch.held
+        return answer
