@@ -92,6 +92,11 @@ class Calls:
 
         It is text frames for messages, and for a batch's requests replies with commas between.
         None of the replies is longer than `largest`, nor are all of them longer than `room`.
+
+        Clients send small calls in bursts, and all calls of a turn see one moment of the chain. The engine
+        reads requests of the plainest form alone. It answers those whose result this turn has given before
+        and the moment determines, and those that it finds in the state or among the transactions; the first
+        of any other kind ends the run. Tests hold this way against the other: tests/server/websocket/test_together.py and tests/ethereum/rpc/form/test_engine_answers.py.
         """
         self.may_go_together = False
         methods, moment = self._dispatcher.engine_methods, getattr(self._view, "moment", None)

@@ -19,9 +19,15 @@ from wsnode.jsonrpc.requests import decode_request
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import Pending, Rendered, Step
 from wsnode.server.websocket.frames import text_frame
-from wsnode.server.websocket.together import answer_together
 
 ROOM = 10_000
+
+
+def answer_together(
+    session: Session, messages: list[bytes], start: int, largest: int, room: int
+) -> tuple[bytes, int]:
+    """Return the frames that answer messages from `start` on, as far as the engine can, and how many."""
+    return session.go_together(messages, start, largest, room, are_messages=True)
 
 
 class Counted:

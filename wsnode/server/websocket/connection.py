@@ -25,7 +25,6 @@ from wsnode.server.websocket.notifications import PLAIN
 from wsnode.server.websocket.outbox import Outbox
 from wsnode.server.websocket.sending import Sending
 from wsnode.server.websocket.slow_calls import SlowCalls
-from wsnode.server.websocket.together import answer_together
 
 logger = logging.getLogger("wsnode.server")
 
@@ -330,7 +329,9 @@ class WebSocketConnection:
                 break
             # Where the last reply was too long for that, the next one may be as well.
             if session.may_go_together and length <= largest and count < len(messages) and size <= room:
-                frames, answered = answer_together(session, messages, count, largest, room - size)
+                frames, answered = session.go_together(
+                    messages, count, largest, room - size, are_messages=True
+                )
                 pieces.append(frames)
                 size += len(frames)
                 count += answered

@@ -19,7 +19,6 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import Pending
 from wsnode.server.websocket.frames import text_frame
-from wsnode.server.websocket.together import answer_together
 
 ROOM = 1 << 20
 FIRST = ("eth_getBalance", [NOBODY, "latest"])
@@ -93,7 +92,7 @@ def assert_same_answers(dispatcher: Dispatcher, calls: Calls) -> int:
     messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
     session = Session(dispatcher, None)
     session.receive(messages[0])
-    frames, count = answer_together(session, messages, 1, ROOM, ROOM)
+    frames, count = session.go_together(messages, 1, ROOM, ROOM, are_messages=True)
     session.end_turn()
     alone = Session(dispatcher, None)
     replies = [reply(alone, each) for each in messages[1 : count + 1]]
