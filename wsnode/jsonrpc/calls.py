@@ -96,7 +96,8 @@ class Calls:
         Clients send small calls in bursts, and all calls of a turn see one moment of the chain. The engine
         reads requests of the plainest form alone. It answers those whose result this turn has given before
         and the moment determines, and those that it finds in the state or among the transactions; the first
-        of any other kind ends the run. Tests hold this way against the other: tests/server/websocket/test_together.py and tests/ethereum/rpc/form/test_engine_answers.py.
+        of any other kind ends the run. tests/server/websocket/test_together.py and
+        tests/ethereum/rpc/form/test_engine_answers.py hold this way against one answer a call.
         """
         self.may_go_together = False
         methods, moment = self._dispatcher.engine_methods, getattr(self._view, "moment", None)
