@@ -10,8 +10,8 @@ import trio
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import Account, traders
 from wsnode.demo.script import ETHER, GWEI, SWAP_GAS, TRANSFER_GAS
+from wsnode.ethereum.pool.refusals import PoolError
 from wsnode.ethereum.state import ChainSpec, sign_transaction
-from wsnode.jsonrpc.errors import RpcError
 
 MOST_FEE: Final = 200 * GWEI
 SOON: Final = 0.25
@@ -21,7 +21,7 @@ logger = logging.getLogger("wsnode.demo")
 
 NextNonce = Callable[[bytes], int]
 Send = Callable[[bytes], object]
-"""Offers a signed transaction to the pool; raises RpcError."""
+"""Offers a signed transaction to the pool; raises PoolError."""
 Settle = Callable[[], Awaitable[None]]
 """Returns when the chain has made a block, if somebody has told it to make one for each transaction."""
 
@@ -90,6 +90,6 @@ class Traffic:
         )
         try:
             self._send(signed)
-        except RpcError as error:
+        except PoolError as error:
             # A user's control of the chain, such as an account without funds, must not end the traffic.
             logger.debug("a transaction of the demo's traffic was refused: %s", error)

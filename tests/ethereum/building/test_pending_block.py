@@ -32,9 +32,9 @@ from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock, decode_blocks, keccak256
 from wsnode.ethereum.codec.rlp import encode, number
 from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.pool.refusals import PoolError
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.work import CancelToken, InThread
 
 # The block to come follows one second later, whatever the clock says.
@@ -97,8 +97,8 @@ class Stage:
         encoded = (self._delegation if name == "delegate" else self._plain)(sender, nonce, name, rest)
         try:
             self.playground.pool.add(encoded)
-        except RpcError as refused:
-            assert "delegated" in refused.message or "authority" in refused.message  # noqa: PT017
+        except PoolError as refused:
+            assert "delegated" in str(refused) or "authority" in str(refused)  # noqa: PT017
 
     def _plain(self, sender: Account, nonce: int, name: str, rest: list[Any]) -> bytes:
         members: dict[str, Any] = {"gas": 250_000, "value": 0}

@@ -15,7 +15,7 @@ from wsnode.ethereum.codec.rlp import block_transactions
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.jsonrpc.errors import RpcError
+from wsnode.ethereum.pool.refusals import PoolError
 
 SENDERS = ACCOUNTS[:4]
 senders = st.sampled_from(SENDERS)
@@ -62,7 +62,7 @@ class AnyHistory(RuleBasedStateMachine):
         )
         try:
             added = pool.add(encoded)
-        except RpcError:
+        except PoolError:
             assert {transaction.hash for transaction in pool.held()} <= before
             return
         assert pool.find(added) is not None

@@ -16,7 +16,7 @@ def check_admission(contents: Contents, sender: Sender, entry: Entry, limits: Po
     """Return if the transaction may come in.
 
     Raises:
-        RpcError: It may not.
+        PoolError: It may not.
     """
     if entry.nonce < sender.account.nonce:
         raise refusals.nonce_too_low(sender.account.nonce, entry.nonce)

@@ -77,7 +77,7 @@ def check_replacement(old: Entry, new: Entry, limits: PoolLimits) -> None:
     """Return if `new` pays enough more than `old`, which has its nonce.
 
     Raises:
-        RpcError: It does not.
+        PoolError: It does not.
     """
     if old.max_blob_fee is not None and new.max_blob_fee is not None:
         for shortfall in _shortfalls(old, new, limits.blob_price_bump):

@@ -4,19 +4,18 @@ from wsnode.ethereum.codec.transactions import PooledTransaction, check_transact
 from wsnode.ethereum.pool import refusals
 from wsnode.ethereum.pool.limits import ETHER, PoolLimits
 from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
-from wsnode.jsonrpc.errors import server_error
 
 
 def decode_sent(spec: ChainSpec, encoded: bytes, limits: PoolLimits) -> PooledTransaction:
     """Return the transaction that a user sends; its fee is one that nobody would call a mistake.
 
     Raises:
-        RpcError: It is none, or is refused.
+        PoolError: It is none, or is refused.
     """
     try:
         transaction = PooledTransaction(spec, encoded)
     except InvalidTransactionError as error:
-        raise server_error(str(error)) from None
+        raise refusals.PoolError(str(error)) from None
     fee = transaction.max_fee * transaction.gas
     if 0 < limits.fee_cap < fee:
         raise refusals.fee_above_cap(fee / ETHER, limits.fee_cap / ETHER)
@@ -31,9 +30,9 @@ def check_following(
     """Return if the transaction could be in a block after that of `header`.
 
     Raises:
-        RpcError: It could not.
+        PoolError: It could not.
     """
     try:
         check_transaction(spec, header, transaction, minimum_tip=limits.tip)
     except InvalidTransactionError as error:
-        raise server_error(str(error)) from None
+        raise refusals.PoolError(str(error)) from None

@@ -19,7 +19,6 @@ from wsnode.ethereum.pool.standpoint import standpoint
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
-from wsnode.jsonrpc.errors import RpcError
 
 SWEEP_SECONDS: Final = 60.0
 
@@ -58,7 +57,7 @@ class TransactionPool(PoolContents):
         """Let a transaction in, as a local user sends it, and return its hash.
 
         Raises:
-            RpcError: It is refused.
+            PoolError: It is refused.
         """
         transaction = self.decode(encoded)
         self.check(transaction)
@@ -68,7 +67,7 @@ class TransactionPool(PoolContents):
         """Return the transaction that a user sends.
 
         Raises:
-            RpcError: It is none, or there seems to be a mistake in it.
+            PoolError: It is none, or there seems to be a mistake in it.
         """
         return decode_sent(self._chain.spec, encoded, self.limits)
 
@@ -76,7 +75,7 @@ class TransactionPool(PoolContents):
         """Return if the transaction could be in a block after the head whatever the state is.
 
         Raises:
-            RpcError: It could not, or is known.
+            PoolError: It could not, or is known.
         """
         if transaction.hash in self._contents.entries:
             raise refusals.already_known()
@@ -86,7 +85,7 @@ class TransactionPool(PoolContents):
         """Let a checked transaction in and return its hash.
 
         Raises:
-            RpcError: It is refused.
+            PoolError: It is refused.
         """
         self.catch_up()
         self._sweep()
@@ -122,7 +121,7 @@ class TransactionPool(PoolContents):
         for transaction in transactions:
             try:
                 promoted += self._put(transaction)
-            except RpcError:
+            except refusals.PoolError:
                 # It has been replaced, or the state has gone on without it.
                 continue
         # Not before all are there: until then, those behind them wait, which may be very many.

@@ -14,7 +14,7 @@ def leaving_for(contents: Contents, sender: Sender, entry: Entry, limits: PoolLi
     """Return the transactions that pay less and must go before this one can come in.
 
     Raises:
-        RpcError: Nothing pays less, or it is not worth it.
+        PoolError: Nothing pays less, or it is not worth it.
     """
     old = sender.at(entry.nonce)
     slots = contents.slots + entry.slots - (old.slots if old else 0) - limits.slots
@@ -49,7 +49,7 @@ def beyond_queue(sender: Sender, entry: Entry, limits: PoolLimits) -> list[Entry
     """Return the last of an account's queued transactions if it has to go for this one.
 
     Raises:
-        RpcError: This one itself is the last.
+        PoolError: This one itself is the last.
     """
     queued = sender.queued
     waits = entry.nonce > sender.next_nonce and entry.nonce not in queued

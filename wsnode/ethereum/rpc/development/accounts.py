@@ -24,6 +24,7 @@ from wsnode.ethereum.rpc.form.schemas import ADDRESS, BYTES, HASH
 from wsnode.ethereum.rpc.transactions.fees import Fees, Unsigned
 from wsnode.ethereum.rpc.transactions.filling import Completion, TransactionParameters, made_of
 from wsnode.ethereum.rpc.transactions.inclusion import WAITING_ERRORS, Inclusion, Milliseconds
+from wsnode.ethereum.rpc.transactions.refusal import refusal_by_pool
 from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS
 from wsnode.ethereum.snapshot import Caller
 from wsnode.jsonrpc.errors import server_error
@@ -130,11 +131,12 @@ class Accounts:
 
     def _offer(self, sender: Address, transaction: Unsigned) -> Hash32:
         encoded, unsigned_sender = self.encode(sender, transaction)
-        if unsigned_sender is None:
-            return self._pool.add(encoded)
-        impersonated = PooledTransaction.impersonated(self._chain.spec, encoded)
-        self._pool.check(impersonated)
-        return self._pool.admit(impersonated)
+        with refusal_by_pool():
+            if unsigned_sender is None:
+                return self._pool.add(encoded)
+            impersonated = PooledTransaction.impersonated(self._chain.spec, encoded)
+            self._pool.check(impersonated)
+            return self._pool.admit(impersonated)
 
 
 def signed(secret: bytes, transaction: Unsigned) -> bytes:

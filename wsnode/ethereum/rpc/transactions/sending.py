@@ -11,6 +11,7 @@ from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.rpc.form.schemas import HASH
+from wsnode.ethereum.rpc.transactions.refusal import refusal_by_pool
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, InThread, Step, Steps
@@ -54,13 +55,14 @@ class Sending:
             RpcError: The transaction is refused.
         """
         pool = self._pool
-        transaction = pool.decode(encoded)
-        if transaction.type == BLOB_TYPE:
-            # The proofs of six blobs take 20 ms.
-            yield InThread(lambda _cancel: pool.check(transaction))
-        else:
-            pool.check(transaction)
-        transaction_hash = pool.admit(transaction)
+        with refusal_by_pool():
+            transaction = pool.decode(encoded)
+            if transaction.type == BLOB_TYPE:
+                # The proofs of six blobs take 20 ms.
+                yield InThread(lambda _cancel: pool.check(transaction))
+            else:
+                pool.check(transaction)
+            transaction_hash = pool.admit(transaction)
         if self._settle is not None:
             yield AsyncCall(self._settle)
         return transaction_hash
