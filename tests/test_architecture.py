@@ -106,20 +106,6 @@ FLOORS = {
         "main",
     ),
 }
-AGAINST_THE_ORDER = {
-    "ethereum/building/next_block": {
-        "ethereum/rpc/form/lookup",
-        "ethereum/rpc/form/results",
-    },
-    "ethereum/building/pending_block": {
-        "ethereum/rpc/form/lookup",
-        "ethereum/rpc/form/parameters",
-        "ethereum/rpc/form/results",
-    },
-    "ethereum/rpc/traces/witnesses": {"ethereum/rpc/transactions/methods"},
-}
-"""Arrows of today against the order: none may be added, and one that is gone must leave the table."""
-
 USES_TRIO = (
     "cli/imports/",
     "cli/main/",
@@ -210,12 +196,7 @@ def test_everything_in_a_folder_has_its_floor(folder: str) -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_imports_only_what_lies_below_it(name: str) -> None:
     ours = {target for target in imported(name) if target in MODULES}
-    against = {target for target in ours if not is_allowed(name, target)}
-    assert against == AGAINST_THE_ORDER.get(name, set())
-
-
-def test_exceptions_are_of_modules_that_there_are() -> None:
-    assert set(AGAINST_THE_ORDER) <= set(MODULES)
+    assert {target for target in ours if not is_allowed(name, target)} == set()
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -10,11 +10,9 @@ import msgspec
 from wsnode.ethereum.base_fees import next_base_fee
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, gas_limit_after
 from wsnode.ethereum.codec.blocks import BuiltBlock
-from wsnode.ethereum.codec.rows import Header
+from wsnode.ethereum.codec.rows import Header, Rows
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.rpc.form.lookup import Rows
-from wsnode.ethereum.rpc.form.results import header_not_found
-from wsnode.ethereum.state import BlockAttributes, ChainSpec, ReorganisedError, State
+from wsnode.ethereum.state import BlockAttributes, ChainSpec, State
 
 MOST_GAS: Final = 100_000_000
 LAST_TIME: Final = 2**64 - 1
@@ -68,14 +66,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Return the block.
 
         Raises:
-            RpcError: The head is gone.
+            ReorganisedError: The head is gone.
         """
         encoded = [transaction.encoded for transaction in self.transactions]
         senders = [named_sender(transaction) for transaction in self.transactions]
-        try:
-            return state.build_block(self.parent, self.next_block.attributes(), encoded, senders=senders)[0]
-        except ReorganisedError:
-            raise header_not_found() from None
+        return state.build_block(self.parent, self.next_block.attributes(), encoded, senders=senders)[0]
 
 
 def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlock:

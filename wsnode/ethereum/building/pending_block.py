@@ -9,18 +9,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from wsnode.ethereum.building.next_block import NextBlock, Plan, block_now, continues, within
-from wsnode.ethereum.codec.blocks import BuiltBlock, VerifiedBlock
-from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.rpc.form.lookup import rows, state_block, state_number
-from wsnode.ethereum.rpc.form.parameters import PENDING, BlockParameter
-from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec, State
-from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.work import InThread, Step
 
 SHARE: Final = 0.1
@@ -31,10 +25,17 @@ SAVED_SECONDS: Final = 1.0
 """Of how much time that share may be spent at once."""
 GAS_AT_ONCE: Final = 1_000_000
 """What is run without a thread, which would take longer."""
-_NO_MINER: Final = b"00" * 20
 
 Answer = TypeVar("Answer")
 Steps = Generator[Step, Any, Answer]
+
+
+class NoNextBlockError(Exception):
+    """Nothing that is `wanted` of the block to come is there, as on proof of work."""
+
+    def __init__(self, wanted: str) -> None:
+        super().__init__(f"pending {wanted} is not available")
+        self.wanted = wanted
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -83,7 +84,8 @@ class PendingBlock:
         """Return the block after the view's head.
 
         Raises:
-            RpcError: There is none, as `continues` says, or the head is gone.
+            NoNextBlockError: There is none, as `continues` says.
+            ReorganisedError: The head is gone.
         """
         root = view.state.state_root
         return self._current(view.head_hash, root, view.spec.chain_id) or self._build(
@@ -91,7 +93,11 @@ class PendingBlock:
         )
 
     def state_after(self, view: Snapshot) -> Steps[BuiltBlock]:
-        """Return the same for who reads the state after it; if that takes long it is built in a thread."""
+        """Return that block for who reads the state after it; if building takes long, a thread does it.
+
+        Raises:
+            NoNextBlockError, ReorganisedError: As `after`.
+        """
         root = view.state.state_root
         current = self._current(view.head_hash, root, view.spec.chain_id)
         if current is not None:
@@ -110,29 +116,6 @@ class PendingBlock:
     def _read_later(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Steps[Answer]:
         return answer((yield from self.state_after(view)))
 
-    def block(self, view: Snapshot, block: BlockParameter) -> Steps[tuple[BlockNumber, Hash32] | BuiltBlock]:
-        """Return the block after which state is asked for.
-
-        Raises:
-            RpcError: There is no such block on the canonical chain.
-        """
-        if block.number == PENDING:
-            return (yield from self.state_after(view))
-        return state_block(view, block)
-
-    def header(self, view: Snapshot, block: BlockParameter) -> Steps[bytes | BuiltBlock]:
-        """Return the header row of the block on whose state something is to run, or the block to come.
-
-        Raises:
-            RpcError: There is no such block on the canonical chain.
-        """
-        if block.number == PENDING:
-            return (yield from self.state_after(view))
-        header = view.header(state_number(view, block))
-        if header is None:
-            raise header_not_found()
-        return header
-
     def _current(self, head: bytes, state_root: bytes, chain_id: int) -> BuiltBlock | None:
         kept = self._kept
         if kept is None:
@@ -148,11 +131,11 @@ class PendingBlock:
         return -1 if self._pool is None else self._pool.version
 
     def _plan(self, view: Snapshot, state_root: bytes, wanted: str) -> Plan:
-        parent = rows(view, view.head)
+        parent = view.block_rows(view.head_hash)
         assert parent is not None, "the head is stored"
         header = header_fields(parent[0])
         if not (self._makes_blocks or continues(header)):
-            raise server_error(f"pending {wanted} is not available")
+            raise NoNextBlockError(wanted)
         # Before the transactions: if they change meanwhile, the block counts as old.
         version, following = self._version, self._next_block(header)
         executable: list[PooledTransaction] = []
@@ -181,16 +164,3 @@ class PendingBlock:
         with self._turn:
             # Many may have asked at the same time.
             return self._current(plan.head.hash, plan.state_root, plan.chain_id) or self._build(plan, state)
-
-
-def render_in_plain_form(block: VerifiedBlock, *, full: bool) -> bytes:
-    """Return the block to come as geth does: nobody's, without a hash, yet its transactions name the hash."""
-    text = render_block(block.header, block.body, full=full)
-    members = (
-        (b'"hash":"0x%b"' % block.hash.hex().encode(), b'"hash":null'),
-        (b'"miner":"0x%b"' % _NO_MINER, b'"miner":null'),
-        (b'"nonce":"0x0000000000000000"', b'"nonce":null'),
-    )
-    for member, nothing in members:
-        text = text.replace(member, nothing, 1)
-    return text

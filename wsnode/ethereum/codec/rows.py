@@ -24,6 +24,7 @@ __all__ = [
     "CorruptRowError",
     "Header",
     "Row",
+    "Rows",
     "block_rlp",
     "find_transaction",
     "header_fields",
@@ -39,3 +40,6 @@ __all__ = [
 
 Row: TypeAlias = bytes | memoryview
 """A row as the store hands it out: a copy, or a view that is good as long as the snapshot."""
+
+Rows: TypeAlias = tuple[bytes, bytes]
+"""A block's header row and body row."""

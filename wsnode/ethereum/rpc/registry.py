@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.building.next_block import NextBlock, block_now
-from wsnode.ethereum.building.pending_block import ALWAYS, SHARE, PendingBlock
+from wsnode.ethereum.building.pending_block import ALWAYS, SHARE
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.live.hub import Hub
@@ -29,6 +29,7 @@ from wsnode.ethereum.rpc.fees import methods as fees
 from wsnode.ethereum.rpc.form import schemas as form_schemas
 from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.logs import filters, subscriptions
 from wsnode.ethereum.rpc.logs import methods as logs
 from wsnode.ethereum.rpc.logs import pages as log_pages
@@ -83,7 +84,7 @@ def build_registry(
     share = SHARE
     if development is not None:
         next_block, share = development.control.next_block, ALWAYS
-    pending = PendingBlock(
+    pending = PendingState(
         pool, next_block=next_block, makes_blocks=development is not None, share=share, timer=timer
     )
     block_methods = blocks.Blocks(pending)
@@ -128,7 +129,7 @@ def _add_sending(
     registry: Registry,
     chain: Chain,
     pool: TransactionPool,
-    pending: PendingBlock,
+    pending: PendingState,
     hub: Hub | None,
     development: Development | None,
     limits: CallLimits,

@@ -5,7 +5,6 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
@@ -13,6 +12,7 @@ from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.lookup import state_block
 from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter, StorageKey, slot_of
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import (
     data,
     header_not_found,
@@ -56,7 +56,7 @@ class StorageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class StateMethods:
     """The methods, which know the block to come."""
 
-    def __init__(self, pending: PendingBlock, pool: TransactionPool | None) -> None:
+    def __init__(self, pending: PendingState, pool: TransactionPool | None) -> None:
         self._pending = pending
         self._pool = pool
 
@@ -137,7 +137,7 @@ def _storage(view: Snapshot, params: StorageParameters, block: Block) -> bytes:
         raise header_not_found() from None
 
 
-def add_methods(registry: Registry, pending: PendingBlock, pool: TransactionPool | None = None) -> None:
+def add_methods(registry: Registry, pending: PendingState, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
     methods = StateMethods(pending, pool)
     method = partial(registry.method, errors=STATE_ERRORS)

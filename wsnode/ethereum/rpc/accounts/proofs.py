@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock, keccak256
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.rpc.accounts.methods import AccountParameters
@@ -16,6 +15,7 @@ from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, slot_of
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import header_not_found, refused_argument
 from wsnode.ethereum.rpc.form.schemas import ADDRESS, ANY_STORAGE_KEY, BYTES, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
@@ -66,7 +66,7 @@ class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class Proofs:
     """The method, which knows the block to come."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
@@ -151,7 +151,7 @@ def _decode_keys(value: Any) -> StorageKeys:
     return StorageKeys(item or "" for item in value)
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's methods."""
     proofs = Proofs(limits, pending)
     method = partial(

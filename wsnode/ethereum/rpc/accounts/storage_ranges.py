@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rows import header_fields, transaction_count
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent
@@ -15,6 +14,7 @@ from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import BlockParameter, Payload
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.schemas import HASH
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import storage_range
@@ -50,7 +50,7 @@ class StorageRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fa
 class StorageRanges:
     """The method within its limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self.timed_out = server_error("execution timeout")
@@ -91,7 +91,7 @@ def _decode_integer(value: Any) -> PlainInteger:
 register_type(PlainInteger, _decode_integer, {"type": "integer"})
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's method."""
     ranges = StorageRanges(limits, pending)
     registry.method(

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.rpc.form.codes import CLIENT_LIMIT
@@ -13,6 +12,7 @@ from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.lookup import is_pending, state_block
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, decode_address, decode_hash
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.rpc.form.schemas import ANY_HASH, HASH
 from wsnode.ethereum.snapshot import Snapshot
@@ -40,7 +40,7 @@ class StorageValuesParameters(msgspec.Struct, array_like=True, frozen=True, gc=F
 class StorageValues:
     """The method, which knows the block to come."""
 
-    def __init__(self, pending: PendingBlock) -> None:
+    def __init__(self, pending: PendingState) -> None:
         self._pending = pending
 
     def get_storage_values(
@@ -88,7 +88,7 @@ def _accounts_of(params: StorageValuesParameters) -> list[int]:
     return numbers(params.slots)
 
 
-def add_methods(registry: Registry, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, pending: PendingState) -> None:
     """Register this module's method."""
     method = registry.method(
         "eth_getStorageValues",

@@ -5,13 +5,12 @@ from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock, render_in_plain_form
+from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rendering import render_block, render_uncle
-from wsnode.ethereum.codec.rows import ommer_hashes, transaction_count
+from wsnode.ethereum.codec.rows import Rows, ommer_hashes, transaction_count
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS
 from wsnode.ethereum.rpc.form.lookup import (
-    Rows,
     hashed_rows,
     is_pending,
     numbered,
@@ -19,6 +18,7 @@ from wsnode.ethereum.rpc.form.lookup import (
     viewed_rows,
 )
 from wsnode.ethereum.rpc.form.parameters import Flag, Index, NumberOrTag
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import NULL, quantity
 from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
@@ -26,6 +26,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null, reference
 
 HASH_BYTES: Final = 32
+_NO_MINER: Final = b"00" * 20
 
 
 class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -71,7 +72,7 @@ class IndexByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 class Blocks:
     """The block methods; the block to come is shared by them."""
 
-    def __init__(self, pending: PendingBlock) -> None:
+    def __init__(self, pending: PendingState) -> None:
         self._pending = pending
 
     def get_block_by_number(self, view: Snapshot, params: BlockByNumberParameters) -> bytes:
@@ -94,7 +95,7 @@ class Blocks:
     def _render_pending(self, view: Snapshot, *, full: bool) -> bytes:
         block = self._pending.after(view)
         if not view.caller.service_form:
-            return render_in_plain_form(block, full=full)
+            return _render_in_plain_form(block, full=full)
         text = render_block(
             block.header,
             block.body,
@@ -163,6 +164,19 @@ def count_uncles_by_hash(view: Snapshot, params: HashParameters) -> bytes:
 def _total_difficulty(view: Snapshot, block_hash: bytes) -> int | None:
     number = view.number_of(block_hash)
     return view.side_total_difficulty(block_hash) if number is None else view.total_difficulty(number)
+
+
+def _render_in_plain_form(block: BuiltBlock, *, full: bool) -> bytes:
+    """Return the block to come as geth does: nobody's, without a hash, yet its transactions name the hash."""
+    text = render_block(block.header, block.body, full=full)
+    members = (
+        (b'"hash":"0x%b"' % block.hash.hex().encode(), b'"hash":null'),
+        (b'"miner":"0x%b"' % _NO_MINER, b'"miner":null'),
+        (b'"nonce":"0x0000000000000000"', b'"nonce":null'),
+    )
+    for member, nothing in members:
+        text = text.replace(member, nothing, 1)
+    return text
 
 
 def _render_uncle(view: Snapshot, found: Rows | None, index: int) -> bytes:

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 import msgspec
 
 from wsnode.ethereum.base_fees import blob_base_fee
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -18,6 +17,7 @@ from wsnode.ethereum.rpc.fees.methods import PriceOracle
 from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import header_not_found, quantity
 from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
@@ -47,7 +47,7 @@ class AccessListParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
 class AccessLists:
     """The method within its limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self._oracle = PriceOracle()
@@ -128,7 +128,7 @@ def _check(call: CallObject, header: Header) -> None:
         raise server_error("gasPrice must be non-zero after london fork")
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's method."""
     lists = AccessLists(limits, pending)
     registry.method(

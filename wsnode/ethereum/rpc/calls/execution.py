@@ -5,7 +5,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -17,6 +16,7 @@ from wsnode.ethereum.rpc.calls.overrides import (
     StateOverrides,
 )
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success
 from wsnode.jsonrpc.errors import server_error
@@ -97,7 +97,7 @@ def _flag(token: CancelToken) -> CancelFlag:
 
 
 def execution_of(
-    view: Snapshot, params: CallParameters, gas_blocks: int, pending: PendingBlock
+    view: Snapshot, params: CallParameters, gas_blocks: int, pending: PendingState
 ) -> Generator[Step, Any, Execution]:
     """Return the call on the block that is meant.
 

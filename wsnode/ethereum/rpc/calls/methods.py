@@ -4,7 +4,6 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.calls.execution import CallParameters, execution_of
 from wsnode.ethereum.rpc.calls.message import supplied_gas
@@ -12,6 +11,7 @@ from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
 from wsnode.ethereum.rpc.form.codes import REVERTED
 from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import data, header_not_found, quantity
 from wsnode.ethereum.rpc.form.schemas import BYTES, QUANTITY
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
@@ -44,7 +44,7 @@ PlainRun: TypeAlias = Callable[
 class Calls:
     """The methods within their limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self._head = (Hash32(b""), b"")
@@ -173,7 +173,7 @@ def reverted(output: bytes) -> RpcError:
     return RpcError(REVERTED, message, f"0x{output.hex()}")
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's methods."""
     calls = Calls(limits, pending)
     method = partial(

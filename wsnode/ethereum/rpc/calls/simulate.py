@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.calls.simulation import SimulatedBlock, SimulationObject
@@ -25,6 +24,7 @@ from wsnode.ethereum.rpc.form.codes import (
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
@@ -92,7 +92,7 @@ class SimulationParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
 class Simulations:
     """The method within its limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self.timed_out = RpcError(INTERNAL_ERROR, f"execution aborted (timeout = {limits.call_seconds:g}s)")
@@ -201,7 +201,7 @@ def _targets(params: SimulationParameters) -> Iterable[int] | None:
     return chain.from_iterable(named)
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's method."""
     simulations = Simulations(limits, pending)
     registry.method(

@@ -7,12 +7,12 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from wsnode.ethereum.base_fees import blob_base_fee, blob_gas_limit, next_base_fee, next_blob_base_fee
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
 from wsnode.ethereum.rpc.form.lookup import is_pending, numbered, rows
 from wsnode.ethereum.rpc.form.parameters import NumberOrTag
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.schemas import ANY_QUANTITY, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
@@ -64,7 +64,7 @@ NO_BLOCKS: Final = {"oldestBlock": "0x0", "gasUsedRatio": None}
 class FeeHistory:
     """The method, and the block to come, which its range may end with."""
 
-    def __init__(self, pending: PendingBlock) -> None:
+    def __init__(self, pending: PendingState) -> None:
         self._pending = pending
         self._tips: dict[bytes, Tips] = {}
 
@@ -201,7 +201,7 @@ def _decode_percentiles(value: Any) -> Percentiles:
     return Percentiles(map(float, value))
 
 
-def add_methods(registry: Registry, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, pending: PendingState) -> None:
     """Register this module's method."""
     method = registry.method("eth_feeHistory", result=_HISTORY, errors=_ERRORS)
     method(FeeHistory(pending).fee_history)

@@ -5,10 +5,10 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.base_fees import blob_base_fee
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.form.lookup import rows
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import NULL, quantity
 from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
@@ -91,7 +91,7 @@ def head_header(view: Snapshot) -> Header:
     return header_fields(row)
 
 
-def add_methods(registry: Registry, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, pending: PendingState) -> None:
     """Register this module's methods."""
     oracle = PriceOracle()
 

@@ -3,10 +3,10 @@
 from collections.abc import Generator
 from typing import Any
 
-from wsnode.ethereum.building.pending_block import PendingBlock
-from wsnode.ethereum.codec.rows import header_fields
-from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, is_pending, numbered_rows
+from wsnode.ethereum.codec.rows import Rows, header_fields
+from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered_rows
 from wsnode.ethereum.rpc.form.parameters import TAGS, BlockParameter
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.work import Step
@@ -14,7 +14,7 @@ from wsnode.jsonrpc.work import Step
 _NAMES = {number: name for name, number in TAGS.items()}
 
 
-def block_rows(view: Snapshot, block: BlockParameter, pending: PendingBlock) -> Generator[Step, Any, Rows]:
+def block_rows(view: Snapshot, block: BlockParameter, pending: PendingState) -> Generator[Step, Any, Rows]:
     """Return header row and body row of a block, canonical or not, or of the block to come.
 
     Raises:

@@ -1,8 +1,6 @@
 """From a block parameter to a block's number or rows, with geth's errors where there is none."""
 
-from typing import TypeAlias
-
-from wsnode.ethereum.codec.rows import Row
+from wsnode.ethereum.codec.rows import Row, Rows
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.form.parameters import (
     EARLIEST,
@@ -15,9 +13,6 @@ from wsnode.ethereum.rpc.form.parameters import (
 from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
-
-Rows: TypeAlias = tuple[bytes, bytes]
-"""A block's header row and body row."""
 
 
 def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:

@@ -4,6 +4,8 @@ from binascii import unhexlify
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
+
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.form.decoding import (
     ARGUMENT,
@@ -89,6 +91,13 @@ BLOCK: Final = either(
     members({"blockNumber": BLOCK_NUMBER}, "blockNumber"),
     members({"blockHash": ANY_HASH, "requireCanonical": BOOLEAN}, "blockHash"),
 )
+
+
+class BlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block]`, by number, tag or hash."""
+
+    block: BlockParameter
+
 
 _TAG_PARAMETERS: Final = {name: BlockParameter(number) for name, number in TAGS.items()}
 LATEST_BLOCK: Final = _TAG_PARAMETERS["latest"]

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
-from wsnode.ethereum.codec.rows import Row, header_fields, transaction_count
+from wsnode.ethereum.codec.rows import Row, Rows, header_fields, transaction_count
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
-from wsnode.ethereum.rpc.form.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.form.lookup import numbered, rows
 from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import NULL, header_not_found
 from wsnode.ethereum.rpc.otterscan.parameters import (
     CodeParameters,
@@ -43,7 +43,7 @@ class Paid(msgspec.Struct, rename="camel"):
 class BlockMethods:
     """The methods; the state after the block to come may be asked for."""
 
-    def __init__(self, pending: PendingBlock) -> None:
+    def __init__(self, pending: PendingState) -> None:
         self._pending = pending
 
     def has_code(self, view: Snapshot, params: CodeParameters) -> Steps:
@@ -135,7 +135,7 @@ def _page(found: Rows, receipts: Row, first: int, last: int) -> bytes:
     return msgspec.json.encode({"fullblock": block, "receipts": of_block})
 
 
-def add_methods(registry: Registry, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, pending: PendingState) -> None:
     """Register this module's methods."""
     methods = BlockMethods(pending)
     registry.method("ots_getApiLevel", result=COUNT)(get_api_level)

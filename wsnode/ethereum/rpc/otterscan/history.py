@@ -6,8 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.rendering import render_block, stored_transaction
+from wsnode.ethereum.codec.rows import Rows
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import Rows, rows
+from wsnode.ethereum.rpc.form.lookup import rows
 from wsnode.ethereum.rpc.form.results import NULL, header_not_found
 from wsnode.ethereum.rpc.otterscan.parameters import ContractParameters, NonceParameters
 from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread

@@ -3,10 +3,10 @@
 from functools import partial
 from typing import Final
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS, TRACE_ERRORS, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.named_contracts import account_of
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.schemas import BYTES, HASH, TRANSACTION
 from wsnode.ethereum.rpc.otterscan import blocks
 from wsnode.ethereum.rpc.otterscan.history import History
@@ -21,7 +21,7 @@ from wsnode.jsonrpc.schema import or_null
 _SEARCH_TIMEOUT: Final = limit_exceeded("search timeout exceeded")
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's methods."""
     blocks.add_methods(registry, pending)
     inside, history = InsideTransactions(BlockTraces(limits, pending)), History(limits)

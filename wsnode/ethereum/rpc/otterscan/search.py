@@ -5,9 +5,9 @@ from collections.abc import Generator
 from typing import Any, Final
 
 from wsnode.ethereum.codec.rendering import stored_receipt, stored_transaction
-from wsnode.ethereum.codec.rows import header_fields, transaction_hashes
+from wsnode.ethereum.codec.rows import Rows, header_fields, transaction_hashes
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import Rows, rows
+from wsnode.ethereum.rpc.form.lookup import rows
 from wsnode.ethereum.rpc.otterscan.blocks import with_time
 from wsnode.ethereum.rpc.otterscan.candidates import Candidates, some
 from wsnode.ethereum.rpc.otterscan.parameters import SearchParameters

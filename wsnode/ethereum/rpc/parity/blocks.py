@@ -4,12 +4,12 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
-from wsnode.ethereum.codec.rows import header_fields, transaction_count
+from wsnode.ethereum.codec.rows import Rows, header_fields, transaction_count
 from wsnode.ethereum.rpc.blocks.methods import HashParameters
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
-from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.parity.parameters import TracePlace, TraceTypes
 from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread
@@ -20,12 +20,6 @@ from wsnode.jsonrpc.errors import server_error
 ALL: Final = (1 << 63) - 1
 EVERY_TRACE: Final = b"{}"
 NOTHING: Final = b"[]"
-
-
-class BlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[block]`, by number, tag or hash."""
-
-    block: BlockParameter
 
 
 class PlaceParameters(HashParameters, array_like=True, frozen=True, gc=False):
@@ -49,7 +43,7 @@ class ReplayBlockParameters(BlockParameters, array_like=True, frozen=True, gc=Fa
 class BlockTraces:
     """The methods within their limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self.timed_out = server_error("execution timeout")

@@ -5,7 +5,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rlp import recipient_of
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -21,6 +20,7 @@ from wsnode.ethereum.rpc.calls.overrides import (
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, Payload
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.parity.parameters import TracedCalls, TraceTypes
 from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
@@ -59,7 +59,7 @@ class RawParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class CallTraces:
     """The methods within their limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self.timed_out = server_error("execution timeout")

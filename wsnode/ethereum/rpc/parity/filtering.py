@@ -5,10 +5,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.rows import header_fields, transaction_count
+from wsnode.ethereum.codec.rows import Rows, header_fields, transaction_count
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import Rows, numbered, rows
+from wsnode.ethereum.rpc.form.lookup import numbered, rows
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import EARLIEST, LATEST, PENDING, NumberOrTag
 from wsnode.ethereum.rpc.parity.blocks import ALL

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
 from wsnode.ethereum.rpc.form.errors import TRACE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.parity.blocks import BlockTraces
 from wsnode.ethereum.rpc.parity.calls import CallTraces, target_of_raw, targets_of_calls
 from wsnode.ethereum.rpc.parity.filtering import Filtering, contracts_of
@@ -15,7 +15,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, or_null
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's methods."""
     blocks, calls = BlockTraces(limits, pending), CallTraces(limits, pending)
     method = partial(

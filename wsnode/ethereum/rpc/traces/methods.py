@@ -6,9 +6,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
-from wsnode.ethereum.codec.rows import Header, header_fields, transaction_hashes
+from wsnode.ethereum.codec.rows import Header, Rows, header_fields, transaction_hashes
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.blocks.methods import HashParameters
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -17,9 +16,10 @@ from wsnode.ethereum.rpc.calls.message import message_of
 from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered_rows, rows
 from wsnode.ethereum.rpc.form.named_contracts import any_contract
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag, Payload
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.rpc.traces.durations import seconds_of
 from wsnode.ethereum.rpc.traces.options import (
@@ -96,7 +96,7 @@ Traced = TypeVar("Traced")
 class Traces:
     """The methods within their limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self.timed_out = server_error("execution timeout")
@@ -303,7 +303,7 @@ def _targets(params: CallTraceParameters) -> Iterable[int] | None:
     return targets([params.call], params.options.state_overrides)
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's methods."""
     traces = Traces(limits, pending)
     method = partial(

@@ -3,16 +3,15 @@
 from collections.abc import Generator
 from typing import Any
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.rendering import render_header
-from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.rows import Rows, header_fields
 from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent, written
 from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import Rows
+from wsnode.ethereum.rpc.form.parameters import BlockParameters
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.traces.schemas import WITNESS
-from wsnode.ethereum.rpc.transactions.methods import BlockParameters
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidTransactionError, execution_witness
 from wsnode.jsonrpc.errors import server_error
@@ -23,7 +22,7 @@ from wsnode.jsonrpc.work import Pieces, Step
 class Witnesses:
     """The method within its limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingBlock) -> None:
+    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
         self._pending = pending
         self.timed_out = server_error("execution timeout")
@@ -60,7 +59,7 @@ def _header(view: Snapshot, number: int) -> bytes:
     return row
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingBlock) -> None:
+def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's method."""
     witnesses = Witnesses(limits, pending)
     registry.method(

@@ -5,7 +5,6 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.pool.pool import TransactionPool
@@ -18,6 +17,7 @@ from wsnode.ethereum.rpc.calls.named_contracts import targets_of_transaction
 from wsnode.ethereum.rpc.fees.methods import PriceOracle, head_header
 from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.schemas import BYTES
 from wsnode.ethereum.rpc.transactions.fees import Fees, Unsigned, filled_fees, unsigned
 from wsnode.ethereum.rpc.transactions.unsigned import encoded, rendered
@@ -49,7 +49,7 @@ class Completion:
         chain: Chain,
         pool: TransactionPool,
         calls: Calls,
-        pending: PendingBlock,
+        pending: PendingState,
         *,
         estimates_on: BlockParameter,
         wait_quiet: Quiet | None = None,

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import msgspec
-
 from wsnode.ethereum.codec.rendering import (
     read_receipt,
     read_transaction,
@@ -23,7 +21,7 @@ from wsnode.ethereum.rpc.blocks.methods import (
 )
 from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS, NOT_CANONICAL
 from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered, viewed_rows
-from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.form.schemas import TRANSACTION
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters, looking_up_plainly
@@ -32,12 +30,6 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, or_null, reference
-
-
-class BlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[block]`, by number, tag or hash."""
-
-    block: BlockParameter
 
 
 def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from wsnode.ethereum.codec.rlp import Item, block_transactions, encode, encoded_items, number
-from wsnode.ethereum.codec.rows import block_rlp
+from wsnode.ethereum.codec.rows import Rows, block_rlp
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.blocks.methods import (
     Blocks,
@@ -16,12 +16,12 @@ from wsnode.ethereum.rpc.blocks.methods import (
     IndexByNumberParameters,
 )
 from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS
-from wsnode.ethereum.rpc.form.lookup import Rows, hashed_rows, rows
+from wsnode.ethereum.rpc.form.lookup import hashed_rows, rows
 from wsnode.ethereum.rpc.form.named_contracts import any_contract
-from wsnode.ethereum.rpc.form.parameters import BlockParameter
+from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
 from wsnode.ethereum.rpc.form.results import NULL, data
 from wsnode.ethereum.rpc.form.schemas import BYTES
-from wsnode.ethereum.rpc.transactions.methods import BlockParameters, Transactions
+from wsnode.ethereum.rpc.transactions.methods import Transactions
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
