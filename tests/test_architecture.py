@@ -37,9 +37,10 @@ MAY_IMPORT = {
 FLOORS = {
     "pubsub": ("event", "subscription", "group", "fan_out", "store_watch"),
     "jsonrpc": (
-        "errors work cursors bounds meter schema",
+        "errors work cursors bounds schema",
         "codec share",
         "parameters requests",
+        "method",
         "registry",
         "slices openrpc dispatcher",
         "calls",

@@ -96,9 +96,9 @@ class Narrator:
     def watch(self, registry: Registry) -> None:
         """Tell of failed calls of these methods, and of controls that changed something."""
         registry.on_failure = self.tell_failure
-        for name, method in registry.methods.items():
+        for name in registry.methods:
             if name.startswith(CONTROLS) and not name.partition("_")[2].startswith(READING):
-                method.observe(self.tell_control)
+                registry.observe(name, self.tell_control)
 
     def end(self) -> None:
         """Have what was told printed, for a moment, and read the chain no more: it is about to be closed."""

@@ -7,7 +7,7 @@ alone.
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from time import perf_counter
 from types import GeneratorType
@@ -15,23 +15,19 @@ from typing import Any
 
 from wsnode._native import answer_calls, count_values
 from wsnode.jsonrpc.bounds import Gate
-from wsnode.jsonrpc.codec import UNREADABLE, error_reply, result_reply
+from wsnode.jsonrpc.codec import error_reply, result_reply
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import (
     RpcError,
     invalid_params,
     invalid_request,
-    notifications_not_supported,
     response_too_large,
 )
-from wsnode.jsonrpc.meter import BOUNDS, FIRST_BOUND
-from wsnode.jsonrpc.registry import Method
+from wsnode.jsonrpc.method import BOUNDS, FIRST_BOUND, Method
 from wsnode.jsonrpc.slices import aside, replying, timed
 from wsnode.jsonrpc.work import CancelToken, Channel, Replying, Request, Step, Steps, View
 
 LOGGED_PARAMS_BYTES = 200
-
-_NO_ARGUMENTS = (b"[]", b"")
 
 slow_logger = logging.getLogger("wsnode.slow")
 
@@ -41,14 +37,12 @@ class Calls:
 
     __slots__ = (
         "_dispatcher",
-        "_gate",
         "_methods",
-        "_scope",
         "_slow_seconds",
-        "_view",
         "caller",
         "channel",
         "eager",
+        "gate",
         "held",
         "mark",
         "may_go_together",
@@ -56,17 +50,19 @@ class Calls:
         "refusal",
         "reply_bytes",
         "results",
+        "scope",
+        "view",
     )
 
     def __init__(self, dispatcher: Dispatcher, caller: Any, gate: Gate | None = None) -> None:
         """Begin for a `caller`, whose calls must pass `gate`."""
         self._dispatcher = dispatcher
         self._methods = dispatcher.registry.methods
-        self._gate = gate
+        self.gate = gate
         self.reply_bytes = dispatcher.bounds.reply_bytes
         self._slow_seconds = dispatcher.bounds.slow_seconds
-        self._scope: View | None = None
-        self._view: Any = None
+        self.scope: View | None = None
+        self.view: Any = None
         self.caller = caller
         self.eager = True
         """Whether a call in slices runs its first one at once."""
@@ -100,7 +96,7 @@ class Calls:
         tests/ethereum/rpc/form/test_engine_answers.py hold this way against one answer a call.
         """
         self.may_go_together = False
-        methods, moment = self._dispatcher.engine_methods, getattr(self._view, "moment", None)
+        methods, moment = self._dispatcher.engine_methods, getattr(self.view, "moment", None)
         largest = min(largest, self.reply_bytes)
         text, counts = answer_calls(
             calls, start, self.results, methods, moment, largest, room, are_messages=are_messages
@@ -122,8 +118,8 @@ class Calls:
         """Close the view that this turn's calls shared."""
         self.mark = 0.0
         self._forget_results()
-        if (scope := self._scope) is not None:
-            self._scope = self._view = None
+        if (scope := self.scope) is not None:
+            self.scope = self.view = None
             scope.__exit__(None, None, None)
 
     def call(self, request: Request) -> bytes | Replying | None:
@@ -134,25 +130,21 @@ class Calls:
         if method is None:
             return self._refuse(name, identity)
         try:
-            if self._gate is not None:
-                self._gate.admit(method.name)
-            function = method.at_once
-            if function is None or not (method.plain or (self.eager and self.refusal is None)):
+            if self.gate is not None:
+                self.gate.admit(method.name)
+            if method.in_slices and not (self.eager and self.refusal is None):
                 return self._begin_slices(method, params, identity, began)
-            if method.is_bare and params in _NO_ARGUMENTS:
-                result = function(self._open() if self._scope is None else self._view)
-            elif method.takes_text and (self._gate is None or method.contracts is None):
-                result = function(self._open() if self._scope is None else self._view, params)
-            else:
-                result = self._run(method, function, params)
-            if isinstance(result, GeneratorType):
+            answer = method.answer
+            result = answer(self, params)
+            # Nothing inherits from generators: this is the cheaper test.
+            if type(result) is GeneratorType:
                 return self._go_on(method, result, params, identity, began)
             reply = result_reply(identity, result)
             meter = method.succeeded
             if len(reply) > self.reply_bytes:
                 reply = self._fail(method, params, identity, response_too_large())
                 meter = method.failed
-            elif method.goes_together and identity and self._gate is None and isinstance(result, bytes):
+            elif method.goes_together and identity and self.gate is None and isinstance(result, bytes):
                 if method.steady:
                     self.results[method.name] = result
                 self.may_go_together = True
@@ -177,10 +169,10 @@ class Calls:
             return self._refuse(name, identity)
         self.mark = 0.0
         try:
-            if self._gate is not None:
-                self._gate.admit(method.name)
+            if self.gate is not None:
+                self.gate.admit(method.name)
             parameters = yield from self._reading(method, params)
-            result = self._run_with(method, method.function, parameters)
+            result = method.kind.answer_read(self, parameters)
             if isinstance(result, GeneratorType):
                 return (yield from self._slices(method, result, params, identity, began))
             reply = result_reply(identity, result)
@@ -212,54 +204,18 @@ class Calls:
         details = {"method": method.name, "seconds": round(seconds, 3), "params": shown}
         slow_logger.warning("%s took %.3f s", method.name, seconds, extra={"details": details})
 
-    def _run(self, method: Method, function: Callable[..., Any], params: bytes) -> Any:
-        if method.takes_parameters:
-            try:
-                parameters = method.parameters.decode(params)
-            except UNREADABLE:
-                parameters = method.parameters.explain(params)
-        else:
-            parameters = None if params in _NO_ARGUMENTS else method.parameters.explain(params)
-        return self._run_with(method, function, parameters)
-
-    def _run_with(self, method: Method, function: Callable[..., Any], parameters: Any) -> Any:
-        if method.takes_parameters:
-            if method.contracts is not None and self._gate is not None:
-                self._gate.check_contracts(method.contracts(parameters))
-            if not method.needs_view:
-                return self._run_without_view(method, parameters)
-            return function(self._opened(), parameters)
-        return self._run_without_view(method) if not method.needs_view else function(self._opened())
-
-    def _opened(self) -> Any:
-        return self._open() if self._scope is None else self._view
-
-    def _run_without_view(self, method: Method, *parameters: Any) -> Any:
-        if method.needs_channel:
-            return self._run_with_channel(method, *parameters)
-        if method.needs_caller:
-            return method.function(self.caller, *parameters)
-        return method.function(*parameters)
-
-    def _run_with_channel(self, method: Method, *parameters: Any) -> Any:
-        if self.channel is None:
-            raise notifications_not_supported()
-        try:
-            return method.function(self.channel, *parameters)
-        finally:
-            self.held += self.channel.take_held()
-
-    def _open(self) -> Any:
+    def open(self) -> Any:
+        """Return a view, opened for the calls of this turn."""
         scope = self._dispatcher.open_view(self.caller)
-        self._view = scope.__enter__()
-        self._scope = scope
-        return self._view
+        self.view = scope.__enter__()
+        self.scope = scope
+        return self.view
 
     def _refuse(self, name: str, identity: bytes) -> bytes | None:
         self._dispatcher.registry.unknown_calls += 1
         try:
-            if self._gate is not None:
-                self._gate.admit(name)
+            if self.gate is not None:
+                self.gate.admit(name)
             error = self._dispatcher.registry.missing(name) if name else invalid_request()
         except RpcError as refusal:
             error = refusal
@@ -276,7 +232,7 @@ class Calls:
 
     def _begin_slices(self, method: Method, params: bytes, identity: bytes, began: float) -> Replying:
         self._require_place(method)
-        return self._slices(method, self._run(method, method.function, params), params, identity, began)
+        return self._slices(method, method.kind.answer(self, params), params, identity, began)
 
     def _require_place(self, method: Method) -> None:
         """Return if another slow call may begin."""

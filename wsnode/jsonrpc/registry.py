@@ -1,10 +1,9 @@
 """The methods of one network, each with all that is to be said of it: what it takes, returns and refuses."""
 
-import functools
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -17,14 +16,23 @@ from wsnode.jsonrpc.errors import (
     request_timed_out,
     server_busy,
 )
-from wsnode.jsonrpc.meter import Meter
+from wsnode.jsonrpc.method import (
+    Alone,
+    Bare,
+    Contracts,
+    Kind,
+    Method,
+    OfCaller,
+    OfChannel,
+    OfText,
+    OfView,
+    OnSuccess,
+)
 from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
 from wsnode.jsonrpc.schema import ANYTHING, Schema
 from wsnode.jsonrpc.work import CancelToken, InThread
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-Contracts: TypeAlias = Callable[[Any], Iterable[int] | None]
-"""Finds the contracts that a method's parameters name, None if they mean any."""
 
 _ALWAYS: Final = (
     invalid_params("invalid argument, or one missing or too many"),
@@ -32,112 +40,8 @@ _ALWAYS: Final = (
 )
 """What every method may be refused with."""
 
-
-class Method:
-    """One registered method, as the dispatcher needs it."""
-
-    __slots__ = (
-        "at_engine",
-        "at_once",
-        "contracts",
-        "deadline",
-        "errors",
-        "failed",
-        "failures",
-        "function",
-        "goes_together",
-        "is_bare",
-        "name",
-        "needs_caller",
-        "needs_channel",
-        "needs_view",
-        "parameters",
-        "plain",
-        "result",
-        "steady",
-        "succeeded",
-        "summary",
-        "takes_parameters",
-        "takes_text",
-        "timeout_error",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *,
-        needs_view: bool,
-        needs_caller: bool,
-        needs_channel: bool,
-        takes_parameters: bool,
-        parameters: ParameterDecoder,
-        deadline: float | None,
-        timeout_error: RpcError,
-        result: Schema,
-        errors: Sequence[RpcError],
-        contracts: Contracts | None,
-        at_once: Callable[..., Any] | None = None,
-        steady: bool = False,
-        at_engine: bool = False,
-    ) -> None:
-        self.name = name
-        self.function = function
-        self.plain = not inspect.isgeneratorfunction(function)
-        self.at_once = function if self.plain else at_once
-        """Returns the result, or else the slices to come."""
-        self.needs_view = needs_view
-        self.needs_caller = needs_caller
-        self.needs_channel = needs_channel
-        self.takes_parameters = takes_parameters
-        self.parameters = parameters
-        self.deadline = deadline
-        self.timeout_error = timeout_error
-        self.summary = first_line(inspect.getdoc(function))
-        self.result = result
-        self.errors = errors
-        """All errors that are documented, of the registry's own too."""
-        self.contracts = contracts
-        """None if its parameters name none."""
-        self.succeeded = Meter()
-        self.failed = Meter()
-        self.failures: dict[int, int] = {}
-        """How many calls failed with each code."""
-        self.steady = steady
-        """Whether one view determines its result."""
-        self.at_engine = at_engine
-        """Whether the engine may answer it by itself."""
-        self.goes_together = steady or at_engine
-        self.takes_text = needs_view and parameters.decode is bytes
-        """Whether it is given its parameters as they were sent."""
-        self.is_bare = self.plain and needs_view and not takes_parameters
-        """Whether it is called with a view and nothing else, as the most frequent methods are."""
-
-    def observe(self, listener: "OnSuccess") -> None:
-        """Have `listener` called after each call that succeeds; for methods that are not called often."""
-        function = self.function
-        given = slice(1 if self.needs_view or self.needs_caller or self.needs_channel else 0, None)
-
-        @functools.wraps(function)
-        def plainly(*arguments: Any) -> Any:
-            result = function(*arguments)
-            listener(self.name, arguments[given], result)
-            return result
-
-        @functools.wraps(function)
-        def in_steps(*arguments: Any) -> Any:
-            result = yield from function(*arguments)
-            listener(self.name, arguments[given], result)
-            return result
-
-        self.function = plainly if self.plain else in_steps
-        self.at_once = self.function if self.plain else None
-
-
 OnFailure = Callable[[str, bytes, RpcError], object]
 """Is told the method, the parameters as sent, and why the call failed."""
-OnSuccess = Callable[[str, Sequence[Any], Any], object]
-"""Is told the method, its decoded parameters and its result."""
 
 
 class Registry:
@@ -212,26 +116,28 @@ class Registry:
                 raise ValueError(f"{name} is not there" if replacing else f"{name} is registered twice")
             parameters = decoder or decoder_for(struct, by_name=by_name)
             late = timeout_error or request_timed_out()
+            kind = _kind_of(parameters, view=view, caller=caller, channel=channel)
+            function = _threaded(handler) if in_thread else handler
             self.methods[name] = Method(
                 name,
-                _threaded(handler) if in_thread else handler,
-                needs_view=view and not (caller or channel),
-                needs_caller=caller,
-                needs_channel=channel,
-                takes_parameters=struct is not None,
-                parameters=parameters,
+                kind(function, parameters, _reading_text(contracts, parameters)),
+                in_slices=inspect.isgeneratorfunction(function),
+                at_once=at_once,
                 deadline=deadline,
                 timeout_error=late,
+                summary=first_line(inspect.getdoc(handler)),
                 result=result,
                 errors=(*errors, *(() if deadline is None else _too_late(late)), *_ALWAYS),
-                contracts=_reading_text(contracts, parameters),
-                at_once=at_once,
                 steady=steady,
                 at_engine=at_engine,
             )
             return handler
 
         return register
+
+    def observe(self, name: str, listener: OnSuccess) -> None:
+        """Have `listener` called after each call of a method that succeeds."""
+        self.methods[name] = self.methods[name].observed(listener)
 
     def define(self, components: Mapping[str, Schema]) -> None:
         """Add schemas that methods refer to by these names.
@@ -268,8 +174,17 @@ def _reading_text(contracts: Contracts | None, parameters: ParameterDecoder) -> 
     return lambda text: contracts(parameters.read(text))
 
 
+def _kind_of(parameters: ParameterDecoder, *, view: bool, caller: bool, channel: bool) -> type[Kind]:
+    if channel or caller:
+        return OfChannel if channel else OfCaller
+    if not view:
+        return Alone
+    if parameters.struct is None:
+        return Bare
+    return OfText if parameters.decode is bytes else OfView
+
+
 def _threaded(handler: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(handler)
     def run(*arguments: Any) -> Any:
         def call(_cancel: CancelToken) -> Any:
             return handler(*arguments)

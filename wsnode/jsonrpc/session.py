@@ -49,7 +49,7 @@ class Session(Calls):
         if dispatcher.is_crowded and pending.fail(limit_exceeded("too many versions of the chain are read")):
             return pending.reply
         # From here on the view is this call's own, which may read it while the next turn reads another.
-        pending.view, self._scope, self._view = self._scope, None, None
+        pending.view, self.scope, self.view = self.scope, None, None
         self._forget_results()
         return pending
 
@@ -81,7 +81,7 @@ class Session(Calls):
         return self._begin_batch(batch, batch.run_text(text))
 
     def _batch(self) -> Batch:
-        batch = Batch(self._dispatcher, self.caller, self._gate)
+        batch = Batch(self._dispatcher, self.caller, self.gate)
         batch.refusal, batch.channel = self.refusal, self.channel
         return batch
 

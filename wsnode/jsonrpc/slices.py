@@ -5,7 +5,7 @@ from typing import Any
 
 from wsnode.jsonrpc.codec import reply_pieces
 from wsnode.jsonrpc.errors import TimeLimitError, out_of_time, request_timed_out
-from wsnode.jsonrpc.registry import Method
+from wsnode.jsonrpc.method import Method
 from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Step, Steps
 
 LARGE_BYTES = 1024 * 1024

@@ -7,7 +7,8 @@ from typing import Final
 import msgspec
 
 from wsnode.jsonrpc.codec import schema_of
-from wsnode.jsonrpc.registry import Method, Registry, first_line
+from wsnode.jsonrpc.method import Method
+from wsnode.jsonrpc.registry import Registry, first_line
 from wsnode.jsonrpc.schema import REFERENCE, Schema, reference
 
 OPENRPC_VERSION: Final = "1.3.2"

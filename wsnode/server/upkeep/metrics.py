@@ -12,8 +12,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from wsnode.jsonrpc.meter import BOUNDS, Meter
-from wsnode.jsonrpc.registry import Method, Registry
+from wsnode.jsonrpc.method import BOUNDS, Meter, Method
+from wsnode.jsonrpc.registry import Registry
 from wsnode.server.shared import Shared
 
 

@@ -1,0 +1,305 @@
+"""One registered method: the kind of call that its handler takes, and what is to be said of it.
+
+A kind is chosen once, at registration, by what the handler is given first and by the form of its parameters.
+"""
+
+import functools
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from typing import Any, Protocol, TypeAlias
+
+from wsnode.jsonrpc.bounds import Gate
+from wsnode.jsonrpc.codec import UNREADABLE
+from wsnode.jsonrpc.errors import RpcError, notifications_not_supported
+from wsnode.jsonrpc.parameters import ParameterDecoder
+from wsnode.jsonrpc.schema import Schema
+from wsnode.jsonrpc.work import Channel, View
+
+Contracts: TypeAlias = Callable[[Any], Iterable[int] | None]
+"""Finds the contracts that a method's parameters name, None if they mean any."""
+OnSuccess: TypeAlias = Callable[[str, Sequence[Any], Any], object]
+"""Is told the method, its decoded parameters and its result."""
+
+_NO_ARGUMENTS = (b"[]", b"")
+
+BOUNDS = (
+    *(0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005),
+    *(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+)
+"""The upper bounds of the buckets in seconds; one more bucket takes what is longer."""
+FIRST_BOUND = BOUNDS[0]
+
+
+class Turn(Protocol):
+    """What the calls of a turn share."""
+
+    gate: Gate | None
+    scope: View | None
+    """None as long as no call has opened a view."""
+    view: Any
+    caller: Any
+    channel: Channel | None
+    held: list[Any]
+
+    def open(self) -> Any:
+        """Return a view, opened for this turn."""
+        ...
+
+
+class Kind:
+    """Calls handlers of one shape, with the parameters that they take, if they take any."""
+
+    __slots__ = ("contracts", "decode", "function", "parameters", "takes_parameters")
+
+    leading = 0
+    """How many arguments come before the parameters."""
+
+    def __init__(
+        self, function: Callable[..., Any], parameters: ParameterDecoder, contracts: Contracts | None
+    ) -> None:
+        self.function = function
+        self.parameters = parameters
+        self.decode = parameters.decode
+        self.takes_parameters = parameters.struct is not None
+        self.contracts = contracts
+
+    def calling(self, function: Callable[..., Any]) -> "Kind":
+        """Return the kind with another handler."""
+        return type(self)(function, self.parameters, self.contracts)
+
+    def answer(self, turn: Turn, params: bytes) -> Any:
+        """Return what the handler does for parameters as they were sent.
+
+        Raises:
+            RpcError: They do not fit, or what they name is refused.
+        """
+        if not self.takes_parameters:
+            if params not in _NO_ARGUMENTS:
+                self.parameters.explain(params)
+            return self.run(turn)
+        try:
+            parameters = self.decode(params)
+        except UNREADABLE:
+            parameters = self.parameters.explain(params)
+        return self.run(turn, parameters)
+
+    def answer_read(self, turn: Turn, parameters: Any) -> Any:
+        """Return what the handler does for parameters that have been read."""
+        return self.run(turn, parameters) if self.takes_parameters else self.run(turn)
+
+    def run(self, turn: Turn, *parameters: Any) -> Any:
+        """Return what the handler does with its decoded parameters."""
+        raise NotImplementedError
+
+    def check(self, turn: Turn, parameters: Sequence[Any]) -> None:
+        """Return if the caller may name the contracts that the parameters name.
+
+        Raises:
+            RpcError: It may not.
+        """
+        if self.contracts is not None and turn.gate is not None:
+            turn.gate.check_contracts(self.contracts(*parameters))
+
+
+class Alone(Kind):
+    """Calls a handler with nothing but its parameters."""
+
+    __slots__ = ()
+
+    def run(self, turn: Turn, *parameters: Any) -> Any:
+        """Return what the handler does with its decoded parameters."""
+        self.check(turn, parameters)
+        return self.function(*parameters)
+
+
+class Bare(Kind):
+    """Calls a handler with a view and nothing else."""
+
+    __slots__ = ()
+    leading = 1
+
+    def answer(self, turn: Turn, params: bytes) -> Any:
+        """Return what the handler does, as `Kind` says; these are the most frequent calls."""
+        if params not in _NO_ARGUMENTS:
+            self.parameters.explain(params)
+        # Python 3.11 calls what a name stands for faster than what a slot holds: 20 ns of 800.
+        function = self.function
+        return function(turn.open() if turn.scope is None else turn.view)
+
+    def run(self, turn: Turn, *parameters: Any) -> Any:
+        """Return what the handler does."""
+        return self.function(turn.open() if turn.scope is None else turn.view)
+
+
+class OfView(Kind):
+    """Calls a handler with a view and decoded parameters."""
+
+    __slots__ = ()
+    leading = 1
+
+    def answer(self, turn: Turn, params: bytes) -> Any:
+        """Return what the handler does, as `Kind` says, in one step: these calls are frequent."""
+        decode, function = self.decode, self.function
+        try:
+            parameters = decode(params)
+        except UNREADABLE:
+            parameters = self.parameters.explain(params)
+        if self.contracts is not None and turn.gate is not None:
+            turn.gate.check_contracts(self.contracts(parameters))
+        return function(turn.open() if turn.scope is None else turn.view, parameters)
+
+    def run(self, turn: Turn, *parameters: Any) -> Any:
+        """Return what the handler does with its decoded parameters."""
+        self.check(turn, parameters)
+        return self.function(turn.open() if turn.scope is None else turn.view, *parameters)
+
+
+class OfText(OfView):
+    """Calls a handler with a view and with parameters as they were sent, which it reads by itself."""
+
+    __slots__ = ()
+
+    def answer(self, turn: Turn, params: bytes) -> Any:
+        """Return what the handler does, as `Kind` says."""
+        if self.contracts is not None and turn.gate is not None:
+            turn.gate.check_contracts(self.contracts(params))
+        function = self.function
+        return function(turn.open() if turn.scope is None else turn.view, params)
+
+
+class OfCaller(Kind):
+    """Calls a handler with the caller instead of a view."""
+
+    __slots__ = ()
+    leading = 1
+
+    def run(self, turn: Turn, *parameters: Any) -> Any:
+        """Return what the handler does with its decoded parameters."""
+        self.check(turn, parameters)
+        return self.function(turn.caller, *parameters)
+
+
+class OfChannel(Kind):
+    """Calls a handler with the connection, on which it may send more than its reply."""
+
+    __slots__ = ()
+    leading = 1
+
+    def run(self, turn: Turn, *parameters: Any) -> Any:
+        """Return what the handler does with its decoded parameters.
+
+        Raises:
+            RpcError: Only replies can be sent.
+        """
+        self.check(turn, parameters)
+        if turn.channel is None:
+            raise notifications_not_supported()
+        try:
+            return self.function(turn.channel, *parameters)
+        finally:
+            turn.held += turn.channel.take_held()
+
+
+class Meter:
+    """Calls by their duration, and the time of all together."""
+
+    __slots__ = ("counts", "seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS) + 1)
+        self.seconds = 0.0
+
+    def observe(self, seconds: float, calls: int = 1) -> None:
+        """Count one call, or several that took so long together."""
+        self.counts[bisect_left(BOUNDS, seconds / calls)] += calls
+        self.seconds += seconds
+
+
+class Method:
+    """How a method is called, and what is said and counted of it; it stays as it was registered."""
+
+    __slots__ = (
+        "answer",
+        "at_engine",
+        "contracts",
+        "deadline",
+        "errors",
+        "failed",
+        "failures",
+        "goes_together",
+        "in_slices",
+        "kind",
+        "name",
+        "parameters",
+        "result",
+        "steady",
+        "succeeded",
+        "summary",
+        "timeout_error",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        *,
+        in_slices: bool,
+        at_once: Callable[..., Any] | None,
+        deadline: float | None,
+        timeout_error: RpcError,
+        summary: str,
+        result: Schema,
+        errors: Sequence[RpcError],
+        steady: bool,
+        at_engine: bool,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.in_slices = in_slices
+        self.answer = (kind if at_once is None else kind.calling(at_once)).answer
+        """Returns the result, or else the slices to come."""
+        self.parameters = kind.parameters
+        self.contracts = kind.contracts
+        """None if its parameters name none."""
+        self.deadline = deadline
+        self.timeout_error = timeout_error
+        self.summary = summary
+        self.result = result
+        self.errors = errors
+        """All that are documented, those of every method too."""
+        self.steady = steady
+        """Whether one view determines its result."""
+        self.at_engine = at_engine
+        """Whether the engine may answer it by itself."""
+        self.goes_together = steady or at_engine
+        self.succeeded = Meter()
+        self.failed = Meter()
+        self.failures: dict[int, int] = {}
+        """How many calls failed with each code."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """Return the handler."""
+        return self.kind.function
+
+    def observed(self, listener: OnSuccess) -> "Method":
+        """Return the method with `listener` called after each call that succeeds; not for frequent ones."""
+        function, leading = self.kind.function, self.kind.leading
+
+        @functools.wraps(function)
+        def plainly(*arguments: Any) -> Any:
+            result = function(*arguments)
+            listener(self.name, arguments[leading:], result)
+            return result
+
+        @functools.wraps(function)
+        def in_steps(*arguments: Any) -> Any:
+            result = yield from function(*arguments)
+            listener(self.name, arguments[leading:], result)
+            return result
+
+        observed = copy(self)
+        observed.kind = self.kind.calling(in_steps if self.in_slices else plainly)
+        observed.answer = observed.kind.answer
+        return observed
