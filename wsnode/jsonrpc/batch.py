@@ -25,6 +25,9 @@ from wsnode.jsonrpc.requests import (
 from wsnode.jsonrpc.slices import aside, joined
 from wsnode.jsonrpc.work import CancelToken, Replying, Request, Step
 
+ITEM_BYTES = 256
+"""What a request takes in memory that was cut out of a batch, its parameters and its id left aside."""
+
 Item: TypeAlias = Request | bytes | UnusableRequestError
 """What stands in a batch: a request, its text, or what a thread has found that is none."""
 

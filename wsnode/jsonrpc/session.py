@@ -5,7 +5,7 @@ A quick method answers at once. What is slow becomes a `Pending`, which the serv
 
 from typing import Any
 
-from wsnode.jsonrpc.batch import Batch, empty_batch
+from wsnode.jsonrpc.batch import ITEM_BYTES, Batch, empty_batch
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import limit_exceeded
@@ -67,7 +67,10 @@ class Session(Calls):
         if not items:
             return empty_batch()
         batch = self._batch()
-        return self._begin_batch(batch, batch.run(items))
+        answer = self._begin_batch(batch, batch.run(items))
+        if isinstance(answer, Pending):
+            answer.weight = len(items) * ITEM_BYTES
+        return answer
 
     def _is_long(self, text: bytes) -> bool:
         # The items of a batch are looked at one by one, where it is not long itself.

@@ -106,7 +106,7 @@ class Channel(Protocol):
 class Pending:
     """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
 
-    __slots__ = ("_steps", "deadline", "held", "made", "reply", "step", "view")
+    __slots__ = ("_steps", "deadline", "held", "made", "reply", "step", "view", "weight")
 
     def __init__(self, steps: Replying, deadline: float = inf) -> None:
         self._steps = steps
@@ -118,6 +118,8 @@ class Pending:
         """What is to be done before it is resumed."""
         self.made = 0
         """Bytes of result that it holds so far, as far as it says."""
+        self.weight = 0
+        """Bytes that it keeps for what it was asked, beside the text of that."""
         self.reply: bytes | None = None
         self.held: list[Any] = []
         """What its calls have begun, held until the reply is posted."""

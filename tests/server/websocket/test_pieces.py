@@ -15,6 +15,7 @@ from websockets.frames import Opcode
 from tests.server.conftest import NUMBER, OpenSite, Peer, Site, until
 from tests.server.websocket.test_connection import slow_reader
 from tests.server.websocket.test_frames import compressed, masked
+from wsnode.jsonrpc.batch import ITEM_BYTES
 from wsnode.server.limits import Limits
 from wsnode.server.transport.readiness import Arrivals
 from wsnode.server.transport.transport import SocketTransport
@@ -206,6 +207,19 @@ async def test_messages_of_calls_in_flight_have_a_limit(open_site: OpenSite) -> 
         assert 30_000 < site.server.shared.received.used < 31_000
         site.gate.opened = 1
         assert {(await peer.reply()).get("result") for _ in range(3)} >= {"passed"}
+        await until(lambda: site.server.shared.received.used == 0)
+
+
+async def test_each_call_of_a_batch_in_flight_counts_beside_its_text(open_site: OpenSite) -> None:
+    calls = [{"jsonrpc": "2.0", "id": number, "method": "wait"} for number in range(60)]
+    async with open_site(Limits(call_bytes=15_000)) as site:
+        peer = await site.peer()
+        await peer.send(json.dumps(calls))
+        await until(lambda: site.server.shared.received.used > 60 * ITEM_BYTES)
+        await peer.call("wait", id=60)
+        assert (await peer.reply())["error"] == {"code": -32005, "message": "too many calls in flight"}
+        site.gate.opened = 60
+        assert len(json.loads(await peer.message())) == 60
         await until(lambda: site.server.shared.received.used == 0)
 
 

@@ -201,7 +201,7 @@ class HttpConnection:
         answer = session.receive(text)
         session.end_turn()
         if isinstance(answer, Pending):
-            self._service.shared.received.hold(self, len(text))
+            self._service.shared.received.hold(self, len(text) + answer.weight)
             try:
                 answer = await self._finish(answer, entrance.caller.party)
             finally:

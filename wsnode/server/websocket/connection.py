@@ -309,7 +309,8 @@ class WebSocketConnection:
             calls += 1
             if answer is None or isinstance(answer, Pending):
                 if answer is not None:
-                    self._slow.begin(answer, self.start, len(messages[count - 1]), self._count_received)
+                    kept = len(messages[count - 1]) + answer.weight
+                    self._slow.begin(answer, self.start, kept, self._count_received)
                 if time.perf_counter() > deadline:
                     break
                 continue

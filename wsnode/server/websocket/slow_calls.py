@@ -75,7 +75,7 @@ class SlowCalls:
     def begin(
         self, pending: Pending, start: Callable[..., Any], size: int, recount: Callable[[], None]
     ) -> None:
-        """Go on with a call, of a message of `size` bytes, in a task that `start` starts.
+        """Go on with a call that keeps `size` bytes of its message, in a task that `start` starts.
 
         `recount` is called when `bytes` has changed.
         """
