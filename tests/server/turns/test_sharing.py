@@ -109,6 +109,27 @@ async def test_so_does_a_batch_call_by_call(mock_clock: MockClock) -> None:
     assert gate.closed == 0
 
 
+async def test_a_call_whose_turn_does_not_come_gives_its_view_up_at_its_deadline(
+    mock_clock: MockClock,
+) -> None:
+    gate, lane = Gate(), SlowLane(Limits())
+    batch = b"[%b,%b]" % (request("slices"), request("number", 2))
+    pendings = [
+        Session(dispatcher(gate, batch_seconds=60.0), None).receive(text)
+        for text in (request("brief"), batch)
+    ]
+    await lane.turns.acquire("another")
+    async with trio.open_nursery() as nursery:
+        for pending in pendings:
+            assert isinstance(pending, Pending)
+            nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20))
+        await wait_all_tasks_blocked()
+        mock_clock.jump(60.0)
+    brief, (slices, number) = (json.loads(pending.reply) for pending in pendings)  # type: ignore[union-attr, arg-type]
+    assert [each["error"] for each in (brief, slices, number)] == [TIMED_OUT] * 3
+    assert (lane.in_flight, gate.closed) == (0, 0)
+
+
 async def test_no_call_that_waits_holds_one_more_version_than_there_may_be() -> None:
     gate = Gate()
     calls = dispatcher(gate, read=7, versions=7)

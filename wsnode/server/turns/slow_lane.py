@@ -75,16 +75,17 @@ class SlowLane:
         refusal: RpcError | None = None
         with trio.move_on_at(pending.deadline) as waiting:
             refusal = await account.wait_turn(pending)
+            if refusal is None and pending.step is None:
+                await self.turns.acquire(party)
         if waiting.cancelled_caught:
             return pending.fail(TimeLimitError())
         if refusal is not None:
             return pending.fail(refusal)
         if pending.step is not None:
             return await self._work(pending, pending.step, party)
-        return await self._run_slice(pending, party, account)
+        return self._run_slice(pending, party, account)
 
-    async def _run_slice(self, pending: Pending, party: Any, account: Account) -> bool:
-        await self.turns.acquire(party)
+    def _run_slice(self, pending: Pending, party: Any, account: Account) -> bool:
         try:
             # Those before it in the queue may have used up what there was room for.
             if not account.may_go_on(pending):
