@@ -4,6 +4,7 @@ import json
 from collections.abc import Generator
 from typing import Any
 
+import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
@@ -14,7 +15,7 @@ from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.work import InThread, Pending, Pieces, Step
 from wsnode.server.limits import Limits
-from wsnode.server.turns.budget import Budget
+from wsnode.server.turns.budget import SHARE_BYTES, Budget
 from wsnode.server.turns.making import Account, Making
 from wsnode.server.turns.slow_lane import SlowLane
 
@@ -95,28 +96,53 @@ async def test_who_holds_little_goes_on_while_others_wait() -> None:
     assert len(json.loads(pending.reply or b"")["result"]) == PIECE * PIECES
 
 
-async def test_a_large_result_waits_for_room_before_it_is_begun() -> None:
+@pytest.mark.parametrize(
+    ("size", "threads", "at_once"),
+    [
+        pytest.param(60, 16, 1, id="more-than-half-of-the-bytes"),
+        pytest.param(30, 16, 1, id="two-are-more-than-half"),
+        pytest.param(20, 16, 2, id="two-are-less-than-half"),
+        pytest.param(1, 3, 3, id="as-many-as-threads"),
+    ],
+)
+async def test_results_that_may_be_large_wait_for_room_and_leave_some(
+    size: int, threads: int, at_once: int
+) -> None:
     gate, making = Gate(), Making(Budget(100))
     methods = Registry()
 
     @methods.method("large")
     def large(view: View) -> Generator[Step, Any, Any]:
         work = InThread(view.gate.pass_through)
-        work.most_bytes = 60
+        work.most_bytes = size
         return (yield work)
 
-    lane = SlowLane(Limits(), making)
+    lane = SlowLane(Limits(threads=threads), making)
     calls = Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
-    pendings = [Session(calls, None).receive(b'{"jsonrpc":"2.0","id":1,"method":"large"}') for _ in range(2)]
+    pendings = [Session(calls, None).receive(b'{"jsonrpc":"2.0","id":1,"method":"large"}') for _ in range(9)]
     async with trio.open_nursery() as nursery:
         for pending in pendings:
             assert isinstance(pending, Pending)
             nursery.start_soon(lane.finish, pending, Party(), Account(making, 1 << 20))
-        await until(lambda: gate.entered == 1)
+        await until(lambda: gate.entered == at_once)
         await wait_all_tasks_blocked()
-        assert making.used == 60
+        assert (gate.entered, making.used) == (at_once, at_once * size)
         gate.opened = 1
-    assert (gate.entered, making.used) == (2, 0)
+    assert (gate.entered, making.used) == (9, 0)
+
+
+async def test_nobody_is_refused_for_what_others_may_make() -> None:
+    stage = Stage(100 * 1000)
+    making, account = stage.lane.making, Account(stage.lane.making, 1 << 30)
+    await making.reserve(90 * 1000)
+    pendings = [stage.begun() for _ in range(4)]
+    async with trio.open_nursery() as nursery:
+        for pending in pendings:
+            nursery.start_soon(stage.lane.finish, pending, Party(), account)
+        await until(lambda: stage.held > SHARE_BYTES)
+        await wait_all_tasks_blocked()
+        making.give_back(90 * 1000)
+    assert [len(json.loads(pending.reply or b"")["result"]) for pending in pendings] == [PIECE * PIECES] * 4
 
 
 async def test_the_client_that_leaves_most_unread_is_cut_off_before_all_memory_is_gone(

@@ -38,7 +38,7 @@ class Making:
         """Bytes that calls hold, which are part of what the budget counts."""
         self.accounts: dict[Account, None] = {}
         """The connections that have calls in flight."""
-        self._refused_bytes = 0
+        self._refused_bytes = self._reserved = 0
         self._changed = trio.lowlevel.ParkingLot()
 
     def add(self, size: int) -> None:
@@ -54,14 +54,30 @@ class Making:
             await self._changed.park()
 
     async def reserve(self, size: int) -> None:
-        """Wait until there is room for `size` bytes, and count them; `add` gives them back."""
-        while self.budget.used and self.budget.used + size > self.budget.limit:
+        """Wait until there is room for `size` bytes, and count them; `give_back` ends that.
+
+        Of the budget half can be reserved at the most: it may all be for results that turn out small.
+        """
+        while not self._has_room(size):
             await self.wait_change()
+        self._reserved += size
         self.add(size)
+
+    def give_back(self, size: int) -> None:
+        """Count no more what was reserved."""
+        self._reserved -= size
+        self.add(-size)
+
+    def _has_room(self, size: int) -> bool:
+        limit = self.budget.limit
+        if self._reserved and 2 * (self._reserved + size) > limit:
+            return False
+        return not self.budget.used or self.budget.used + size <= limit
 
     def shed(self) -> None:
         """Refuse the call that holds most, of the connection whose calls do, where that makes room."""
-        if 2 * (self.used - self._refused_bytes) < self.budget.used:
+        # What is reserved is no call's that could be refused.
+        if 2 * (self.used - self._reserved - self._refused_bytes) < self.budget.used:
             return
         largest = max(self.accounts, key=lambda account: account.made)
         self._refused_bytes += largest.refuse_largest()

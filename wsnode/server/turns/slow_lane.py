@@ -30,6 +30,8 @@ class SlowLane:
         self.turns = FairLimiter(1)
         """Slices of slow calls, and whatever else takes long on the scheduler's thread."""
         self.workers = WorkerPool(limits.threads)
+        self._large = FairLimiter(limits.threads)
+        """Work in threads whose result may be large."""
         self.short_work = WorkerPool(SHORT_THREADS)
         self.calls = Share(limits.calls)
         """Slow calls in flight."""
@@ -40,6 +42,7 @@ class SlowLane:
         """Let other limits be in force; what runs goes on."""
         self.calls.limit = limits.calls
         self.workers.resize(limits.threads)
+        self._large.resize(limits.threads)
 
     @property
     def in_flight(self) -> int:
@@ -114,12 +117,21 @@ class SlowLane:
     async def _run(self, party: Any, work: InThread, turn: Turn) -> Any:
         if work.is_short:
             return await self.short_work.run(party, work.function, turn)
-        if work.most_bytes:
-            await self.making.reserve(work.most_bytes)
+        if not work.most_bytes:
+            return await self.workers.run(party, work.function, turn)
+        # No more than can be in a thread reserve room: those that wait for one have no need of it.
+        await self._large.acquire(party)
+        try:
+            return await self._run_large(party, work, turn)
+        finally:
+            self._large.release(party)
+
+    async def _run_large(self, party: Any, work: InThread, turn: Turn) -> Any:
+        await self.making.reserve(work.most_bytes)
         try:
             return await self.workers.run(party, work.function, turn)
         finally:
-            self.making.add(-work.most_bytes)
+            self.making.give_back(work.most_bytes)
 
 
 def _end_of(work: InThread | AsyncCall, pending: Pending) -> float:
