@@ -35,7 +35,7 @@ def keep_freed_memory() -> None:
 
 
 async def give_back_freed_memory(pause: float = LOOK_SECONDS) -> None:
-    """Give the kernel what is free each time the process has grown by `GROWTH`, for ever.
+    """Give the kernel what is free, again and again while the process has grown by `GROWTH`, for ever.
 
     Returns at once where the C library is not the GNU one.
     """
@@ -45,10 +45,10 @@ async def give_back_freed_memory(pause: float = LOOK_SECONDS) -> None:
     while True:
         await trio.sleep(pause)
         least = min(least, own_bytes())
+        # Nothing tells how much of it is free. Where that is little, it takes a millisecond to see.
         if own_bytes() > least + GROWTH:
             # Other threads go on, but for those that want memory from the heap that is looked at.
             await trio.to_thread.run_sync(trim, KEPT)
-            least = own_bytes()
 
 
 def own_bytes() -> int:
