@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.jsonrpc.texts import requests
-from wsnode._native import read_batch, read_request
+from wsnode._native.wire import read_batch, read_request
 from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.requests import UnusableRequestError, decode_item, decode_message, decode_request
 from wsnode.jsonrpc.work import Request

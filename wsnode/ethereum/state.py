@@ -1,6 +1,6 @@
 """The EVM state of a chain and calls on it, as the engine offers them."""
 
-from wsnode._native import (
+from wsnode._native.evm import (
     BlockAttributes,
     BoundError,
     CancelFlag,
@@ -14,7 +14,6 @@ from wsnode._native import (
     InvalidGenesisError,
     InvalidTransactionError,
     Message,
-    Moment,
     ReorganisedError,
     Revert,
     Simulation,
@@ -26,7 +25,6 @@ from wsnode._native import (
     address_of,
     block_rewards,
     create_access_list,
-    estimate_plain_call,
     execution_witness,
     modified_accounts,
     parity_block,
@@ -36,19 +34,23 @@ from wsnode._native import (
     parity_raw,
     parity_touching,
     parity_transaction,
-    read_balance,
-    read_code,
-    read_log_filter,
-    read_storage,
-    read_transaction_count,
     revert_reason,
-    run_plain_call,
     sign_message,
     sign_transaction,
     storage_range,
     trace_block,
     trace_call,
     unsigned_transaction,
+)
+from wsnode._native.wire import (
+    Moment,
+    estimate_plain_call,
+    read_balance,
+    read_code,
+    read_log_filter,
+    read_storage,
+    read_transaction_count,
+    run_plain_call,
 )
 
 __all__ = [

@@ -13,7 +13,7 @@ from time import perf_counter
 from types import GeneratorType
 from typing import Any
 
-from wsnode._native import answer_calls, count_values
+from wsnode._native.wire import answer_calls, count_values
 from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import error_reply, result_reply
 from wsnode.jsonrpc.dispatcher import Dispatcher

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from wsnode._native import EngineMethods
+from wsnode._native.wire import EngineMethods
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.errors import RpcError, internal_error
 from wsnode.jsonrpc.registry import Registry

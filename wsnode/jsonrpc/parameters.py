@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from wsnode._native import first_items
+from wsnode._native.wire import first_items
 from wsnode.jsonrpc.codec import UNREADABLE, decode_hook
 from wsnode.jsonrpc.errors import RpcError, invalid_params, short_message
 

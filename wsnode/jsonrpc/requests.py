@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from wsnode._native import (
+from wsnode._native.wire import (
     count_values,
     find_identity,
     first_items,

@@ -1,5 +1,5 @@
 """What can go wrong with a store, in words that an operator can act on."""
 
-from wsnode._native import DiskFullError, SnapshotLostError, StoreError, TooManySnapshotsError
+from wsnode._native.store import DiskFullError, SnapshotLostError, StoreError, TooManySnapshotsError
 
 __all__ = ["DiskFullError", "SnapshotLostError", "StoreError", "TooManySnapshotsError"]

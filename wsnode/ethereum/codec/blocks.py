@@ -1,6 +1,6 @@
 """Blocks between their RLP, their rows and the engine's values."""
 
-from wsnode._native import (
+from wsnode._native.evm import (
     BuiltBlock,
     UnverifiedBlock,
     VerifiedBlock,

@@ -1,8 +1,6 @@
 """JSON as bytes, written by the engine straight from stored rows."""
 
-from wsnode._native import (
-    read_receipt,
-    read_transaction,
+from wsnode._native.chain import (
     render_block,
     render_each_log,
     render_header,
@@ -13,6 +11,7 @@ from wsnode._native import (
     stored_receipt,
     stored_transaction,
 )
+from wsnode._native.wire import read_receipt, read_transaction
 
 __all__ = [
     "read_receipt",

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from wsnode._native import (
+from wsnode._native.chain import (
     PLACE_BYTES,
     CorruptRowError,
     Header,

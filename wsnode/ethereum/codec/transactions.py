@@ -1,6 +1,6 @@
 """Transactions that no block holds yet: read, held to the rules that need no state, shown, and signed."""
 
-from wsnode._native import (
+from wsnode._native.evm import (
     PooledTransaction,
     check_transaction,
     render_pooled_transaction,

@@ -17,7 +17,7 @@ from websockets.frames import CTRL_OPCODES, CloseCode, Frame, Opcode
 from websockets.protocol import Protocol as LibraryProtocol
 from websockets.protocol import Side, State
 
-from wsnode._native import take_messages
+from wsnode._native.wire import take_messages
 
 TEXT_WHOLE = 0x81
 BINARY_WHOLE = 0x82

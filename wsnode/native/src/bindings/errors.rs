@@ -12,27 +12,37 @@ use crate::error::{Error, InvalidBlock};
 use crate::state::StateError as StoreError;
 use crate::trie::TrieError;
 
-create_exception!(wsnode._native, EngineError, PyException, "The engine could not do what it was asked.");
+create_exception!(wsnode._native.evm, EngineError, PyException, "The engine could not do what it was asked.");
 create_exception!(
-    wsnode._native,
+    wsnode._native.evm,
     InvalidGenesisError,
     EngineError,
     "genesis.json describes no chain known here."
 );
-create_exception!(wsnode._native, InvalidBlockError, EngineError, "A block breaks a rule.");
+create_exception!(wsnode._native.evm, InvalidBlockError, EngineError, "A block breaks a rule.");
 create_exception!(
-    wsnode._native,
+    wsnode._native.evm,
     InvalidTransactionError,
     EngineError,
     "A message is refused before execution."
 );
-create_exception!(wsnode._native, StateError, EngineError, "The state store cannot be read or written.");
-create_exception!(wsnode._native, StateBusyError, StateError, "Another process writes to the state store.");
-create_exception!(wsnode._native, HistoryError, StateError, "A block is outside the stored history.");
-create_exception!(wsnode._native, ReorganisedError, StateError, "A block is not one of the chain any more.");
-create_exception!(wsnode._native, BoundError, StateError, "What was asked for goes beyond a bound.");
-create_exception!(wsnode._native, StoppedError, StateError, "It was cancelled.");
-create_exception!(wsnode._native, CorruptRowError, EngineError, "A stored row cannot be read.");
+create_exception!(wsnode._native.evm, StateError, EngineError, "The state store cannot be read or written.");
+create_exception!(
+    wsnode._native.evm,
+    StateBusyError,
+    StateError,
+    "Another process writes to the state store."
+);
+create_exception!(wsnode._native.evm, HistoryError, StateError, "A block is outside the stored history.");
+create_exception!(
+    wsnode._native.evm,
+    ReorganisedError,
+    StateError,
+    "A block is not one of the chain any more."
+);
+create_exception!(wsnode._native.evm, BoundError, StateError, "What was asked for goes beyond a bound.");
+create_exception!(wsnode._native.evm, StoppedError, StateError, "It was cancelled.");
+create_exception!(wsnode._native.chain, CorruptRowError, EngineError, "A stored row cannot be read.");
 
 /// Run `work`, turning what it fails with into a Python exception, and a panic into an `EngineError`:
 /// a `PanicException` would pass every `except Exception`.
@@ -140,8 +150,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     reorganised.setattr("found", py.None())?;
     module.add("ReorganisedError", reorganised)?;
     module.add("BoundError", py.get_type::<BoundError>())?;
-    module.add("StoppedError", py.get_type::<StoppedError>())?;
-    module.add("CorruptRowError", py.get_type::<CorruptRowError>())
+    module.add("StoppedError", py.get_type::<StoppedError>())
 }
 
 fn with_members<'py>(invalid: Bound<'py, pyo3::types::PyType>) -> PyResult<Bound<'py, pyo3::types::PyType>> {

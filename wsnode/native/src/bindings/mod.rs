@@ -1,4 +1,4 @@
-//! The Python face: thin classes and functions over the engine's modules.
+//! The Python face: thin classes and functions over the engine's modules, a submodule a subject.
 
 mod chain;
 mod errors;
@@ -13,12 +13,25 @@ use pyo3::prelude::*;
 /// The module `wsnode._native`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    errors::register(module)?;
-    evm::register(module)?;
-    chain::register(module)?;
-    store::register(module)?;
-    wire::register(module)?;
-    starknet::register(module)?;
-    // PyO3 lists every name in it; the stub file does so already.
+    add(module, "evm", evm::register)?;
+    add(module, "chain", chain::register)?;
+    add(module, "store", store::register)?;
+    add(module, "wire", wire::register)?;
+    add(module, "starknet", starknet::register)?;
     module.delattr("__all__")
+}
+
+type Register = fn(&Bound<'_, PyModule>) -> PyResult<()>;
+
+/// Add a submodule with what `register` gives it.
+fn add(module: &Bound<'_, PyModule>, name: &str, register: Register) -> PyResult<()> {
+    let py = module.py();
+    let path = format!("wsnode._native.{name}");
+    let submodule = PyModule::new(py, &path)?;
+    register(&submodule)?;
+    // PyO3 lists every name in it; the stub file does so already.
+    submodule.delattr("__all__")?;
+    // An extension module is no package, so the import system finds what lies in it by its name alone.
+    py.import("sys")?.getattr("modules")?.set_item(&path, &submodule)?;
+    module.add(name, submodule)
 }

@@ -17,7 +17,7 @@ impl From<PackingError> for PyErr {
 }
 
 /// The tries of a whole Starknet state, in memory.
-#[pyclass(name = "StarknetTries", module = "wsnode._native")]
+#[pyclass(name = "StarknetTries", module = "wsnode._native.starknet")]
 #[derive(Default)]
 struct StarknetTries(StateTries);
 

@@ -13,7 +13,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The members of a header that Python works with.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.chain")]
 struct Header {
     #[pyo3(get)]
     number: u64,

@@ -12,7 +12,6 @@ use crate::bindings::store::StoreError;
 use crate::chain::lookup::{ChainTables, LookupError, Txn};
 use crate::chain::rows;
 use crate::json::Writer as Text;
-use crate::wire::parameters;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PLACE_BYTES", rows::PLACE)?;
@@ -20,8 +19,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(find_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(stored_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(stored_receipt, module)?)?;
-    module.add_function(wrap_pyfunction!(read_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(read_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(locate_logs, module)?)?;
     module.add_function(wrap_pyfunction!(stored_logs, module)?)
 }
@@ -53,7 +50,7 @@ fn find_transaction(reader: &Bound<'_, Reader>, hash: &[u8]) -> PyResult<Option<
     caught(|| reader.transaction.with(find))?.map_err(|error| raised(reader, error))
 }
 
-type Written<'py> = PyResult<Option<Bound<'py, PyBytes>>>;
+pub type Written<'py> = PyResult<Option<Bound<'py, PyBytes>>>;
 
 #[pyfunction]
 #[pyo3(signature = (reader, hash, /))]
@@ -65,27 +62,6 @@ fn stored_transaction<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &
 #[pyo3(signature = (reader, hash, /))]
 fn stored_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]) -> Written<'py> {
     written(py, reader, &numbers::hash("transaction hash", hash)?, ChainTables::write_receipt)
-}
-
-/// The same, from parameters as they were sent; nothing also if these are unusual.
-#[pyfunction]
-#[pyo3(signature = (reader, params, /))]
-fn read_transaction<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {
-    read(py, reader, params, ChainTables::write_transaction)
-}
-
-/// A receipt, or null, from parameters as they were sent; nothing if these are unusual.
-#[pyfunction]
-#[pyo3(signature = (reader, params, /))]
-fn read_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {
-    read(py, reader, params, ChainTables::write_receipt_or_null)
-}
-
-fn read<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8], write: Write) -> Written<'py> {
-    match parameters::hash_parameters(params) {
-        Some(hash) => written(py, reader, &hash, write),
-        None => Ok(None),
-    }
 }
 
 type Located<'py> = Vec<(u64, Bound<'py, PyAny>)>;
@@ -149,10 +125,11 @@ fn stored_logs<'py>(
     text.map(|(text, ())| text).map_err(|error| raised(reader, error))
 }
 
-type Write =
+pub type Write =
     fn(&ChainTables, &heed::RoTxn<'_, heed::WithoutTls>, &B256, &mut Text) -> Result<bool, LookupError>;
 
-fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, write: Write) -> Written<'py> {
+/// What `write` writes of a transaction, if there is one.
+pub fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, write: Write) -> Written<'py> {
     let reader = reader.get();
     let tables = reader.chain()?;
     let write = |text: &mut Text| reader.transaction.with(|txn| write(tables, txn, hash, text));

@@ -2,14 +2,17 @@
 
 mod header;
 mod logs;
-mod lookup;
+pub mod lookup;
 mod readers;
 pub mod render;
 mod row;
 
 use pyo3::prelude::*;
 
+use super::errors::CorruptRowError;
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("CorruptRowError", module.py().get_type::<CorruptRowError>())?;
     header::register(module)?;
     logs::register(module)?;
     lookup::register(module)?;

@@ -12,7 +12,7 @@ use crate::error::InvalidBlock;
 use crate::evm::block;
 
 /// A block whose form is right and whose senders are known.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct UnverifiedBlock(pub Arc<block::UnverifiedBlock>);
 
 #[pymethods]
@@ -66,7 +66,7 @@ impl UnverifiedBlock {
 }
 
 /// A block that keeps every rule.
-#[pyclass(frozen, subclass, module = "wsnode._native")]
+#[pyclass(frozen, subclass, module = "wsnode._native.evm")]
 pub struct VerifiedBlock(pub Arc<block::VerifiedBlock>);
 
 #[pymethods]
@@ -138,7 +138,7 @@ impl VerifiedBlock {
 }
 
 /// The blocks that a run verified, and what is wrong with the one after them.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Execution {
     verified: Vec<Arc<block::VerifiedBlock>>,
     error: Option<InvalidBlock>,

@@ -15,7 +15,7 @@ use crate::evm::build::{self, Base};
 use crate::state::StateAfter;
 
 /// What whoever proposes a block decides about it.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct BlockAttributes(pub build::BlockAttributes);
 
 type WithdrawalTuple = (u64, u64, Vec<u8>, u64);
@@ -58,7 +58,7 @@ fn withdrawal((index, validator_index, recipient, amount): &WithdrawalTuple) -> 
 }
 
 /// A block that nobody has committed, and the state after it.
-#[pyclass(frozen, extends = VerifiedBlock, module = "wsnode._native")]
+#[pyclass(frozen, extends = VerifiedBlock, module = "wsnode._native.evm")]
 pub struct BuiltBlock(Arc<build::BuiltBlock>);
 
 impl BuiltBlock {

@@ -13,7 +13,7 @@ use crate::bindings::numbers::{address, hash, Number};
 use crate::evm::call;
 
 /// What is to be run; absent members have geth's defaults.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Message(pub call::Message);
 
 #[pymethods]
@@ -64,7 +64,7 @@ pub fn json<T: DeserializeOwned>(name: &str, text: &[u8]) -> PyResult<T> {
 }
 
 /// Ends the run that was given it, from any thread.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 #[derive(Default)]
 pub struct CancelFlag(pub Arc<AtomicBool>);
 
@@ -86,7 +86,7 @@ impl CancelFlag {
 }
 
 /// A run that came to its end.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Success {
     output: Bytes,
     #[pyo3(get)]
@@ -104,7 +104,7 @@ impl Success {
 }
 
 /// A run that the contract took back.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Revert {
     output: Bytes,
     #[pyo3(get)]
@@ -120,14 +120,14 @@ impl Revert {
 }
 
 /// A run that broke a rule of the EVM; the reason is in geth's words.
-#[pyclass(frozen, get_all, module = "wsnode._native")]
+#[pyclass(frozen, get_all, module = "wsnode._native.evm")]
 pub struct Halt {
     reason: String,
     gas_used: u64,
 }
 
 /// A run that went beyond its budget or was cancelled.
-#[pyclass(frozen, get_all, module = "wsnode._native")]
+#[pyclass(frozen, get_all, module = "wsnode._native.evm")]
 pub struct Interrupted {
     cancelled: bool,
 }

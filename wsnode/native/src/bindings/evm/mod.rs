@@ -15,7 +15,10 @@ mod witness;
 
 use pyo3::prelude::*;
 
+use super::errors;
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::register(module)?;
     blocks::register(module)?;
     building::register(module)?;
     decoding::register(module)?;

@@ -16,7 +16,7 @@ use crate::json;
 use crate::pool::{self, Terms};
 
 /// A transaction that no block holds yet, its form and signature checked.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct PooledTransaction(Arc<pool::PooledTransaction>);
 
 impl PooledTransaction {

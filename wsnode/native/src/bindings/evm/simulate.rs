@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::evm::simulate::{Block, Call, Options, Request};
 
 /// Blocks of calls and how they are run.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Simulation(pub Request);
 
 /// A message, or why there is none.

@@ -11,7 +11,7 @@ use crate::evm::block;
 use crate::evm::chain_spec;
 
 /// The rules of one chain, from geth's genesis.json.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct ChainSpec(pub Arc<chain_spec::ChainSpec>);
 
 #[pymethods]

@@ -26,7 +26,7 @@ use crate::evm::simulate::simulate;
 use crate::state::{Bounds, Head, SlotProof};
 
 /// The EVM state of one chain in a folder of its own; to be opened after a fork.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct State(pub Arc<Engine>);
 
 type HeadTuple<'py> = (u64, Bound<'py, PyBytes>);

@@ -7,7 +7,7 @@ use super::Shared;
 use crate::store::{Entry, Table, Transaction, Way};
 
 /// Stands at an entry, of which it keeps a copy: so it may be used while the table is written to.
-#[pyclass(module = "wsnode._native")]
+#[pyclass(module = "wsnode._native.store")]
 pub struct Cursor {
     store: Shared,
     transaction: Transaction,

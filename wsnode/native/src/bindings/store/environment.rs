@@ -19,7 +19,7 @@ const MAP_SIZE: usize = 1 << 38;
 /// How long a change that needs a larger map waits for those who view the old one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-#[pyclass(frozen, module = "wsnode._native", name = "Environment")]
+#[pyclass(frozen, module = "wsnode._native.store", name = "Environment")]
 pub struct PyEnvironment(Shared);
 
 #[pymethods]

@@ -18,22 +18,22 @@ pub use reader::Reader;
 use crate::chain::lookup::ChainTables;
 use crate::store::{Environment, StoreError as Failure, Table};
 
-create_exception!(wsnode._native, StoreError, PyException, "The store cannot be read or written.");
+create_exception!(wsnode._native.store, StoreError, PyException, "The store cannot be read or written.");
 create_exception!(
-    wsnode._native,
+    wsnode._native.store,
     DiskFullError,
     StoreError,
     "The file system has no room for the change; nothing of it was kept."
 );
 create_exception!(
-    wsnode._native,
+    wsnode._native.store,
     SnapshotLostError,
     StoreError,
     "The snapshot has ended: it or the file was closed, or the map enlarged; then asking again succeeds."
 );
 
 create_exception!(
-    wsnode._native,
+    wsnode._native.store,
     TooManySnapshotsError,
     StoreError,
     "The processes of the folder read as many versions of the file as there can be; later there may be room."

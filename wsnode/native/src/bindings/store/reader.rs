@@ -9,7 +9,7 @@ use super::{Shared, StoreError};
 use crate::chain::lookup::ChainTables;
 use crate::store::{StoreError as Failure, Transaction};
 
-#[pyclass(frozen, subclass, module = "wsnode._native")]
+#[pyclass(frozen, subclass, module = "wsnode._native.store")]
 pub struct Reader {
     pub(super) store: Shared,
     pub transaction: Transaction,

@@ -10,7 +10,7 @@ use pyo3::types::PyMemoryView;
 use crate::store::Pin;
 
 /// Exports bytes of the map, which stays there as long as this does.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.store")]
 pub struct View {
     start: *const u8,
     size: ffi::Py_ssize_t,

@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use super::reader::Reader;
 use super::{name_of, StoreError};
 
-#[pyclass(frozen, extends = Reader, module = "wsnode._native")]
+#[pyclass(frozen, extends = Reader, module = "wsnode._native.store")]
 pub struct Writer;
 
 impl Writer {

@@ -31,7 +31,7 @@ const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const MIDDLE: &[u8] = br#","result":"#;
 
 /// The methods that the engine may answer.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.wire")]
 struct EngineMethods(Vec<(String, Read)>);
 
 #[pymethods]
@@ -48,7 +48,7 @@ impl EngineMethods {
 }
 
 /// A snapshot of a chain and the state after its head.
-#[pyclass(frozen, module = "wsnode._native")]
+#[pyclass(frozen, module = "wsnode._native.wire")]
 struct Moment {
     engine: Arc<Engine>,
     reader: Py<Reader>,

@@ -1,13 +1,16 @@
-//! State at a block, from the text of parameters to the text of the result, where both are usual.
+//! State at a block, transactions and receipts, from the text of parameters to the text of the result, where both are usual.
 
 use alloy_eips::BlockNumHash;
 use alloy_primitives::B256;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::bindings::chain::lookup::{written, Write, Written};
 use crate::bindings::errors::guard;
 use crate::bindings::evm::state::State;
 use crate::bindings::numbers::hash;
+use crate::bindings::store::Reader;
+use crate::chain::lookup::ChainTables;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::state::HistoryView;
@@ -100,6 +103,27 @@ fn answer<'py, Place>(
     Ok(Some(Answer::Text(PyBytes::new(py, &text))))
 }
 
+/// A transaction from parameters as they were sent; nothing also if these are unusual.
+#[pyfunction]
+#[pyo3(signature = (reader, params, /))]
+fn read_transaction<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {
+    read(py, reader, params, ChainTables::write_transaction)
+}
+
+/// A receipt, or null, from parameters as they were sent; nothing if these are unusual.
+#[pyfunction]
+#[pyo3(signature = (reader, params, /))]
+fn read_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {
+    read(py, reader, params, ChainTables::write_receipt_or_null)
+}
+
+fn read<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8], write: Write) -> Written<'py> {
+    match parameters::hash_parameters(params) {
+        Some(hash) => written(py, reader, &hash, write),
+        None => Ok(None),
+    }
+}
+
 type Filter<'py> = (Option<u64>, Option<u64>, Vec<Bound<'py, PyBytes>>, Vec<Vec<Bound<'py, PyBytes>>>);
 
 /// First and last block, addresses, and alternatives for each topic, of a filter that names at most so many values.
@@ -121,5 +145,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_transaction_count, module)?)?;
     module.add_function(wrap_pyfunction!(read_code, module)?)?;
     module.add_function(wrap_pyfunction!(read_storage, module)?)?;
+    module.add_function(wrap_pyfunction!(read_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(read_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(read_log_filter, module)?)
 }

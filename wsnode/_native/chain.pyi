@@ -1,0 +1,180 @@
+"""Blocks as the store keeps them: their rows read, written as JSON text as geth prints it, and looked up.
+
+A row is bytes, or a read-only contiguous view of the store's pages, which must stay good during the call; any
+other buffer is a BufferError. Every function here that is given a row raises CorruptRowError where the row
+cannot be read. All keep the interpreter's lock.
+
+Those that are given a `Reader` need one of a chain's environment, with the tables `headers`, `bodies`,
+`receipts`, `transactions` and `log_blocks`, and raise StoreError for another, and SnapshotLostError once it
+has ended.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+from wsnode._native.evm import EngineError
+from wsnode._native.store import Reader
+
+PLACE_BYTES: int
+"""Bytes of a transaction's place in the index: 5 of the block number, 3 of the index, big-endian."""
+
+class CorruptRowError(EngineError):
+    """A stored row cannot be read as what it was taken for."""
+
+@final
+class Header:
+    """Members of a header. Hashes are 32 bytes; what the block's fork did not know is None."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def parent_hash(self) -> bytes: ...
+    @property
+    def state_root(self) -> bytes: ...
+    @property
+    def beneficiary(self) -> bytes:
+        """Return the 20 bytes of the address that the block's fees go to."""
+
+    @property
+    def timestamp(self) -> int:
+        """Return seconds since 1970."""
+
+    @property
+    def gas_limit(self) -> int: ...
+    @property
+    def gas_used(self) -> int: ...
+    @property
+    def difficulty(self) -> int: ...
+    @property
+    def base_fee(self) -> int | None:
+        """Return wei a gas, None before London."""
+
+    @property
+    def blob_gas_used(self) -> int | None: ...
+    @property
+    def excess_blob_gas(self) -> int | None: ...
+
+def header_fields(header: bytes) -> Header:
+    """Return the members of a header row."""
+
+def block_rlp(header: bytes, body: bytes | memoryview) -> bytes:
+    """Return the RLP of a block, put together from its rows."""
+
+def transaction_count(body: bytes | memoryview) -> int:
+    """Return how many transactions a body row has."""
+
+def transaction_hashes(body: bytes | memoryview) -> bytes:
+    """Return the hashes of a block's transactions, 32 bytes each, one after another."""
+
+def ommer_hashes(body: bytes | memoryview) -> bytes:
+    """Return the hashes of a block's ommers, 32 bytes each, one after another."""
+
+def log_count(receipts: bytes | memoryview) -> int:
+    """Return how many logs a receipts row has."""
+
+def log_values(receipts: bytes | memoryview) -> list[tuple[bytes, tuple[bytes, ...]]]:
+    """Return the address (20 bytes) and the topics (32 bytes each) of each log of a block, in order."""
+
+def log_entries(receipts: Sequence[bytes], first: int) -> list[tuple[bytes, bytes]]:
+    """Return the entries of the log index for consecutive blocks whose logs are numbered from `first` on.
+
+    They are sorted by key: one byte of kind (0 an address, 1 to 4 a topic by its position, 5 the number of
+    topics), the value, and a chunk of 65,536 logs as 4 bytes big-endian. A value is the ascending places of
+    the logs in their chunk, 4 bytes little-endian each.
+
+    Raises:
+        CorruptRowError: Also for a log number of 2**48 or more.
+    """
+
+def transaction_places(number: int, hashes: bytes, /) -> list[tuple[bytes, bytes]]:
+    """Return the key (8 bytes) and the place of each transaction of block `number`, given their hashes.
+
+    Raises:
+        StoreError: The block's number is 2**40 or more, or it has 2**24 transactions or more.
+    """
+
+def find_transaction(reader: Reader, hash: bytes, /) -> tuple[int, int] | None:
+    """Return the block number of a canonical transaction and its index there, or None."""
+
+def stored_transaction(reader: Reader, hash: bytes, /) -> bytes | None:
+    """Return a canonical transaction as JSON, or None."""
+
+def stored_receipt(reader: Reader, hash: bytes, /) -> bytes | None:
+    """Return the receipt of a canonical transaction as JSON, or None."""
+
+def locate_logs(
+    reader: Reader, base: int, positions: Sequence[int], start: int, most: int, /
+) -> tuple[list[tuple[int, Sequence[int]]], int]:
+    """Return in which canonical blocks logs lie, and the place in `positions` behind those that were used up.
+
+    The logs are those numbered `base + position` for each of the ascending `positions` from place `start` on.
+    There are at most `most` blocks, each with its number and the ascending indices of the logs in it.
+
+    Raises:
+        CorruptRowError: There is no log of such a number.
+    """
+
+def stored_logs(reader: Reader, blocks: Sequence[tuple[int, Sequence[int] | None]], /) -> bytes:
+    """Return logs of canonical blocks as JSON objects with commas between, without brackets.
+
+    `blocks` are as `locate_logs` returns them; None stands for all logs of a block.
+
+    Raises:
+        CorruptRowError: One of the blocks, or of the logs, is not there.
+    """
+
+def render_block(
+    header: bytes,
+    body: bytes | memoryview,
+    *,
+    full: bool,
+    pending: bool = False,
+    with_total_difficulty: bool = False,
+    total_difficulty: int | None = None,
+) -> bytes:
+    """Return a block object as JSON, with transaction objects if it is `full`, else with their hashes.
+
+    With `pending`, members that only a sealed block has are null. With `with_total_difficulty` it has that
+    member, null where it is None.
+    """
+
+def render_uncle(
+    body: bytes | memoryview, index: int, *, with_total_difficulty: bool = False
+) -> bytes | None:
+    """Return an ommer as a block object without transactions, or None where there is no such one.
+
+    With `with_total_difficulty` it has that member, which is null.
+    """
+
+def render_transaction(
+    header: bytes, body: bytes | memoryview, index: int, *, pending: bool = False
+) -> bytes | None:
+    """Return a transaction object as JSON, or None where the block has no such one.
+
+    With `pending`, the members that name its block are null.
+    """
+
+def render_receipts(header: bytes, body: bytes | memoryview, receipts: bytes | memoryview) -> bytes:
+    """Return the receipts of a block as a JSON array."""
+
+def render_header(header: bytes) -> bytes:
+    """Return a header alone as JSON, as subscribers to new heads receive it.
+
+    Members that its fork does not know are null.
+    """
+
+def render_each_log(
+    header: bytes,
+    body: bytes | memoryview,
+    receipts: bytes | memoryview,
+    indices: Sequence[int],
+    *,
+    removed: bool = False,
+) -> list[bytes]:
+    """Return a JSON object for each log of a block at these indices; `removed` is its member of that name.
+
+    Raises:
+        CorruptRowError: Also for an index that the block does not have.
+    """

@@ -1,0 +1,960 @@
+"""Ethereum's chains: rules, blocks verified and built, messages run and traced, transactions signed.
+
+A committed block is named by its number and hash, or by its header row (or header and body row); a block that
+was built and is not committed by its `BuiltBlock`. Where a committed one is no longer of the chain, whatever
+reads its state raises ReorganisedError; where LMDB fails, or the state is damaged, StateError; where a row
+cannot be read, `chain.CorruptRowError`. This holds for every function here that takes a `State`, and
+docstrings name only what else they raise.
+
+State overrides and block overrides are JSON objects as `eth_call` takes them. Options of traces are JSON too.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+from typing_extensions import disjoint_base
+
+class EngineError(Exception):
+    """The engine could not do what it was asked; of this class itself for bugs and wrong uses alone."""
+
+class InvalidGenesisError(EngineError):
+    """A genesis.json describes no chain known here."""
+
+class InvalidBlockError(EngineError):
+    """A block breaks a rule of its chain.
+
+    `number` and `block_hash` are None where not even its header could be read; `rule` is a stable name such
+    as "gas_used" or "state_root"; `expected` and `actual` are words for people.
+    """
+
+    number: int | None
+    block_hash: bytes | None
+    rule: str
+    expected: str
+    actual: str
+
+class InvalidTransactionError(EngineError):
+    """A message or a transaction is refused before it runs; the text is in geth's words.
+
+    `kind` is a stable name of the reason, such as "insufficient_funds", "intrinsic_gas" or "overrides".
+    """
+
+    kind: str
+
+class StateError(EngineError):
+    """The state store cannot be read or written."""
+
+class StateBusyError(StateError):
+    """Another process writes to the state store."""
+
+class HistoryError(StateError):
+    """No state of block `requested` is stored, only of `earliest` to `latest`."""
+
+    requested: int
+    earliest: int
+    latest: int
+
+class ReorganisedError(StateError):
+    """Block `number` is not, or no longer, the one of hash `wanted` but of `found`, None beyond the head."""
+
+    number: int
+    wanted: bytes
+    found: bytes | None
+
+class BoundError(StateError):
+    """What was asked for goes beyond a bound: too much changed since, or too much was found."""
+
+class StoppedError(StateError):
+    """Its `CancelFlag` was set."""
+
+@final
+class ChainSpec:
+    """The rules of one chain, from the text of geth's genesis.json.
+
+    Raises:
+        InvalidGenesisError: It describes no chain known here.
+    """
+
+    def __new__(cls, genesis: bytes) -> ChainSpec: ...
+    @property
+    def chain_id(self) -> int:
+        """Return the chain id of the blocks to come."""
+
+    def set_chain_ids(self, changes: list[tuple[int, int]]) -> None:
+        """Set which chain ids follow that of the genesis: pairs of first block and id, ascending."""
+
+    @property
+    def genesis_hash(self) -> bytes: ...
+    def genesis_block(self) -> VerifiedBlock:
+        """Return the first block, with its rows."""
+
+    def fork_name(self, number: int, timestamp: int) -> str:
+        """Return the name of the newest fork active at a block."""
+
+    def blob_parameters(self, timestamp: int) -> tuple[int, int, int] | None:
+        """Return target, maximum and fee update fraction of blobs in force, None before blobs."""
+
+@final
+class UnverifiedBlock:
+    """A block whose form is right and whose senders are known, but which may break every other rule."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def parent_hash(self) -> bytes: ...
+    @property
+    def difficulty(self) -> int: ...
+    @property
+    def timestamp(self) -> int:
+        """Return seconds since 1970."""
+
+    @property
+    def gas_used(self) -> int: ...
+    @property
+    def transaction_count(self) -> int: ...
+    @property
+    def header(self) -> bytes:
+        """Return the header row."""
+
+    @property
+    def body(self) -> bytes:
+        """Return the body row."""
+
+@disjoint_base
+class VerifiedBlock:
+    """A block that keeps every rule, with what its execution brought forth."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def parent_hash(self) -> bytes: ...
+    @property
+    def difficulty(self) -> int: ...
+    @property
+    def timestamp(self) -> int:
+        """Return seconds since 1970."""
+
+    @property
+    def gas_used(self) -> int: ...
+    @property
+    def transaction_count(self) -> int: ...
+    @property
+    def log_count(self) -> int: ...
+    @property
+    def header(self) -> bytes:
+        """Return the header row."""
+
+    @property
+    def body(self) -> bytes:
+        """Return the body row."""
+
+    @property
+    def receipts(self) -> bytes:
+        """Return the receipts row."""
+
+    @property
+    def transaction_hashes(self) -> bytes:
+        """Return the hashes of its transactions, 32 bytes each, one after another."""
+
+@final
+class BuiltBlock(VerifiedBlock):
+    """A block that is not committed, and the state after it, as long as its parent stays committed."""
+
+    @property
+    def requests(self) -> list[bytes]:
+        """Return what it asks of the consensus layer, each request's type before its content."""
+
+def decode_blocks(
+    spec: ChainSpec, encoded: Sequence[bytes]
+) -> tuple[list[UnverifiedBlock], InvalidBlockError | None]:
+    """Return the blocks before the first malformed one, and its error, not raised; of RLP, an item a block.
+
+    A bad signature counts as malformed. Senders are recovered on all cores, 42 us each. Releases the lock.
+    """
+
+def block_from_rows(spec: ChainSpec, header: bytes, body: bytes) -> UnverifiedBlock:
+    """Return a block from its stored rows, with the senders that they name.
+
+    Raises:
+        CorruptRowError: A row cannot be read.
+    """
+
+@final
+class Execution:
+    """What came of executing blocks."""
+
+    @property
+    def verified(self) -> list[VerifiedBlock]:
+        """Return the blocks before the first invalid one."""
+
+    @property
+    def error(self) -> InvalidBlockError | None:
+        """Return what is wrong with the block after them, not raised."""
+
+@final
+class CancelFlag:
+    """Ends the run that it was given to, once it is set by any thread. Serves one run."""
+
+    def __new__(cls) -> CancelFlag: ...
+    def set(self) -> None:
+        """Have the run end where it next looks, at a jump or a call."""
+
+    @property
+    def is_set(self) -> bool:
+        """Return whether it was set; tracing functions set it themselves where their limits are reached."""
+
+@final
+class Message:
+    """What is to be run, as `eth_call` takes it; what is absent has geth's default.
+
+    `to` of None creates a contract; `value`, prices and fees are wei; `access_list` and `authorizations` are
+    JSON.
+
+    Raises:
+        ValueError: One of these texts, or the length of an address or a hash, is wrong.
+    """
+
+    def __new__(
+        cls,
+        *,
+        sender: bytes,
+        to: bytes | None = None,
+        gas: int | None = None,
+        gas_price: int | None = None,
+        max_fee: int | None = None,
+        max_priority_fee: int | None = None,
+        max_blob_fee: int | None = None,
+        value: int | None = None,
+        input: bytes | None = None,
+        nonce: int | None = None,
+        access_list: bytes | None = None,
+        blob_hashes: Sequence[bytes] | None = None,
+        authorizations: bytes | None = None,
+    ) -> Message: ...
+
+@final
+class Simulation:
+    """Blocks of calls for `State.simulate`: each with its block overrides, state overrides and calls.
+
+    In the place of a call that contradicts itself stands what is wrong with it, which is raised when its turn
+    comes. `gas_cap` is for all calls together. With `validation` nonces and fees count as in real blocks.
+
+    Raises:
+        InvalidTransactionError: The overrides are not what they must be; of kind "overrides".
+    """
+
+    def __new__(
+        cls,
+        blocks: Sequence[tuple[bytes | None, bytes | None, Sequence[Message | str]]],
+        *,
+        gas_cap: int,
+        validation: bool,
+        trace_transfers: bool,
+        full_transactions: bool,
+    ) -> Simulation: ...
+
+@final
+class BlockAttributes:
+    """What the maker of a block decides about it.
+
+    `base_fee`, in wei, stands instead of the one that follows from the parent. `withdrawals` are tuples of
+    index, validator index, address and amount in gwei.
+    """
+
+    def __new__(
+        cls,
+        *,
+        timestamp: int,
+        fee_recipient: bytes,
+        prev_randao: bytes,
+        gas_limit: int,
+        parent_beacon_block_root: bytes,
+        base_fee: int | None = None,
+        extra_data: bytes | None = None,
+        withdrawals: Sequence[tuple[int, int, bytes, int]] | None = None,
+    ) -> BlockAttributes: ...
+
+@final
+class Success:
+    """A run that came to its end."""
+
+    @property
+    def output(self) -> bytes: ...
+    @property
+    def gas_used(self) -> int:
+        """Return the gas used, refunds taken off."""
+
+    @property
+    def gas_refunded(self) -> int: ...
+
+@final
+class Revert:
+    """A run that the contract took back; the output says why."""
+
+    @property
+    def output(self) -> bytes: ...
+    @property
+    def gas_used(self) -> int: ...
+
+@final
+class Halt:
+    """A run that broke a rule of the EVM."""
+
+    @property
+    def reason(self) -> str:
+        """Return the rule in geth's words."""
+
+    @property
+    def gas_used(self) -> int: ...
+
+@final
+class Interrupted:
+    """A run that was ended before its time."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Return whether its `CancelFlag` was set; if not, it went beyond its budget."""
+
+@final
+class State:
+    """The EVM state of one chain, after every block, in a folder of its own.
+
+    A process that forks opens it afterwards. One process writes, any number read beside it. Any thread may
+    call any method. Those that write (`execute`, `commit`, `sync_now`, `unwind`, `patch`) wait for each
+    other, without the interpreter's lock, and belong in a worker thread; in a reader they raise EngineError.
+    Reading never waits for them, and sees committed blocks only.
+
+    Opening releases the lock, and writes the genesis state where a writer's folder is empty.
+
+    Raises:
+        StateBusyError: Another process writes.
+        StateError: The folder holds the state of another chain, none yet for a reader, or cannot be read.
+    """
+
+    def __new__(cls, path: str, spec: ChainSpec, *, writer: bool) -> State: ...
+    @property
+    def head(self) -> tuple[int, bytes]:
+        """Return number and hash of the head with what is not committed, in a reader of the committed one."""
+
+    @property
+    def committed_head(self) -> tuple[int, bytes]:
+        """Return number and hash of the head on the disk, whichever process wrote it."""
+
+    def execute(
+        self,
+        blocks: Sequence[UnverifiedBlock],
+        ancestors: Sequence[tuple[bytes, bytes]],
+        *,
+        total_difficulty: int,
+        attributes: BlockAttributes | None = None,
+    ) -> Execution:
+        """Return the blocks that keep every rule, one on top of the other, and what the next one breaks.
+
+        The first follows the head. They are executed in memory until `commit`. `ancestors` are header and
+        body row of the head and of up to six blocks before it, the nearest first; `total_difficulty` is that
+        of the head. With `attributes`, the first block's gas limit and base fee are what its maker chose.
+        Releases the lock.
+        """
+
+    def verify_header(
+        self,
+        block: UnverifiedBlock,
+        ancestors: Sequence[tuple[bytes, bytes]],
+        *,
+        total_difficulty: int,
+    ) -> InvalidBlockError | None:
+        """Return which of the rules that need no execution a block breaks after its `ancestors`, or None.
+
+        `ancestors` are its parent and those before it, the nearest first; `total_difficulty` is the parent's.
+        """
+
+    def commit(self, *, sync: bool) -> None:
+        """Write every executed block. Without `sync` a power cut may lose it, a killed process does not.
+
+        Releases the lock.
+        """
+
+    def sync_now(self) -> None:
+        """Bring everything committed to the disk. Releases the lock."""
+
+    @property
+    def state_root(self) -> bytes:
+        """Return the state root after the head on the disk, patches included."""
+
+    def unwind(self, number: int, *, state_root: bytes | None = None) -> bytes:
+        """Go back to block `number`, committed and synced, and return its hash.
+
+        What is not committed is forgotten. With `state_root`, patches of that block are taken back until its
+        state has that root again. Releases the lock.
+
+        Raises:
+            HistoryError: There is no such block up to the head.
+            StateError: Its state never had that root.
+        """
+
+    def patch(self, changes: bytes, *, sync: bool = True) -> bytes:
+        """Change the state after the head in place, as state overrides say, and return the new state root.
+
+        It is committed, with `sync` as by `commit`. Releases the lock.
+
+        Raises:
+            InvalidTransactionError: The overrides are not what they must be, or move a precompiled contract.
+            StateError: Executed blocks are not committed yet.
+        """
+
+    def account(self, address: bytes, block: tuple[int, bytes] | BuiltBlock) -> tuple[int, int, bytes] | None:
+        """Return nonce, balance in wei and code hash of an account after a block, or None."""
+
+    def code(self, address: bytes, block: tuple[int, bytes] | BuiltBlock) -> bytes:
+        """Return the code of an account after a block, empty where it has none."""
+
+    def find_code(self, code_hash: bytes) -> bytes | None:
+        """Return the code of this Keccak-256 hash, None if no contract of a committed block ever had it."""
+
+    def storage(self, address: bytes, slot: bytes, block: tuple[int, bytes] | BuiltBlock) -> bytes:
+        """Return the 32 bytes in a slot after a block."""
+
+    def changes_of(
+        self,
+        address: bytes,
+        block: tuple[int, bytes] | BuiltBlock,
+        start: int,
+        *,
+        is_forward: bool,
+        limit: int,
+    ) -> list[int]:
+        """Return the numbers of blocks in which nonce, balance or code of an account changed.
+
+        They are up to a committed block, at most `limit` of them: from `start` on, oldest first, if
+        `is_forward`; else from `start` back.
+        """
+
+    def addresses(self, number: int, block_hash: bytes) -> list[bytes]:
+        """Return the addresses of all accounts after a committed block, in their order. Releases the lock."""
+
+    def slots(self, address: bytes, number: int, block_hash: bytes) -> list[tuple[bytes, bytes]]:
+        """Return slots and values of an account that are not zero after a committed block, in order.
+
+        Releases the lock.
+        """
+
+    def proof(
+        self,
+        address: bytes,
+        slots: Sequence[bytes],
+        block: tuple[int, bytes] | BuiltBlock,
+        *,
+        changes: int = ...,
+        cancel: CancelFlag | None = None,
+    ) -> tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]:
+        """Return nodes that prove an account after a block, values and nodes of slots, and the storage root.
+
+        Nodes are RLP, from the root down. The older the block, the longer: `changes` bounds how far back it
+        may lie, in bytes of the lists of what changed since (about 32 a slot and 22 an account), without a
+        bound if it is absent. Releases the lock.
+
+        Raises:
+            BoundError: More has changed, or other threads look back too far at this time.
+            StoppedError: `cancel` was set.
+        """
+
+    def call(
+        self,
+        header: bytes | BuiltBlock,
+        message: Message,
+        *,
+        gas_cap: int,
+        budget: int | None = None,
+        cancel: CancelFlag | None = None,
+        state_overrides: bytes | None = None,
+        block_overrides: bytes | None = None,
+    ) -> Success | Revert | Halt | Interrupted:
+        """Return how a message ends that runs on the state after a block, as if it were in that block.
+
+        Nothing is kept. It has at most `gas_cap` gas. With a `budget`, in jumps of about 12 ns, the run keeps
+        the interpreter's lock and is interrupted beyond it; without one it releases the lock.
+
+        Raises:
+            InvalidTransactionError: The message is refused before it runs, or an override is wrong.
+        """
+
+    def estimate_gas(
+        self,
+        header: bytes | BuiltBlock,
+        message: Message,
+        *,
+        gas_cap: int,
+        budget: int | None = None,
+        cancel: CancelFlag | None = None,
+        state_overrides: bytes | None = None,
+        block_overrides: bytes | None = None,
+    ) -> int | Revert | Halt | Interrupted:
+        """Return a gas limit with which a message succeeds, or how it fails whatever its gas.
+
+        It is at most 1.5 % above the lowest, searched as geth does. The lock is kept or released as by
+        `call`.
+
+        Raises:
+            InvalidTransactionError: As by `call`; "gas_allowance" where it needs more gas than it may have.
+        """
+
+    def simulate(
+        self,
+        header: bytes | BuiltBlock,
+        simulation: Simulation,
+        *,
+        changes: int = ...,
+        cancel: CancelFlag | None = None,
+    ) -> bytes:
+        """Return the blocks of a simulation on top of a block, as the JSON array that eth_simulateV1 returns.
+
+        `changes` bounds how far back that block may lie, as in `proof`. Releases the lock.
+
+        Raises:
+            InvalidTransactionError: Of the kind that is wrong; "interrupted" where `cancel` was set.
+            BoundError: More has changed since the block.
+        """
+
+    def build_block(
+        self,
+        parent: tuple[bytes, bytes],
+        attributes: BlockAttributes,
+        transactions: Sequence[bytes],
+        *,
+        senders: Sequence[bytes | None] | None = None,
+    ) -> tuple[BuiltBlock, list[tuple[int, str]]]:
+        """Return the block after a committed one, and which transactions were left out, with reasons.
+
+        `parent` are its header and body row. Transactions are envelopes, tried in order; one left out is
+        named by its index. `senders` has for each the address that it is impersonated as, or None where it is
+        signed. Nothing is kept. Releases the lock.
+
+        Raises:
+            ValueError: `senders` are not as many as the transactions.
+            EngineError: A system call of the block fails.
+        """
+
+def create_access_list(
+    state: State,
+    header: bytes | BuiltBlock,
+    message: Message,
+    *,
+    gas_cap: int,
+    nonce: int | None = None,
+    cancel: CancelFlag | None = None,
+    state_overrides: bytes | None = None,
+) -> tuple[bytes, int, str | None] | Interrupted:
+    """Return the access list of a message after a block as JSON, the gas used with it, and why it fails.
+
+    `nonce` is the sender's if it is absent. Releases the lock.
+
+    Raises:
+        InvalidTransactionError: The message is refused, or an override is wrong.
+    """
+
+def trace_block(
+    state: State,
+    rows: tuple[bytes, bytes],
+    options: bytes,
+    *,
+    index: int | None,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> bytes | str:
+    """Return the trace of a transaction of a block as JSON, or of all where the index is None, or a word.
+
+    `rows` are the block's header and body row; its parent is committed. `options` are geth's TraceConfig as
+    JSON; `index` must be one of the block. A transaction may take so many `seconds`, and the text so many
+    bytes (`size`). The word is "unknown" (the tracer), "late", "large" or "cancelled". Releases the lock.
+
+    Raises:
+        ValueError: The options are not what they must be.
+        EngineError: The block is the genesis, or `index` is not one of it.
+        InvalidTransactionError: A transaction, or a system call, of a block that is not verified cannot be
+            run.
+    """
+
+def trace_call(
+    state: State,
+    rows: tuple[bytes, bytes],
+    message: Message,
+    options: bytes,
+    *,
+    gas_cap: int,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+    transactions: int | None = None,
+    state_overrides: bytes | None = None,
+    block_overrides: bytes | None = None,
+) -> bytes | str:
+    """Return the trace of a message after a block, or after so many of its `transactions`, or a word.
+
+    Otherwise as `trace_block`.
+
+    Raises:
+        ValueError: The options are not what they must be.
+        InvalidTransactionError: The message is refused, or an override is wrong.
+    """
+
+def execution_witness(
+    state: State, rows: tuple[bytes, bytes], *, changes: int, found: int, cancel: CancelFlag
+) -> tuple[bytes, bytes, bytes, int]:
+    """Return what a block needs of the state after its parent, which is committed, to be executed elsewhere.
+
+    These are the parent's state root; code and trie nodes as JSON arrays; and the number of the oldest block
+    whose hash it asks for. `changes` bounds the bytes of the lists of what changed since the parent, `found`
+    those of the witness. Releases the lock.
+
+    Raises:
+        InvalidTransactionError: The block is older than Byzantium; of kind "unsupported".
+        InvalidBlockError: The block breaks a rule.
+        BoundError: A bound is reached.
+        StoppedError: `cancel` was set.
+    """
+
+def storage_range(
+    state: State,
+    rows: tuple[bytes, bytes],
+    *,
+    transactions: int,
+    address: bytes,
+    start: bytes,
+    count: int,
+    cancel: CancelFlag,
+) -> bytes:
+    """Return slots of a contract after so many `transactions` of a block as JSON, and where to go on.
+
+    There are at most `count`. They come in the order of their hashes, from `start` on, which is a hash or its
+    first bytes. Releases the lock.
+
+    Raises:
+        StoppedError: `cancel` was set.
+    """
+
+def modified_accounts(
+    state: State,
+    first: tuple[int, bytes],
+    last: tuple[int, bytes],
+    *,
+    changes: int,
+    cancel: CancelFlag,
+) -> list[bytes]:
+    """Return addresses of accounts that are there after block `last`, and not so after the earlier `first`.
+
+    They are in the order of their hashes; slots count. `changes` bounds the bytes of the lists of what
+    changed in between. Releases the lock.
+
+    Raises:
+        BoundError: More has changed.
+        StoppedError: `cancel` was set.
+    """
+
+def parity_transaction(
+    state: State,
+    rows: tuple[bytes, bytes],
+    form: bytes,
+    *,
+    index: int,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> bytes | str:
+    """Return what a transaction of a block did, as JSON in Parity's form, or a word as `trace_block`.
+
+    `form` is JSON: `{"form": "traces"}`, `{"form": "trace", "place": [...]}` for one of them or null,
+    `{"form": "results", "types": [...]}` with "trace", "vmTrace" or "stateDiff", or Otterscan's `{"form":
+    "entries"}` and `{"form": "operations"}`. Limits are as of `trace_block`. Releases the lock.
+
+    Raises:
+        ValueError: The form is none of these.
+        EngineError: The block is the genesis, or `index` is not one of it.
+        InvalidTransactionError: A transaction, or a system call, of a block that is not verified cannot be
+            run.
+    """
+
+def parity_block(
+    state: State,
+    rows: tuple[bytes, bytes],
+    types: bytes,
+    *,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> bytes | str:
+    """Return outputs and traces of `types`, a JSON array, of all transactions of a block, or a word.
+
+    Otherwise as `parity_transaction`.
+    """
+
+def parity_filter(
+    state: State,
+    rows: tuple[bytes, bytes],
+    filter: bytes,
+    *,
+    skip: int,
+    count: int,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> tuple[bytes, int] | str:
+    """Return traces of a block that match a filter, joined by commas, and how many were found, or a word.
+
+    `filter` is JSON as `trace_filter` takes it, its blocks ignored. `skip` of them are passed over, and
+    counted; after `count` more the search ends. Rewards come last. Otherwise as `parity_transaction`.
+    """
+
+def parity_touching(
+    state: State,
+    rows: tuple[bytes, bytes],
+    account: bytes,
+    *,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> list[int] | str:
+    """Return the indices of the transactions whose traces have an account as sender or receiver, or a word.
+
+    Otherwise as `parity_transaction`.
+    """
+
+def parity_creator(
+    state: State,
+    rows: tuple[bytes, bytes],
+    account: bytes,
+    *,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> tuple[bytes, bytes] | str | None:
+    """Return the hash of the transaction that created a contract, and the address of its creator, or a word.
+
+    None where no transaction of the block did. Otherwise as `parity_transaction`.
+    """
+
+def parity_calls(
+    state: State,
+    header: bytes | BuiltBlock,
+    calls: list[tuple[Message, bytes]],
+    *,
+    gas_cap: int,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+    state_overrides: bytes | None = None,
+    block_overrides: bytes | None = None,
+) -> list[bytes] | str:
+    """Return the results of messages that run after a block, each on what those before it left, or a word.
+
+    Each message comes with the types of traces that it shall have, a JSON array; each result is JSON. A
+    message has at most `gas_cap` gas and so many `seconds`; `size` bounds the bytes of all results. Releases
+    the lock.
+
+    Raises:
+        ValueError: The types are not what they must be.
+        InvalidTransactionError: A message is refused, or an override is wrong.
+    """
+
+def parity_raw(
+    state: State,
+    header: bytes | BuiltBlock,
+    encoded: bytes,
+    types: bytes,
+    *,
+    seconds: float,
+    size: int,
+    cancel: CancelFlag,
+) -> bytes | str:
+    """Return the result of a signed transaction after a block as JSON, with traces of `types`, or a word.
+
+    Limits and words are as of `trace_block`. Releases the lock.
+
+    Raises:
+        ValueError: The types are not what they must be.
+        InvalidTransactionError: It is no transaction that a block could hold now.
+    """
+
+def block_rewards(spec: ChainSpec, rows: tuple[bytes, bytes]) -> list[int]:
+    """Return what a block pays in wei, to its own miner first, then to those of its ommers.
+
+    It is nothing since the merge.
+
+    Raises:
+        CorruptRowError: A row cannot be read.
+    """
+
+def revert_reason(output: bytes) -> str | None:
+    """Return the reason in the output of a `Revert`, in Solidity's forms `Error` and `Panic`, or None."""
+
+def sign_transaction(
+    secret: bytes,
+    *,
+    chain_id: int,
+    nonce: int,
+    to: bytes | None,
+    value: int,
+    input: bytes,
+    gas: int,
+    max_fee: int | None = None,
+    max_priority_fee: int | None = None,
+    gas_price: int | None = None,
+    access_list: bytes | None = None,
+    authorizations: bytes | None = None,
+) -> bytes:
+    """Return the envelope of a transaction signed with a secret of 32 bytes; its members make its type.
+
+    It has `gas_price`, or else `max_fee` and `max_priority_fee`, in wei below 2**128. `to` of None creates a
+    contract. `access_list` and `authorizations` are JSON.
+
+    Raises:
+        ValueError: Its prices contradict each other, or a text or a length is wrong.
+        InvalidTransactionError: Authorizations go with a gas price, or create a contract; of kind "draft".
+        EngineError: The secret is none.
+    """
+
+def unsigned_transaction(
+    sender: bytes,
+    *,
+    chain_id: int,
+    nonce: int,
+    to: bytes | None,
+    value: int,
+    input: bytes,
+    gas: int,
+    max_fee: int | None = None,
+    max_priority_fee: int | None = None,
+    gas_price: int | None = None,
+    access_list: bytes | None = None,
+    authorizations: bytes | None = None,
+) -> bytes:
+    """Return the envelope of an impersonated sender's transaction, whose name stands in place of a signature.
+
+    Only development chains take it. Otherwise as `sign_transaction`.
+    """
+
+def sign_message(secret: bytes, message: bytes) -> bytes:
+    """Return the signature of a message (EIP-191): r, s, and 27 or 28, 65 bytes.
+
+    Raises:
+        EngineError: The secret is none.
+    """
+
+def sign_digest(secret: bytes, digest: bytes) -> bytes:
+    """Return the signature of a hash, such as that of typed data (EIP-712): r, s, and 27 or 28, 65 bytes.
+
+    Raises:
+        EngineError: The secret is none.
+    """
+
+@final
+class PooledTransaction:
+    """A transaction that no block holds yet, from an envelope, or a blob transaction wrapped with its blobs.
+
+    Its form, chain id and signature are checked, in geth's order and words.
+
+    Raises:
+        InvalidTransactionError: One of them is wrong.
+    """
+
+    def __new__(cls, spec: ChainSpec, encoded: bytes) -> PooledTransaction: ...
+    @staticmethod
+    def impersonated(spec: ChainSpec, encoded: bytes) -> PooledTransaction:
+        """Return a transaction made by `unsigned_transaction`, from the sender that it names.
+
+        Raises:
+            InvalidTransactionError: It is none, or names no sender.
+        """
+
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def sender(self) -> bytes: ...
+    @property
+    def is_impersonated(self) -> bool: ...
+    @property
+    def nonce(self) -> int: ...
+    @property
+    def to(self) -> bytes | None:
+        """Return the address that it calls, None if it creates a contract."""
+
+    @property
+    def value(self) -> int: ...
+    @property
+    def gas(self) -> int:
+        """Return its gas limit."""
+
+    @property
+    def max_fee(self) -> int:
+        """Return the most wei that it pays for a unit of gas; the gas price where it names only that."""
+
+    @property
+    def max_priority_fee(self) -> int:
+        """Return the most wei of these for the block's maker; the gas price where it names only that."""
+
+    @property
+    def max_blob_fee(self) -> int | None:
+        """Return the most wei that it pays for a unit of blob gas, None without blobs."""
+
+    @property
+    def blob_hashes(self) -> list[bytes]: ...
+    @property
+    def type(self) -> int:
+        """Return the type of its envelope, 0 to 4."""
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes the client sent, blobs included."""
+
+    @property
+    def encoded(self) -> bytes:
+        """Return the envelope as blocks hold it, without blobs."""
+
+    @property
+    def input(self) -> bytes: ...
+    @property
+    def authorities(self) -> list[bytes]:
+        """Return who signed its authorizations; those with a wrong signature are left out."""
+
+    @property
+    def chain_id(self) -> int | None:
+        """Return the chain that it is for, None if it is for any."""
+
+    @property
+    def is_replay_protected(self) -> bool:
+        """Return whether its signature names the chain."""
+
+def check_transaction(
+    spec: ChainSpec,
+    header: bytes,
+    transaction: PooledTransaction,
+    *,
+    minimum_tip: int = 0,
+    was_included: bool = False,
+) -> None:
+    """Refuse a transaction that no block after a header row could hold, or that the pool does not take.
+
+    No state is asked. `minimum_tip` is wei a gas; a transaction that `was_included` in a block needs no
+    blobs. Blobs are proved once, in milliseconds, which releases the lock, and are not kept then.
+
+    Raises:
+        InvalidTransactionError: Of the kind that is wrong.
+        CorruptRowError: The header row cannot be read.
+    """
+
+def render_pooled_transaction(transaction: PooledTransaction) -> bytes:
+    """Return a transaction object as JSON whose members that name a block are null."""
+
+def address_of(secret: bytes) -> bytes:
+    """Return the address that belongs to a secret of 32 bytes.
+
+    Raises:
+        EngineError: The secret is none.
+    """
+
+def keccak256(content: bytes) -> bytes:
+    """Return the Keccak-256 hash, 32 bytes."""

@@ -1,0 +1,168 @@
+"""What comes over a connection and is answered from its text alone: frames, requests, and the plainest calls.
+
+Everything here reads the usual form and no other. Where something is unusual it returns None, or stops, and
+never says that a request is wrong: the caller then goes the way of all requests.
+
+Texts are UTF-8. Functions that read a text of 256 KiB or more release the interpreter's lock while they do.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+from wsnode._native.evm import Halt, Interrupted, Revert, State
+from wsnode._native.store import Reader
+
+def take_messages(data: bytes, position: int, limit: int, messages: list[bytes], /) -> int:
+    """Append the messages of the WebSocket frames that begin at `position`; return where the last one ends.
+
+    It stops at anything but a whole, masked, single, unextended frame of text or binary of at most `limit`
+    bytes, and at a text that is not UTF-8. Keeps the lock.
+    """
+
+def read_request(text: bytes, /) -> tuple[str, bytes, bytes] | None:
+    """Return method, parameters and id of a JSON-RPC request, None where it is unusual.
+
+    Parameters and id are the sender's bytes, empty where they are absent. The usual form is ASCII without
+    escapes, with the members of the specification, each once, and a whole number or a string as id.
+    """
+
+def read_batch(text: bytes, most: int, /) -> list[tuple[str, bytes, bytes]] | None:
+    """Return the requests of a batch as `read_request`, None if one is unusual or there are over `most`."""
+
+def first_items(text: bytes, most: int, /) -> list[bytes]:
+    """Return the first `most` items of a JSON array as they were sent; none of any other JSON text.
+
+    The text must be known to be JSON, as it must for the functions below.
+    """
+
+def find_identity(text: bytes, /) -> bytes | None:
+    """Return the last `id` of a JSON object as it was sent, None where there is none."""
+
+def count_values(text: bytes, /) -> int:
+    """Return how many values a JSON text holds at the most: hardly more than twice as many as it does."""
+
+def replace_lone_surrogates(text: bytes, /) -> bytes | None:
+    r"""Return the text with `\ufffd` for each escape of half a character, None where there is none."""
+
+def read_balance(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None:
+    """Return the result of `eth_getBalance` as JSON, from the text of its parameters.
+
+    `number` and `block_hash` name a committed block, which "latest" stands for. The result is for that block;
+    where the parameters name another one by number, that number is returned instead, and None where they are
+    unusual. Keeps the lock; the same holds for the three functions below.
+
+    Raises:
+        ReorganisedError: The block is not one of the chain.
+        StateError: The state cannot be read.
+    """
+
+def read_transaction_count(
+    state: State, number: int, block_hash: bytes, params: bytes, /
+) -> bytes | int | None:
+    """Return the result of `eth_getTransactionCount`, otherwise as `read_balance`."""
+
+def read_code(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None:
+    """Return the result of `eth_getCode`, otherwise as `read_balance`."""
+
+def read_storage(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None:
+    """Return the result of `eth_getStorageAt`, otherwise as `read_balance`."""
+
+def read_transaction(reader: Reader, params: bytes, /) -> bytes | None:
+    """Return a canonical transaction as JSON, from the parameters of `eth_getTransactionByHash`.
+
+    None where there is no such transaction, and where the parameters are unusual. Keeps the lock.
+
+    Raises:
+        SnapshotLostError: The snapshot has ended.
+        StoreError: The reader's store keeps no chain, or cannot be read.
+        CorruptRowError: A stored row cannot be read.
+    """
+
+def read_receipt(reader: Reader, params: bytes, /) -> bytes | None:
+    """Return a receipt as JSON, or `null`, from the parameters of `eth_getTransactionReceipt`.
+
+    None where the parameters are unusual. Raises what `read_transaction` raises.
+    """
+
+def read_log_filter(
+    params: bytes, most: int, /
+) -> tuple[int | None, int | None, list[bytes], list[list[bytes]]] | None:
+    """Return first block, last block, addresses and topics of the parameters `[filter]`, or None.
+
+    None stands for unusual ones. A block of None is the latest, no addresses are any, and so are no
+    alternatives for the topic at a position. A filter that names more than `most` addresses and topics
+    together is unusual.
+    """
+
+def run_plain_call(
+    state: State, number: int, header: bytes, params: bytes, gas_blocks: int, budget: int, /
+) -> bytes | int | Revert | Halt | Interrupted | None:
+    """Return the result of `eth_call` as JSON, from the text of its parameters, or how else the call ended.
+
+    It runs after the committed block of this number and header row, which "latest" stands for, with at most
+    `gas_blocks` times the block's gas limit. Where the parameters name another block by number, that number
+    is returned, and None where they are unusual. Keeps the lock, for `budget` at most, in jumps of about 12
+    ns; beyond it the call is `Interrupted`.
+
+    Raises:
+        InvalidTransactionError: The message is refused before it runs.
+        ReorganisedError: The block is not one of the chain.
+        StateError: The state cannot be read.
+        CorruptRowError: The header row cannot be read.
+    """
+
+def estimate_plain_call(
+    state: State, number: int, header: bytes, params: bytes, gas_blocks: int, budget: int, /
+) -> bytes | int | Revert | Halt | Interrupted | None:
+    """Return the result of `eth_estimateGas` as JSON, or how it fails, otherwise as `run_plain_call`."""
+
+@final
+class EngineMethods:
+    """Methods that `answer_calls` may answer out of a `Moment`, by their names.
+
+    These are `eth_getBalance`, `eth_getTransactionCount`, `eth_getCode`, `eth_getStorageAt`,
+    `eth_getTransactionByHash` and `eth_getTransactionReceipt`.
+
+    Raises:
+        ValueError: The engine cannot answer one of them.
+    """
+
+    def __new__(cls, names: Sequence[str], /) -> EngineMethods: ...
+
+@final
+class Moment:
+    """A snapshot of a chain and the state after its head; good as long as the snapshot.
+
+    `number` and `block_hash` name the head of the snapshot.
+    """
+
+    def __new__(cls, state: State, reader: Reader, number: int, block_hash: bytes, /) -> Moment: ...
+
+def answer_calls(
+    calls: Sequence[bytes] | Sequence[tuple[str, bytes, bytes] | bytes],
+    start: int,
+    results: dict[str, bytes],
+    methods: EngineMethods,
+    moment: Moment | None,
+    largest: int,
+    room: int,
+    /,
+    *,
+    are_messages: bool,
+) -> tuple[bytes, dict[str, int]]:
+    """Return the replies to the calls from place `start` on, and how many there are of each method.
+
+    With `are_messages`, `calls` are texts, and the replies are the text frames of a server. Else they are
+    requests as `read_request` returns them, and the replies are joined by commas, for a batch. A call is
+    answered whose method is in `results`, with that result, if it has no parameters; or is one of `methods`,
+    out of `moment`.
+
+    It stops at the first call that asks for anything else or in an unusual form, at a notification, at a text
+    of over 256 KiB, at a reply of over `largest` bytes, where the replies would be longer than `room` bytes
+    together, after 64 calls and after about a millisecond. Keeps the lock. A snapshot that has ended answers
+    nothing.
+
+    Raises:
+        StoreError: The store of the moment's reader keeps no chain.
+        TypeError: A message is not bytes.
+    """
