@@ -3,6 +3,7 @@
 The sources are read as text, so no built engine is needed.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[1] / "wsnode/native/src"
+STUBS = Path(__file__).parents[1] / "wsnode/_native"
 MOST_MODULES = 16
 
 # Each part may use itself and those listed before it. A module belongs to the longest entry that it lies in.
@@ -229,6 +231,14 @@ def test_only_the_bindings_know_python() -> None:
     texts = read_sources(SOURCES)
     knowing = {module[0] for module, text in texts.items() if module and re.search(r"\bpyo3\b", text)}
     assert knowing == {"bindings"}
+
+
+@pytest.mark.parametrize("stub", ["chain", "evm", "starknet", "store", "wire"])
+def test_a_stub_says_what_each_class_is_and_each_function_returns(stub: str) -> None:
+    for node in ast.walk(ast.parse((STUBS / f"{stub}.pyi").read_text())):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+            is_property = "property" in map(ast.unparse, node.decorator_list)
+            assert is_property or ast.get_docstring(node), node.name
 
 
 def test_a_use_against_the_order_is_found_however_it_is_written() -> None:
