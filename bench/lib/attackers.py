@@ -14,10 +14,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from bench.lib.attacks import CLIENTS, Attack
-from bench.lib.peer import begin
+from bench.lib.peer import begin, reach
 from wsnode.load.frames import PONG, masked_frame
 
 CONNECT_SECONDS = 1.0
@@ -41,11 +40,16 @@ class Outcome(NamedTuple):
 
 
 @contextmanager
-def attacking(url: str, attack: Attack, seconds: float) -> Iterator[multiprocessing.connection.Connection]:
-    """Attack in another process; an `Outcome` can be received from what is yielded once that is over."""
+def attacking(
+    url: str, attack: Attack, seconds: float, source: str | None = None
+) -> Iterator[multiprocessing.connection.Connection]:
+    """Attack in another process; an `Outcome` can be received from what is yielded once that is over.
+
+    All connections come from the address `source`, if there is one.
+    """
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe(duplex=False)
-    process = fork.Process(target=_attack, args=(url, attack, seconds, theirs), daemon=True)
+    process = fork.Process(target=_attack, args=(url, attack, source, seconds, theirs), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -56,10 +60,14 @@ def attacking(url: str, attack: Attack, seconds: float) -> Iterator[multiprocess
 
 
 def _attack(
-    url: str, attack: Attack, seconds: float, controller: multiprocessing.connection.Connection
+    url: str,
+    attack: Attack,
+    source: str | None,
+    seconds: float,
+    controller: multiprocessing.connection.Connection,
 ) -> None:
     os.nice(NICENESS)
-    controller.send(Crowd(url, attack).run(seconds))
+    controller.send(Crowd(url, attack, source).run(seconds))
 
 
 class _Attacker:
@@ -89,8 +97,8 @@ class _Attacker:
 class Crowd:
     """All connections of an attack."""
 
-    def __init__(self, url: str, attack: Attack) -> None:
-        self._url, self._attack = url, attack
+    def __init__(self, url: str, attack: Attack, source: str | None = None) -> None:
+        self._url, self._attack, self._source = url, attack, source
         self._wanted = CLIENTS * attack.connections
         self._pause = attack.pause if attack.bursts else SIGN_OF_LIFE
         self._selector = selectors.DefaultSelector()
@@ -124,10 +132,9 @@ class Crowd:
 
     def _open(self) -> None:
         if self._attack.is_http:
-            place = urlsplit(self._url)
-            connected = socket.create_connection((place.hostname, place.port or 80), CONNECT_SECONDS)
+            connected = reach(self._url, CONNECT_SECONDS, self._source)
         else:
-            connected = begin(self._url, CONNECT_SECONDS)
+            connected = begin(self._url, CONNECT_SECONDS, self._source)
         connected.setblocking(False)
         attacker = _Attacker(next(self._numbers), connected, self._attack)
         self._attackers.add(attacker)

@@ -21,10 +21,17 @@ RECEIVE_BYTES = 1024 * 1024
 LONGEST_WAIT = 30.0
 
 
-def begin(url: str, seconds: float | None = None) -> socket.socket:
+def reach(url: str, seconds: float | None = None, source: str | None = None) -> socket.socket:
+    """Return a connection on which nothing has been sent; from the address `source`, if there is one."""
+    place = urlsplit(url)
+    target = (place.hostname or "localhost", place.port or 80)
+    return socket.create_connection(target, seconds, (source, 0) if source else None)
+
+
+def begin(url: str, seconds: float | None = None, source: str | None = None) -> socket.socket:
     """Return a connection whose handshake has been sent; `seconds` bound what it waits for."""
     place = urlsplit(url)
-    connected = socket.create_connection((place.hostname or "localhost", place.port or 80), seconds)
+    connected = reach(url, seconds, source)
     key = base64.b64encode(os.urandom(16)).decode()
     connected.sendall(
         f"GET {place.path or '/'} HTTP/1.1\r\nHost: {place.netloc}\r\n"
