@@ -135,6 +135,10 @@ def test_the_pending_block_changes_nothing_on_top_of_the_head(call: Call, mainne
     assert all(members == [] for members in answered["state_diff"].values())
     assert call("alt_getStateUpdate", {"block_id": tag}).keys() == {"old_root", "state_diff"}
     assert call("starknet_getClassHashAt", [tag, ADDRESS]) == CLASS
+
+
+@pytest.mark.parametrize("tag", ["pending", "pre_confirmed"])
+def test_the_pending_block_knows_the_classes_of_the_head(call: Call, classes: Path, tag: str) -> None:
     assert "program" in call("starknet_getClassAt", [tag, ADDRESS])
 
 
