@@ -126,5 +126,3 @@ def test_a_method_with_a_channel_returns_at_once() -> None:
 
     with pytest.raises(TypeError, match="at once"):
         methods.method("late", channel=True)(late)
-    with pytest.raises(TypeError, match="at once"):
-        methods.method("late", channel=True, in_thread=True)(lambda _channel: 1)

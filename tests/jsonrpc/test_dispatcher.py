@@ -152,9 +152,11 @@ def registry() -> Registry:
             yield None
         return [view]
 
-    @methods.method("threaded", in_thread=True)
-    def threaded(view: int) -> str:
-        return f"{view} {threading.current_thread() is threading.main_thread()}"
+    @methods.method("threaded")
+    def threaded(view: int) -> Generator[Step, Any, Any]:
+        return (
+            yield InThread(lambda _cancel: f"{view} {threading.current_thread() is threading.main_thread()}")
+        )
 
     @methods.method("work", deadline=10)
     def work(_view: int) -> Generator[Step, Any, Any]:

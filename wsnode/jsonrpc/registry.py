@@ -30,7 +30,6 @@ from wsnode.jsonrpc.method import (
 )
 from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
 from wsnode.jsonrpc.schema import ANYTHING, Schema
-from wsnode.jsonrpc.work import CancelToken, InThread
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -67,7 +66,6 @@ class Registry:
         caller: bool = False,
         channel: bool = False,
         by_name: bool = False,
-        in_thread: bool = False,
         deadline: float | None = None,
         timeout_error: RpcError | None = None,
         at_once: Callable[..., Any] | None = None,
@@ -81,47 +79,50 @@ class Registry:
     ) -> Callable[[Handler], Handler]:
         """Return the decorator that registers `handler(view, params)` as `name`.
 
-        Without `view` the handler is called without one; with `caller` it gets the caller instead; with
-        `channel` the connection, to send more than the reply on it: where there is none the call is refused,
-        and the handler returns at once, so that what it begins can follow the reply. The parameters are the
-        Struct annotated on the last argument, by position if it is array-like; without such an argument the
-        method takes none (`by_name`: an empty object will do as well). A generator handler yields between
-        slices, and any other may return a generator for what it cannot answer at once; `in_thread` runs a
-        plain one in the worker pool. After `deadline` seconds it is `timeout_error`. Most calls of a
-        generator handler end in their first slice: `at_once(view, params)` returns their result, and a
-        generator for the others. With `decoder` the parameters are what it makes of them. A `steady` method
-        has no parameters and the same result for the same view, whoever asks and however often. One that is
-        `at_engine` the engine answers by itself where it finds a result in the view's `moment`, and `handler`
-        where it does not; whoever asks, it is the same.
+        The handler's parameters are the Struct annotated on its last argument, by position if it is
+        array-like. Without such an argument the method takes none. A generator handler yields between slices;
+        any other may return a generator for what it cannot answer at once.
 
-        The rest is for documents and for keys: the schema of the `result`, the `errors` besides those of
-        every method, and the `contracts` that the parameters name, decoded from whatever form they are in. A
-        name has one method, unless a later one says that it is `replacing` the first.
+        Args:
+            view: The handler gets a view of the chain first.
+            caller: It gets the caller instead of a view.
+            channel: It gets the connection instead, to send more than the reply on it, and returns at once,
+                so that what it begins can follow the reply. Without a connection the call is refused.
+            by_name: A method without parameters takes an empty object too.
+            deadline: Seconds after which the call ends in `timeout_error`.
+            at_once: `at_once(view, params)` returns the result where a generator handler would end in its
+                first slice, and a generator for the others.
+            decoder: Decodes the parameters, in place of the Struct's decoder.
+            steady: The method takes no parameters and has one result for a view, for all callers.
+            at_engine: The engine answers where it finds a result in the view's `moment`, the handler where it
+                finds none.
+            result: Schema of the result.
+            errors: Errors of this method besides those of every method.
+            contracts: Returns the contracts that decoded parameters name, for keys that may use only some.
+            replacing: The name belongs to an earlier method, which this one replaces.
 
         Raises:
-            TypeError: The handler does not fit what is said of it.
+            TypeError: The handler cannot be called as its arguments here say.
             ValueError: The name is taken, or there is nothing to be replaced.
         """
 
         def register(handler: Handler) -> Handler:
-            if channel and (in_thread or inspect.isgeneratorfunction(handler)):
+            in_slices = inspect.isgeneratorfunction(handler)
+            if channel and in_slices:
                 raise TypeError(f"{handler.__qualname__}: with a channel it must return at once")
-            if decoder is None:
-                struct = _parameters_of(handler, first=1 if view or caller or channel else 0)
-            else:
-                struct = decoder.struct
-            if steady and (caller or channel or struct or in_thread or inspect.isgeneratorfunction(handler)):
+            parameters = decoder or _decoder_of(
+                handler, skipped=1 if view or caller or channel else 0, by_name=by_name
+            )
+            if steady and (caller or channel or parameters.struct or in_slices):
                 raise TypeError(f"{handler.__qualname__}: the result depends on more than the view")
             if (name in self.methods) is not replacing:
                 raise ValueError(f"{name} is not there" if replacing else f"{name} is registered twice")
-            parameters = decoder or decoder_for(struct, by_name=by_name)
-            late = timeout_error or request_timed_out()
             kind = _kind_of(parameters, view=view, caller=caller, channel=channel)
-            function = _threaded(handler) if in_thread else handler
+            late = timeout_error or request_timed_out()
             self.methods[name] = Method(
                 name,
-                kind(function, parameters, _reading_text(contracts, parameters)),
-                in_slices=inspect.isgeneratorfunction(function),
+                kind(handler, parameters, _reading_text(contracts, parameters)),
+                in_slices=in_slices,
                 at_once=at_once,
                 deadline=deadline,
                 timeout_error=late,
@@ -184,14 +185,8 @@ def _kind_of(parameters: ParameterDecoder, *, view: bool, caller: bool, channel:
     return OfText if parameters.decode is bytes else OfView
 
 
-def _threaded(handler: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*arguments: Any) -> Any:
-        def call(_cancel: CancelToken) -> Any:
-            return handler(*arguments)
-
-        return (yield InThread(call))
-
-    return run
+def _decoder_of(handler: Callable[..., Any], *, skipped: int, by_name: bool) -> ParameterDecoder:
+    return decoder_for(_parameters_of(handler, first=skipped), by_name=by_name)
 
 
 def _parameters_of(handler: Callable[..., Any], *, first: int) -> type[msgspec.Struct] | None:
