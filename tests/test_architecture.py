@@ -47,7 +47,14 @@ FLOORS = {
         "batch",
         "session",
     ),
-    "upstream": ("errors", "client"),
+    "upstream": (
+        "errors",
+        "address budget messages score",
+        "link streams",
+        "http websocket",
+        "client",
+        "hedging",
+    ),
     "ethereum": (
         "primitives",
         "codec state",

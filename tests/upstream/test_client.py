@@ -14,8 +14,10 @@ import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
 from tests.node_process import kept_address
-from wsnode.upstream.client import Partner
-from wsnode.upstream.errors import PartnerError
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.streams import connector
 
 LONG = 60.0
 """Seconds that no answer takes, however busy the machine is."""
@@ -80,8 +82,8 @@ async def leaving(connection: WebSocketConnection) -> None:
     await asked(connection)
 
 
-async def started(nursery: trio.Nursery, port: int, seconds: float = LONG) -> Partner:
-    partner = Partner(f"ws://127.0.0.1:{port}/ws/v3/secret", seconds=seconds)
+async def started(nursery: trio.Nursery, port: int, seconds: float = LONG) -> Client:
+    partner = Client(UpstreamAddress.parse(f"ws://127.0.0.1:{port}/ws/v3/secret"), seconds=seconds)
     await nursery.start(partner.run)
     return partner
 
@@ -117,7 +119,7 @@ async def test_what_is_no_answer_is_an_error_in_time(
 ) -> None:
     async with trio.open_nursery() as nursery:
         partner = await started(nursery, await Provider(converse).listen(nursery), seconds)
-        with trio.fail_after(LONG), pytest.raises(PartnerError) as raised:
+        with trio.fail_after(LONG), pytest.raises(UpstreamError) as raised:
             await partner.ask("eth_chainId", [])
         assert raised.value.reason == reason
         nursery.cancel_scope.cancel()
@@ -131,7 +133,7 @@ async def test_a_key_that_is_refused_is_an_error_each_time() -> None:
         server = await nursery.start(serve_websocket, refuse, "127.0.0.1", 0, None)
         partner = await started(nursery, server.port)
         for _ in range(2):
-            with pytest.raises(PartnerError, match="unreachable"):
+            with pytest.raises(UpstreamError, match="unreachable"):
                 await partner.ask("eth_chainId", [])
         nursery.cancel_scope.cancel()
 
@@ -155,12 +157,16 @@ async def test_a_partner_is_asked_over_tls_and_only_if_its_certificate_is_truste
         accept = Provider(honest).accept
         server = await nursery.start(serve_websocket, accept, "127.0.0.1", 0, served)
         for trusted, answers in ((theirs, False), (ours, True)):
-            partner = Partner(f"wss://127.0.0.1:{server.port}/", seconds=LONG, tls=trusted)
+            partner = Client(
+                UpstreamAddress.parse(f"wss://127.0.0.1:{server.port}/"),
+                seconds=LONG,
+                connect=connector(trusted),
+            )
             await nursery.start(partner.run)
             if answers:
                 assert await partner.ask("eth_chainId", []) == "found"
             else:
-                with pytest.raises(PartnerError, match="unreachable"):
+                with pytest.raises(UpstreamError, match="unreachable"):
                     await partner.ask("eth_chainId", [])
         nursery.cancel_scope.cancel()
 
@@ -174,7 +180,7 @@ async def test_what_does_not_speak_http_is_unreachable() -> None:
         (listener,) = await nursery.start(partial(trio.serve_tcp, babble, 0, host="127.0.0.1"))
         partner = await started(nursery, listener.socket.getsockname()[1], seconds=1)
         for _ in range(2):
-            with pytest.raises(PartnerError, match=r"unreachable|timeout"):
+            with pytest.raises(UpstreamError, match=r"unreachable|timeout"):
                 await partner.ask("eth_chainId", [])
         nursery.cancel_scope.cancel()
 
@@ -191,7 +197,7 @@ async def leave_and_come_back(port: int) -> None:
             partner = await started(nursery, port)
             assert await partner.ask("eth_chainId", []) == "found"
             first.cancel_scope.cancel()
-        with pytest.raises(PartnerError, match="unreachable"):
+        with pytest.raises(UpstreamError, match="unreachable"):
             await partner.ask("eth_chainId", [])
         await Provider(honest).listen(nursery, port)
         assert await partner.ask("eth_chainId", []) == "found"
@@ -204,14 +210,17 @@ async def test_a_connection_on_which_nothing_is_heard_is_given_up() -> None:
     async with trio.open_nursery() as nursery:
         partner = await started(nursery, await provider.listen(nursery))
         assert await partner.ask("eth_chainId", []) == "found"
-        partner._seconds = 0.3
-        with pytest.raises(PartnerError, match="timeout"):
+        partner.seconds = 0.3
+        with pytest.raises(UpstreamError, match="timeout"):
             await partner.ask("eth_chainId", [])
-        partner._seconds = LONG
+        partner.seconds = LONG
         assert await partner.ask("eth_chainId", []) == "found"
         assert provider.connections == 2
         nursery.cancel_scope.cancel()
 
 
 def test_the_key_in_its_address_is_not_shown() -> None:
-    assert str(Partner("wss://user:secret@partner.example:1/ws/v3/secret")) == "wss://partner.example:1"
+    assert (
+        str(Client(UpstreamAddress.parse("wss://user:secret@partner.example:1/ws/v3/secret")))
+        == "wss://partner.example:1"
+    )

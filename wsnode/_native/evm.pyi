@@ -183,6 +183,16 @@ def block_from_rows(spec: ChainSpec, header: bytes, body: bytes) -> UnverifiedBl
         CorruptRowError: A row cannot be read.
     """
 
+def encode_told_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
+    """Return the RLP of a block that another node tells in JSON, with whole transactions.
+
+    `ommers` are the JSON texts of its ommers, in their order. Hashes in the JSON are passed over: compute
+    that of the result. Releases the lock.
+
+    Raises:
+        InvalidBlockError: It is no such JSON, by the rule `json`.
+    """
+
 @final
 class Execution:
     """What came of executing blocks."""

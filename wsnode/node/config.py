@@ -23,7 +23,7 @@ class ConfigurationError(Exception):
 class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The provider that is asked for missing transactions, once the head is `stale_after` seconds old."""
 
-    url: Annotated[str, msgspec.Meta(pattern=r"^wss?://[^/]+")]
+    url: Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
     stale_after: Annotated[float, msgspec.Meta(gt=0, le=1e15)] = 60.0
 
     def __post_init__(self) -> None:

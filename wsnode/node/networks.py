@@ -276,9 +276,10 @@ def _starknet_hub(chain: "StarknetChain", hub: Hub) -> "StarknetHub":
 
 def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:
     """Return `network` with a partner that is asked for missing transactions in an outage."""
-    from wsnode.upstream.client import Partner
+    from wsnode.upstream.address import UpstreamAddress
+    from wsnode.upstream.client import Client
 
-    partner = Partner(told.url)
+    partner = Client(UpstreamAddress.parse(told.url))
     outage = StaleHead(told.stale_after, partial(os.path.exists, folder / OUTAGE_FILE))
     add_forwarding(network.registry, spec, partner.ask, outage, lambda caller: caller.forwarding)
     return msgspec.structs.replace(

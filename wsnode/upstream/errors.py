@@ -1,9 +1,39 @@
 """Why another node gave no answer."""
 
 
-class PartnerError(Exception):
-    """The partner gave no answer that can be used; `reason` is one word."""
+class UpstreamError(Exception):
+    """An upstream gave no answer that can be used; `reason` is one word."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
+        self.detail = detail
+
+
+class RefusedError(UpstreamError):
+    """An upstream answered with an error: its code, its words, and how many seconds it wants to be left."""
+
+    def __init__(self, code: int, message: str, retry_after: float | None = None) -> None:
+        super().__init__("refused", f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.retry_after = retry_after
+
+    @property
+    def is_about_rate(self) -> bool:
+        """Return whether the upstream was asked too much."""
+        return self.code in TOO_MUCH
+
+    @property
+    def is_missing_method(self) -> bool:
+        """Return whether the upstream has no such method."""
+        return self.code == METHOD_NOT_FOUND
+
+
+TOO_MUCH = (429, -32005, -32016)
+"""HTTP's status, and what providers say of it in JSON-RPC."""
+METHOD_NOT_FOUND = -32601
+
+
+class AddressError(Exception):
+    """A URL names no upstream; the text shows nothing of it that may be secret."""

@@ -6,7 +6,16 @@ from wsnode._native.evm import (
     VerifiedBlock,
     block_from_rows,
     decode_blocks,
+    encode_told_block,
     keccak256,
 )
 
-__all__ = ["BuiltBlock", "UnverifiedBlock", "VerifiedBlock", "block_from_rows", "decode_blocks", "keccak256"]
+__all__ = [
+    "BuiltBlock",
+    "UnverifiedBlock",
+    "VerifiedBlock",
+    "block_from_rows",
+    "decode_blocks",
+    "encode_told_block",
+    "keccak256",
+]

@@ -16,7 +16,7 @@ from wsnode.ethereum.rpc.transactions.partner_answer import AnswerError, checked
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.share import Party
 from wsnode.store.errors import StoreError
-from wsnode.upstream.errors import PartnerError
+from wsnode.upstream.errors import UpstreamError
 
 METHOD = "eth_getTransactionByHash"
 MISSING = "0x" + "13" * 32
@@ -165,7 +165,7 @@ def test_without_an_outage_or_without_the_right_nobody_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"), [(PartnerError("timeout"), "timeout"), ({"hash": MISSING}, "invalid")]
+    ("answer", "reason"), [(UpstreamError("timeout"), "timeout"), ({"hash": MISSING}, "invalid")]
 )
 def test_a_partner_that_fails_is_a_typed_error(answer: Any, reason: str, execution_apis_chain: Chain) -> None:
     ask, ends = forwarding(execution_apis_chain, Fake(answer))

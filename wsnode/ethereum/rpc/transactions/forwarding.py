@@ -17,14 +17,14 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null
 from wsnode.jsonrpc.work import AsyncCall, Steps
 from wsnode.store.errors import StoreError
-from wsnode.upstream.errors import PartnerError
+from wsnode.upstream.errors import UpstreamError
 
 METHOD: Final = "eth_getTransactionByHash"
 PARAMETERS: Final = TextParameters(HashParameters)
 PARTNER_FAILED: Final = RpcError(RESOURCE_UNAVAILABLE, "the partner provider failed: …")
 
 AskPartner: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
-"""Calls a method of the partner with parameters; raises PartnerError."""
+"""Calls a method of the partner with parameters; raises UpstreamError."""
 IsAllowed: TypeAlias = Callable[[Any], bool]
 """Tells whether a caller's key includes forwarding."""
 
@@ -110,9 +110,9 @@ class Forwarding:
         try:
             answer = yield AsyncCall(lambda: self._ask(METHOD, [hexadecimal(wanted)]))
             found = NULL if answer is None else checked_transaction(self._spec, wanted, answer)
-        except (PartnerError, AnswerError) as error:
+        except (UpstreamError, AnswerError) as error:
             self._ends["failed"] += 1
-            reason = error.reason if isinstance(error, PartnerError) else "invalid"
+            reason = error.reason if isinstance(error, UpstreamError) else "invalid"
             raise partner_failed(reason) from error
         self._ends["unknown" if answer is None else "found"] += 1
         return found

@@ -1,9 +1,10 @@
-//! Blocks from RLP and from rows.
+//! Blocks from RLP, from rows and from JSON.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 
 use super::blocks::{exception, UnverifiedBlock};
 use super::spec::ChainSpec;
@@ -32,7 +33,22 @@ fn block_from_rows(spec: &ChainSpec, header: &[u8], body: &[u8]) -> PyResult<Unv
     guard(|| block::from_rows(&spec.0, header, body)).map(|block| UnverifiedBlock(Arc::new(block)))
 }
 
+/// The RLP of a block as another node tells it in JSON.
+#[pyfunction]
+fn encode_told_block<'py>(
+    py: Python<'py>,
+    block: PyBackedBytes,
+    ommers: Vec<PyBackedBytes>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let encode = || {
+        let slices: Vec<&[u8]> = ommers.iter().map(AsRef::as_ref).collect();
+        guard(|| block::encode_told(&block, &slices))
+    };
+    py.detach(encode).map(|encoded| PyBytes::new(py, &encoded))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode_blocks, module)?)?;
-    module.add_function(wrap_pyfunction!(block_from_rows, module)?)
+    module.add_function(wrap_pyfunction!(block_from_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(encode_told_block, module)?)
 }

@@ -1,8 +1,9 @@
-//! Blocks: decoded from RLP with their senders recovered, and verified with their receipts.
+//! Blocks: decoded from RLP, to which what other nodes tell in JSON is brought, with their senders recovered, and verified with their receipts.
 
 mod decode;
 mod impersonation;
 mod senders;
+mod told;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 pub use decode::{decode_blocks, decode_transaction, from_rows};
 pub use impersonation::{impersonated_sender, impersonation};
 pub use senders::recover_transaction;
+pub use told::encode_told;
 
 /// A block without its senders.
 struct Decoded {

@@ -1,0 +1,301 @@
+"""A client's questions, subscriptions and patience, with providers in memory."""
+
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.upstream.providers import Error, PostProvider, SocketProvider
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.budget import Budget
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import AddressError, RefusedError, UpstreamError
+from wsnode.upstream.hedging import first_answer, ranked
+from wsnode.upstream.score import Score
+
+WEBSOCKET = UpstreamAddress.parse("ws://user:word@node.example/secret?key=hidden")
+HTTP = UpstreamAddress.parse("http://node.example/secret")
+
+
+def echo(method: str, params: list[Any]) -> Any:
+    return [method, *params]
+
+
+async def asked_client(nursery: trio.Nursery, provider: SocketProvider | PostProvider, url: Any) -> Client:
+    client = Client(url, connect=provider.connect)
+    await nursery.start(client.run)
+    return client
+
+
+async def test_a_user_in_the_url_is_sent_as_authorization_and_shown_nowhere() -> None:
+    async with trio.open_nursery() as nursery:
+        provider = SocketProvider(nursery, echo)
+        client = await asked_client(nursery, provider, WEBSOCKET)
+        assert await client.ask("m", [1]) == ["m", 1]
+        assert (b"authorization", b"Basic dXNlcjp3b3Jk") in provider.headers[0]
+        assert str(client) == "ws://node.example"
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("ftp://node/SECRET", "ftp:// is none of ws://, wss://, http:// and https://"),
+        ("node:8545/SECRET", "node:// is none of"),
+        ("SECRET", "a URL without a scheme is none of"),
+        ("wss:///SECRET", "a wss:// URL without a host"),
+        ("ws://node:99999/SECRET", "no URL of a node"),
+        ("ws://no de/SECRET", "with characters that no URL has"),
+    ],
+)
+def test_what_is_no_address_is_said_without_the_secret(url: str, words: str) -> None:
+    with pytest.raises(AddressError, match=words) as raised:
+        UpstreamAddress.parse(url)
+    assert "SECRET" not in str(raised.value)
+
+
+async def test_events_reach_the_subscription_that_they_are_of_even_at_once_behind_the_reply() -> None:
+    async with trio.open_nursery() as nursery:
+        provider = SocketProvider(nursery, lambda method, params: f"id of {params[0]}")
+        client = await asked_client(nursery, provider, WEBSOCKET)
+        heads: list[bytes] = []
+        others: list[bytes] = []
+        link = await client.link()
+        await link.subscribe(["newHeads"], heads.append)
+        await link.subscribe(["other"], others.append)
+        await provider.tell("id of newHeads", {"number": "0x1"})
+        await provider.tell("id of nobody", {})
+        await wait_all_tasks_blocked()
+        assert (heads, others) == ([b'{"number":"0x1"}'], [])
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_lost_connection_ends_its_questions_and_the_next_one_opens_another() -> None:
+    def hold(method: str, params: list[Any]) -> Any:
+        return Error(0, "held") if method == "refused" else method
+
+    async with trio.open_nursery() as nursery:
+        provider = SocketProvider(nursery, hold)
+        client = await asked_client(nursery, provider, WEBSOCKET)
+        link = await client.link()
+        await provider.close()
+        await link.ended.wait()
+        with pytest.raises(UpstreamError, match="unreachable"):
+            await client.ask("m", [], link=link)
+        assert await client.ask("m", []) == "m"
+        assert len(provider.connections) == 2
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_connection_that_answers_no_ping_is_given_up(autojump_clock: MockClock) -> None:
+    class Stopped(SocketProvider):
+        async def connect(self, address: UpstreamAddress) -> trio.abc.Stream:
+            stream = await super().connect(address)
+            streams.append(stream)
+            return stream
+
+    streams: list[Any] = []
+    async with trio.open_nursery() as nursery:
+        provider = Stopped(nursery, echo)
+        client = await asked_client(nursery, provider, WEBSOCKET)
+        link = await client.link()
+        # From now on nothing that is sent arrives.
+        streams[0].send_stream.send_all_hook = None
+        streams[0].send_stream.send_all = swallow
+        await link.ended.wait()
+        assert trio.current_time() < 60
+        nursery.cancel_scope.cancel()
+
+
+async def swallow(data: bytes) -> None:
+    await trio.lowlevel.checkpoint()
+
+
+def replied(status: int, *headers: tuple[str, str], body: bytes | None = None) -> Any:
+    def answer(call: dict[str, Any]) -> tuple[int, list[tuple[str, str]], bytes]:
+        found = {"jsonrpc": "2.0", "id": call["id"], "result": call["method"]}
+        return status, list(headers), msgspec.json.encode(found) if body is None else body
+
+    return answer
+
+
+async def test_questions_by_post_share_connections_that_are_kept() -> None:
+    async with trio.open_nursery() as nursery:
+        provider = PostProvider(nursery, replied(200))
+        client = await asked_client(nursery, provider, HTTP)
+        for _ in range(3):
+            assert await client.ask("m", []) == "m"
+        assert provider.connections == 1
+        assert provider.targets == [b"/secret"] * 3
+        async with trio.open_nursery() as together:
+            for _ in range(40):
+                together.start_soon(client.ask, "m", [])
+        assert 1 < provider.connections <= 8
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_kept_connection_that_was_closed_is_replaced() -> None:
+    async with trio.open_nursery() as nursery:
+        provider = PostProvider(nursery, replied(200))
+        client = await asked_client(nursery, provider, HTTP)
+        provider.closes_after_each = True
+        for _ in range(3):
+            assert await client.ask("m", []) == "m"
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [(429, b"", "refused"), (401, b"no", "refused"), (200, b"<html>", "invalid"), (502, b"", "invalid")],
+)
+async def test_what_http_refuses_has_its_reason(status: int, body: bytes, reason: str) -> None:
+    async with trio.open_nursery() as nursery:
+        provider = PostProvider(nursery, replied(status, body=body))
+        client = await asked_client(nursery, provider, HTTP)
+        with pytest.raises(UpstreamError) as raised:
+            await client.ask("m", [])
+        assert raised.value.reason == reason
+        nursery.cancel_scope.cancel()
+
+
+async def test_retry_after_is_obeyed(autojump_clock: MockClock) -> None:
+    answers = iter([replied(429, ("Retry-After", "7")), replied(200)])
+    async with trio.open_nursery() as nursery:
+        provider = PostProvider(nursery, lambda call: next(answers)(call))
+        client = await asked_client(nursery, provider, HTTP)
+        with pytest.raises(RefusedError, match="429"):
+            await client.ask("m", [])
+        began = trio.current_time()
+        assert await client.ask("m", [], seconds=30) == "m"
+        assert trio.current_time() - began >= 7
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("code", [-32005, -32016, 429])
+async def test_a_refusal_for_the_rate_halves_it_and_others_do_not(code: int) -> None:
+    refusals = iter([Error(code, "too many requests"), Error(-32000, "header not found")])
+    async with trio.open_nursery() as nursery:
+        provider = SocketProvider(nursery, lambda method, params: next(refusals))
+        client = await asked_client(nursery, provider, WEBSOCKET)
+        full = client.budget.per_second
+        for share in (0.5, 0.5):
+            with pytest.raises(RefusedError):
+                await client.ask("m", [])
+            assert client.budget.per_second == pytest.approx(full * share, rel=0.05)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_budget_lets_a_burst_through_and_then_its_rate(autojump_clock: MockClock) -> None:
+    budget = Budget(10.0)
+    began = trio.current_time()
+    for _ in range(35):
+        await budget.take()
+    assert trio.current_time() - began == pytest.approx(3.0)
+
+
+async def test_a_budget_comes_back_after_a_refusal(autojump_clock: MockClock) -> None:
+    budget = Budget(100.0)
+    budget.refused()
+    budget.refused()
+    assert budget.per_second == pytest.approx(50.0)
+    await trio.sleep(20)
+    assert budget.per_second == 100.0
+
+
+class Slow:
+    """An answer that takes so many seconds, or fails behind them."""
+
+    def __init__(self, seconds: float, *, fails: bool = False) -> None:
+        self.seconds, self.fails, self.asked = seconds, fails, 0
+
+    async def answer(self) -> str:
+        self.asked += 1
+        await trio.sleep(self.seconds)
+        if self.fails:
+            raise UpstreamError("invalid")
+        return f"after {self.seconds:g}"
+
+
+async def raced(*slow: Slow) -> tuple[int, str, float]:
+    clients = [Client(HTTP) for _ in slow]
+    answers = dict(zip(map(id, clients), slow, strict=True))
+    began = trio.current_time()
+    client, found = await first_answer(clients, lambda client: answers[id(client)].answer())
+    return clients.index(client), found, trio.current_time() - began
+
+
+@pytest.mark.parametrize(
+    ("slow", "winner", "seconds", "asked"),
+    [
+        ([Slow(0.1), Slow(0.1)], 0, 0.1, [1, 0]),
+        ([Slow(9), Slow(0.1)], 1, 0.35, [1, 1]),
+        ([Slow(0.3), Slow(9)], 0, 0.3, [1, 1]),
+        ([Slow(0.1, fails=True), Slow(0.1)], 1, 0.2, [1, 1]),
+        ([Slow(0.1, fails=True), Slow(0.1, fails=True), Slow(1)], 2, 1.2, [1, 1, 1]),
+    ],
+    ids=["quick", "hangs", "a little late", "fails", "all but the last fail"],
+)
+async def test_another_is_asked_when_one_fails_or_takes_unusually_long(
+    slow: list[Slow], winner: int, seconds: float, asked: list[int], autojump_clock: MockClock
+) -> None:
+    found = await raced(*slow)
+    assert found[:2] == (winner, f"after {slow[winner].seconds:g}")
+    assert found[2] == pytest.approx(seconds)
+    assert [each.asked for each in slow] == asked
+
+
+async def test_if_nobody_has_an_answer_the_last_failure_is_told(autojump_clock: MockClock) -> None:
+    with pytest.raises(UpstreamError, match="invalid"):
+        await raced(Slow(0.1, fails=True), Slow(5, fails=True))
+    with pytest.raises(UpstreamError, match="no upstream"):
+        await raced()
+
+
+def test_errors_and_delay_make_an_upstream_worse_and_answers_better() -> None:
+    good, late, broken = Client(HTTP), Client(HTTP), Client(HTTP)
+    for _ in range(20):
+        for client in (good, late, broken):
+            client.score.answered(0.05)
+        late.score.announced(0.5)
+        broken.score.failed()
+    assert ranked([broken, late, good]) == [good, late, broken]
+    for _ in range(100):
+        broken.score.answered(0.01)
+    assert broken.score.cost < late.score.cost
+
+
+def test_19_of_20_answers_are_within_the_p95() -> None:
+    score = Score()
+    for number in range(100):
+        score.answered(number / 100)
+    assert score.p95 == 0.95
+
+
+async def test_too_many_questions_at_once_are_refused_here() -> None:
+    release = trio.Event()
+
+    class Waiting:
+        ended, heard = trio.Event(), 0
+
+        async def ask(self, method: str, params: list[Any]) -> bytes:
+            await release.wait()
+            return b"1"
+
+    client, found = Client(HTTP), list[object]()
+
+    async def ask() -> None:
+        try:
+            found.append(await client.ask("m", [], link=Waiting(), seconds=99))  # type: ignore[arg-type]
+        except UpstreamError as error:
+            found.append(error.reason)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(1001):
+            nursery.start_soon(ask)
+        while "busy" not in found:
+            await trio.testing.wait_all_tasks_blocked()
+        release.set()
+    assert found.count("busy") == 1
+    assert found.count(1) == 1000

@@ -1,0 +1,69 @@
+"""Where an upstream is, without showing what of that is secret."""
+
+from base64 import b64encode
+from typing import Final, Self
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from wsnode.upstream.errors import AddressError
+
+PORTS: Final = {"ws": 80, "http": 80, "wss": 443, "https": 443}
+
+
+class UpstreamAddress(msgspec.Struct, frozen=True):
+    """A URL taken apart. Its path, its query and its user may be keys: `str` shows none of them."""
+
+    scheme: str
+    host: str
+    port: int
+    resource: str
+    """Path and query."""
+    authorization: str | None = None
+    """The value of the header, if the URL names a user."""
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Return the address that a URL names.
+
+        Raises:
+            AddressError: It names none.
+        """
+        try:
+            place = urlsplit(url)
+            host, port = place.hostname, place.port
+        except ValueError as error:
+            raise AddressError(f"no URL of a node: {error}") from None
+        if place.scheme not in PORTS:
+            raise AddressError(f"{_shown(place.scheme)} is none of ws://, wss://, http:// and https://")
+        if not host or not url.isascii() or not url.isprintable() or " " in url:
+            raise AddressError(f"a {place.scheme}:// URL without a host, or with characters that no URL has")
+        resource = f"{place.path or '/'}{'?' if place.query else ''}{place.query}"
+        authorization = None
+        if place.username is not None:
+            user = f"{unquote(place.username)}:{unquote(place.password or '')}"
+            authorization = f"Basic {b64encode(user.encode()).decode()}"
+        return cls(place.scheme, host, port or PORTS[place.scheme], resource, authorization)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Return whether the connection is TLS."""
+        return self.scheme in ("wss", "https")
+
+    @property
+    def is_websocket(self) -> bool:
+        """Return whether the upstream can tell of news by itself."""
+        return self.scheme in ("ws", "wss")
+
+    @property
+    def host_header(self) -> str:
+        """Return host and port as requests name them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host_header}"
+
+
+def _shown(scheme: str) -> str:
+    return f"{scheme}://" if scheme else "a URL without a scheme"

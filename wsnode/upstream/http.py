@@ -1,0 +1,157 @@
+"""Questions by HTTP POST, over a few connections that are kept."""
+
+import itertools
+import logging
+from typing import Any, Final
+
+import h11
+import msgspec
+import trio
+
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
+from wsnode.upstream.messages import decode_message, encode_call, result_of
+from wsnode.upstream.streams import CONNECTING_SECONDS, Connect
+
+CONNECTIONS: Final = 8
+RECEIVE_BYTES: Final = 1 << 16
+TOO_MANY_REQUESTS: Final = 429
+REFUSALS: Final = frozenset({401, 402, 403, 404, 405, TOO_MANY_REQUESTS, 503})
+"""What HTTP itself refuses; other failures often carry a reply of JSON-RPC."""
+
+logger = logging.getLogger("wsnode.upstream")
+
+
+class HttpLink:
+    """Asks by POST; it has no connection of its own that could end."""
+
+    def __init__(self, address: UpstreamAddress, connect: Connect) -> None:
+        self.ended = trio.Event()
+        self.heard = 0
+        self._address = address
+        self._connect = connect
+        self._room = trio.CapacityLimiter(CONNECTIONS)
+        self._idle: list[_Connection] = []
+        self._numbers = itertools.count(1)
+
+    async def ask(self, method: str, params: list[Any]) -> bytes:
+        """Return the JSON text of a call's result.
+
+        Raises:
+            UpstreamError: There is none.
+        """
+        body = encode_call(next(self._numbers), method, params)
+        async with self._room:
+            status, retry_after, text = await self._posted(body)
+        self.heard += 1
+        if status in REFUSALS:
+            raise RefusedError(status, f"HTTP {status}", retry_after)
+        try:
+            message = decode_message(text)
+        except msgspec.DecodeError:
+            logger.warning("%s answers with HTTP %d what is not JSON-RPC", self._address, status)
+            raise UpstreamError("invalid", f"HTTP {status}") from None
+        return result_of(message, retry_after)
+
+    async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
+        """Refuse: nothing can be told over HTTP.
+
+        Raises:
+            UpstreamError: Always.
+        """
+        raise UpstreamError("refused", "HTTP has no subscriptions")
+
+    def drop(self) -> None:
+        """Forget the connections that are kept."""
+        self._idle.clear()
+
+    async def _posted(self, body: bytes) -> tuple[int, float | None, bytes]:
+        try:
+            while self._idle:
+                # One that was kept may have been closed meanwhile, which only its use shows.
+                connection = self._idle.pop()
+                try:
+                    return await self._on(connection, body)
+                except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError):
+                    continue
+            with trio.fail_after(CONNECTING_SECONDS):
+                stream = await self._connect(self._address)
+            return await self._on(_Connection(stream), body)
+        except (OSError, trio.BrokenResourceError, trio.TooSlowError, h11.RemoteProtocolError) as error:
+            logger.warning("%s cannot be asked: %s", self._address, type(error).__name__)
+            raise UpstreamError("unreachable") from None
+
+    async def _on(self, connection: "_Connection", body: bytes) -> tuple[int, float | None, bytes]:
+        is_whole = False
+        try:
+            answer = await connection.post(self._address, body)
+            is_whole = True
+        finally:
+            if is_whole and connection.is_reusable:
+                self._idle.append(connection)
+            else:
+                await trio.aclose_forcefully(connection.stream)
+        return answer
+
+
+class _Connection:
+    """One connection, for one request at a time."""
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self.stream = stream
+        self._protocol = h11.Connection(h11.CLIENT)
+
+    @property
+    def is_reusable(self) -> bool:
+        """Return whether another request can follow, and make ready for it."""
+        if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
+            return False
+        self._protocol.start_next_cycle()
+        return True
+
+    async def post(self, address: UpstreamAddress, body: bytes) -> tuple[int, float | None, bytes]:
+        """Return status, seconds to be left alone and body of the answer.
+
+        Raises:
+            OSError, BrokenResourceError, RemoteProtocolError: There is none.
+        """
+        headers = [
+            ("Host", address.host_header),
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+        ]
+        if address.authorization is not None:
+            headers.append(("Authorization", address.authorization))
+        request = h11.Request(method="POST", target=address.resource, headers=headers)
+        parts = [self._protocol.send(event) for event in (request, h11.Data(data=body), h11.EndOfMessage())]
+        await self.stream.send_all(b"".join(part for part in parts if part is not None))
+        return await self._answer()
+
+    async def _answer(self) -> tuple[int, float | None, bytes]:
+        status, retry_after, body = 0, None, bytearray()
+        while True:
+            event = await self._next_event()
+            if isinstance(event, h11.Response):
+                status = event.status_code
+                retry_after = seconds_of(dict(event.headers).get(b"retry-after"))
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > MESSAGE_BYTES:
+                    raise UpstreamError("invalid", f"an answer above {MESSAGE_BYTES} bytes")
+            elif isinstance(event, h11.EndOfMessage):
+                return status, retry_after, bytes(body)
+            elif isinstance(event, h11.ConnectionClosed):
+                raise trio.BrokenResourceError("the connection ended before the answer")
+
+    async def _next_event(self) -> Any:
+        while (event := self._protocol.next_event()) is h11.NEED_DATA:
+            self._protocol.receive_data(bytes(await self.stream.receive_some(RECEIVE_BYTES)))
+        return event
+
+
+def seconds_of(retry_after: bytes | None) -> float | None:
+    """Return the seconds that a Retry-After header names; a date is taken for none."""
+    if retry_after is None or not retry_after.isdigit():
+        return None
+    return float(retry_after)

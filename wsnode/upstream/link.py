@@ -1,0 +1,37 @@
+"""What a client asks over, whatever the transport is."""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeAlias
+
+import trio
+
+MESSAGE_BYTES: Final = 64 << 20
+"""The largest message: a block of 10 MB twice in hex, with the names of its members."""
+
+OnEvent: TypeAlias = Callable[[bytes], None]
+"""Is given the JSON text of what a subscription tells; must not block."""
+
+
+class Link(Protocol):
+    """An open way to an upstream. After `ended` is set every question fails."""
+
+    ended: trio.Event
+    heard: int
+    """Messages that came in, so that whoever waits can tell silence from slowness."""
+
+    async def ask(self, method: str, params: list[Any]) -> bytes:
+        """Return the JSON text of a call's result.
+
+        Raises:
+            UpstreamError: There is none.
+        """
+
+    async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
+        """Have `on_event` called with each event of a subscription, until the link ends.
+
+        Raises:
+            UpstreamError: The upstream, or its transport, has no such subscription.
+        """
+
+    def drop(self) -> None:
+        """End the link; questions on it fail."""

@@ -1,0 +1,83 @@
+"""JSON-RPC as a client writes and reads it; results stay JSON text, which may be megabytes."""
+
+from typing import Any
+
+import msgspec
+
+from wsnode.upstream.errors import RefusedError, UpstreamError
+
+NOTHING = b"null"
+
+
+class Fault(msgspec.Struct):
+    """The error of a reply; some nodes leave out what is required."""
+
+    code: int | float = 0
+    message: str = ""
+
+
+class Event(msgspec.Struct):
+    """What a subscription tells."""
+
+    subscription: str
+    result: msgspec.Raw = msgspec.Raw(NOTHING)
+
+
+class Message(msgspec.Struct):
+    """A reply or a notification: what counts of either."""
+
+    id: int | str | None = None
+    result: msgspec.Raw = msgspec.Raw(NOTHING)
+    error: Fault | None = None
+    method: str | None = None
+    params: msgspec.Raw = msgspec.Raw(NOTHING)
+
+
+_MESSAGE = msgspec.json.Decoder(Message)
+_EVENT = msgspec.json.Decoder(Event)
+
+
+def encode_call(number: int, method: str, params: list[Any]) -> bytes:
+    """Return the text of a call."""
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+
+def decode_message(text: bytes | str) -> Message:
+    """Return a reply or a notification.
+
+    Raises:
+        msgspec.DecodeError: It is none.
+    """
+    return _MESSAGE.decode(text)
+
+
+def decode_event(message: Message) -> Event:
+    """Return what a notification tells.
+
+    Raises:
+        msgspec.DecodeError: It is no subscription's.
+    """
+    return _EVENT.decode(message.params)
+
+
+def result_of(message: Message, retry_after: float | None = None) -> bytes:
+    """Return the JSON text of a reply's result.
+
+    Raises:
+        RefusedError: The reply is an error.
+    """
+    if message.error is not None:
+        raise RefusedError(int(message.error.code), message.error.message[:200], retry_after)
+    return bytes(message.result)
+
+
+def decode_result(text: bytes) -> Any:
+    """Return a result as Python has it.
+
+    Raises:
+        UpstreamError: It is no JSON.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise UpstreamError("invalid", str(error)) from None

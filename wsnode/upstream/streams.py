@@ -1,0 +1,43 @@
+"""Connections to where an address leads."""
+
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import trio
+
+from wsnode.upstream.address import UpstreamAddress
+
+CONNECTING_SECONDS: Final = 10.0
+
+Connect: TypeAlias = Callable[[UpstreamAddress], Awaitable[trio.abc.Stream]]
+"""Opens a connection, encrypted if the address says so; raises OSError or BrokenResourceError."""
+
+
+def connector(tls: ssl.SSLContext | None = None) -> Connect:
+    """Return what opens connections; without `tls`, certificates are trusted as the system's are."""
+
+    async def connect(address: UpstreamAddress) -> trio.abc.Stream:
+        return await open_stream(address, tls)
+
+    return connect
+
+
+async def open_stream(address: UpstreamAddress, tls: ssl.SSLContext | None) -> trio.abc.Stream:
+    """Return a connection to the host of an address.
+
+    Raises:
+        OSError, BrokenResourceError: There is none.
+    """
+    if not address.is_encrypted:
+        return await trio.open_tcp_stream(address.host, address.port)
+    stream = await trio.open_ssl_over_tcp_stream(
+        address.host, address.port, https_compatible=True, ssl_context=tls
+    )
+    # Here rather than with the first bytes, or a certificate that is not trusted would look like silence.
+    try:
+        await stream.do_handshake()
+    except BaseException:
+        await trio.aclose_forcefully(stream)
+        raise
+    return stream

@@ -1,0 +1,202 @@
+"""Questions and subscriptions over one WebSocket connection."""
+
+import itertools
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, cast
+
+import msgspec
+import trio
+from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, wrap_client_stream
+
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
+from wsnode.upstream.messages import (
+    Message,
+    decode_event,
+    decode_message,
+    decode_result,
+    encode_call,
+    result_of,
+)
+from wsnode.upstream.streams import CONNECTING_SECONDS, Connect
+
+PING_SECONDS: Final = 20.0
+PONG_SECONDS: Final = 10.0
+
+logger = logging.getLogger("wsnode.upstream")
+
+
+class Question:
+    """Waits for its reply; `on_event` is what the subscription that it makes is told to."""
+
+    def __init__(self, on_event: OnEvent | None) -> None:
+        self.on_event = on_event
+        self.is_over = trio.Event()
+        self.reply: Message | None = None
+        """Nothing, if the connection was lost."""
+
+    def end(self, reply: Message | None) -> None:
+        """Wake whoever waits."""
+        self.reply = reply
+        self.is_over.set()
+
+
+class WebSocketLink:
+    """One connection, from its handshake to its end."""
+
+    def __init__(self, name: str, connection: WebSocketConnection, scope: trio.CancelScope) -> None:
+        self.ended = trio.Event()
+        self.heard = 0
+        self._name = name
+        self._connection = connection
+        self._scope = scope
+        self._questions: dict[int, Question] = {}
+        self._listeners: dict[str, OnEvent] = {}
+        self._numbers = itertools.count(1)
+
+    async def ask(self, method: str, params: list[Any]) -> bytes:
+        """Return the JSON text of a call's result.
+
+        Raises:
+            UpstreamError: There is none.
+        """
+        return await self._ask(method, params, None)
+
+    async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
+        """Have `on_event` called with each event of a subscription, until the link ends.
+
+        Raises:
+            UpstreamError: The upstream has no such subscription.
+        """
+        decode_result(await self._ask("eth_subscribe", params, on_event))
+
+    async def _ask(self, method: str, params: list[Any], on_event: OnEvent | None) -> bytes:
+        question, number = Question(on_event), next(self._numbers)
+        self._questions[number] = question
+        try:
+            with suppress(ConnectionClosed, trio.BrokenResourceError):
+                await self._connection.send_message(encode_call(number, method, params).decode())
+                if not self.ended.is_set():
+                    await question.is_over.wait()
+        finally:
+            del self._questions[number]
+        if question.reply is None:
+            raise UpstreamError("unreachable")
+        return result_of(question.reply)
+
+    def drop(self) -> None:
+        """End the link; questions on it fail."""
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        """Hear what the upstream says, until the connection ends."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._stay_awake)
+                await self._hear()
+                nursery.cancel_scope.cancel()
+        finally:
+            self.ended.set()
+            for question in self._questions.values():
+                question.end(None)
+
+    async def _hear(self) -> None:
+        """Hand replies to their questions and events to their listeners."""
+        try:
+            with suppress(ConnectionClosed):
+                while True:
+                    self._take(await self._connection.get_message())
+        except msgspec.DecodeError:
+            logger.warning("%s says what is not JSON-RPC", self._name)
+
+    async def _stay_awake(self) -> None:
+        """Ping, so that a connection that died without a word is noticed, and none dies of idleness."""
+        while True:
+            await trio.sleep(PING_SECONDS)
+            with trio.move_on_after(PONG_SECONDS) as waiting, suppress(ConnectionClosed):
+                await self._connection.ping()
+            if waiting.cancelled_caught:
+                logger.warning("%s answers no ping", self._name)
+                self.drop()
+
+    def _take(self, text: str | bytes) -> None:
+        self.heard += 1
+        message = decode_message(text)
+        if message.method is not None:
+            self._tell(message)
+        # Nobody waits any more for what comes too late.
+        elif isinstance(message.id, int) and (question := self._questions.get(message.id)) is not None:
+            if question.on_event is not None and message.error is None:
+                # Here, as the first event may stand right behind this reply.
+                identity = decode_result(bytes(message.result))
+                self._listeners[str(identity)] = question.on_event
+            question.end(message)
+
+    def _tell(self, message: Message) -> None:
+        event = decode_event(message)
+        if (listener := self._listeners.get(event.subscription)) is not None:
+            listener(bytes(event.result))
+
+
+async def converse(
+    address: UpstreamAddress, connect: Connect, task_status: trio.TaskStatus[WebSocketLink | None]
+) -> None:
+    """Hold a connection until it ends; tell its link, or None if there is none to be had."""
+    opened: list[WebSocketLink] = []
+
+    def tell(link: WebSocketLink) -> None:
+        opened.append(link)
+        task_status.started(link)
+
+    try:
+        with trio.CancelScope() as scope:
+            await _hold(address, connect, scope, tell)
+    # A refused handshake is raised by the library's task in the nursery, so in a group.
+    except* (OSError, trio.BrokenResourceError, trio.TooSlowError) as errors:
+        logger.warning("%s cannot be reached: %s", address, type(first_of(errors)).__name__)
+    except* (HandshakeError, ConnectionClosed) as errors:
+        logger.warning("%s refuses the connection: %s", address, _why(first_of(errors)))
+    except* Exception:
+        # Whatever a foreign host brings about, it ends this connection and not the node.
+        logger.exception("the connection to %s failed", address)
+    if not opened:
+        task_status.started(None)
+
+
+async def _hold(
+    address: UpstreamAddress, connect: Connect, scope: trio.CancelScope, tell: Callable[[WebSocketLink], None]
+) -> None:
+    headers = [] if address.authorization is None else [(b"Authorization", address.authorization.encode())]
+    with trio.fail_after(CONNECTING_SECONDS):
+        stream = await connect(address)
+    async with stream, trio.open_nursery() as nursery:
+        with trio.fail_after(CONNECTING_SECONDS):
+            connection = await wrap_client_stream(
+                nursery,
+                # Any stream will do; the library names those that it opens by itself.
+                cast(trio.SocketStream, stream),
+                address.host_header,
+                address.resource,
+                extra_headers=headers,
+                max_message_size=MESSAGE_BYTES,
+            )
+        link = WebSocketLink(str(address), connection, scope)
+        tell(link)
+        await link.run()
+        with trio.move_on_after(1):
+            await connection.aclose()
+        nursery.cancel_scope.cancel()
+
+
+def first_of(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first exception in a group of groups."""
+    first = errors.exceptions[0]
+    return first_of(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+def _why(error: BaseException) -> str:
+    status = getattr(error, "status_code", None)
+    return type(error).__name__ if status is None else f"HTTP {status}"
