@@ -200,7 +200,7 @@ def test_a_partner_that_is_slow_is_given_five_seconds_and_holds_nobody_up(
 
 @pytest.mark.parametrize(
     "setting",
-    ['url = "http://partner"', 'url = "wss://partner:99999"', 'url = "wss://partner"\nstale_after = 0'],
+    ['url = "ftp://partner"', 'url = "wss://partner:99999"', 'url = "wss://partner"\nstale_after = 0'],
 )
 def test_a_setting_that_cannot_be_is_named(setting: str, tmp_path: Path) -> None:
     file = tmp_path / "wsnode.toml"
