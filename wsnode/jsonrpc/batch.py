@@ -131,6 +131,7 @@ class Batch(Calls):
 def _besides(size: int, steps: Replying) -> Replying:
     """Return what `steps` return; their results count beside `size` bytes that are there already."""
     resume, value = steps.send, None
+    made = 0
     while True:
         try:
             step = resume(value)
@@ -138,7 +139,11 @@ def _besides(size: int, steps: Replying) -> Replying:
             reply: bytes | None = stop.value
             return reply
         if step is None or isinstance(step, int):
-            step = size + (step or 0)
+            made = made if step is None else step
+            step = size + made
+        else:
+            made = step.made or made
+            step.made = size + made
         try:
             resume, value = steps.send, (yield step)
         except Exception as error:

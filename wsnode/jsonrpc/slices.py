@@ -43,16 +43,21 @@ def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generato
             resume, value = slices.throw, error
 
 
+def short_work(function: Callable[[CancelToken], Any]) -> InThread:
+    """Return what has a thread for short work call `function`."""
+    work = InThread(function)
+    work.is_short = True
+    return work
+
+
 def aside(function: Callable[[CancelToken], Any]) -> Generator[Step, Any, Any]:
     """Return what `function` returns, which a thread for short work calls.
 
     Raises:
         RpcError: The request timed out, or there was no thread for it in time.
     """
-    work = InThread(function)
-    work.is_short = True
     try:
-        return (yield work)
+        return (yield short_work(function))
     except TimeLimitError as error:
         raise out_of_time(error, request_timed_out()) from None
 
@@ -64,9 +69,11 @@ def replying(identity: bytes, slices: Steps) -> Generator[Step, Any, bytes]:
 
 def joined(pieces: list[bytes]) -> Generator[Step, Any, bytes]:
     """Return the pieces as one text, which a thread puts together if it is large."""
-    if sum(map(len, pieces)) <= LARGE_BYTES:
+    size = sum(map(len, pieces))
+    if size <= LARGE_BYTES:
         return b"".join(pieces)
-    work = InThread(lambda _cancel: b"".join(pieces))
-    work.is_short = True
+    work = short_work(lambda _cancel: b"".join(pieces))
+    # In the end there are the pieces and the text.
+    work.made = 2 * size
     text: bytes = yield work
     return text

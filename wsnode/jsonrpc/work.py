@@ -47,11 +47,13 @@ class CancelToken:
 class InThread:
     """What a handler yields to have `function(cancel)` run in the worker pool; `seconds` bound it."""
 
-    __slots__ = ("function", "is_short", "most_bytes", "seconds")
+    __slots__ = ("function", "is_short", "made", "most_bytes", "seconds")
 
     def __init__(self, function: Callable[[CancelToken], Any]) -> None:
         self.function = function
         self.seconds: float | None = None
+        self.made = 0
+        """Bytes of result that the call holds meanwhile; 0 if they are those that it has said last."""
         self.most_bytes = 0
         """How large its result may become, where that is much: it waits until there is room for so much."""
         self.is_short = False
@@ -61,11 +63,13 @@ class InThread:
 class AsyncCall:
     """What a handler yields to have the server await `function()`; `seconds` bound it."""
 
-    __slots__ = ("function", "seconds")
+    __slots__ = ("function", "made", "seconds")
 
     def __init__(self, function: Callable[[], Awaitable[Any]]) -> None:
         self.function = function
         self.seconds: float | None = None
+        self.made = 0
+        """Bytes of result that the call holds meanwhile; 0 if they are those that it has said last."""
 
 
 Step: TypeAlias = InThread | AsyncCall | int | None
@@ -145,6 +149,8 @@ class Pending:
             return True
         if isinstance(step, int):
             self.made, step = step, None
+        elif step is not None and step.made:
+            self.made = step.made
         self.step = step
         return False
 

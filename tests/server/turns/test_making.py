@@ -17,7 +17,7 @@ from wsnode.jsonrpc.work import InThread, Pending, Pieces, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.budget import SHARE_BYTES, Budget
 from wsnode.server.turns.making import Account, Making
-from wsnode.server.turns.slow_lane import SlowLane
+from wsnode.server.turns.slow_lane import SHORT_THREADS, SlowLane
 
 PIECE = 1000
 PIECES = 20
@@ -71,6 +71,61 @@ async def test_calls_of_a_connection_take_turns_beyond_its_bytes() -> None:
     assert all(len(answer["result"]) == PIECE * PIECES for answer in answers)
     # What was there before turns were taken, one result, and the first piece of each that had begun.
     assert stage.most <= limit + PIECE * PIECES + PIECE * 2
+
+
+async def test_results_that_wait_to_be_joined_count_with_what_they_are_joined_to() -> None:
+    gate, lane, size = Gate(), SlowLane(Limits()), 2 << 20
+    methods = Registry()
+
+    @methods.method("large")
+    def large(_view: View) -> Generator[Step, Any, Pieces]:
+        yield InThread(lambda _cancel: None)
+        return Pieces([b'"', b"0" * size, b'"'])
+
+    calls = Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
+    pendings = [Session(calls, None).receive(b'{"jsonrpc":"2.0","id":1,"method":"large"}') for _ in range(30)]
+    account = Account(lane.making, 2 * size)
+    async with trio.open_nursery() as nursery:
+        for _ in range(SHORT_THREADS):
+            nursery.start_soon(lane.short_work.run, Party(), gate.pass_through)
+        await until(lambda: gate.entered == SHORT_THREADS)
+        for pending in pendings:
+            assert isinstance(pending, Pending)
+            nursery.start_soon(lane.finish, pending, Party(), account)
+        await until(lambda: lane.making.used > 2 * size)
+        await wait_all_tasks_blocked()
+        made = account.made
+        gate.opened = 1
+    # Those that were in a thread when there was enough came on top of it.
+    assert 2 * size <= made <= 2 * size * (1 + Limits().threads)
+    assert all(isinstance(each, Pending) and len(each.reply or b"") > size for each in pendings)
+
+
+async def test_the_calls_of_a_batch_count_what_others_hold_while_they_are_in_a_thread() -> None:
+    gate, lane = Gate(), SlowLane(Limits())
+    methods = Registry()
+
+    @methods.method("piece")
+    def piece(_view: View) -> Generator[Step, Any, bytes]:
+        yield None
+        return b'"' + b"0" * PIECE + b'"'
+
+    @methods.method("wait")
+    def wait(view: View) -> Generator[Step, Any, Any]:
+        yield PIECE
+        return (yield InThread(view.gate.pass_through))
+
+    calls = Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
+    texts = [b'{"jsonrpc":"2.0","id":1,"method":"%b"}' % name for name in (b"piece", b"piece", b"wait")]
+    pending = Session(calls, None).receive(b"[%b]" % b",".join(texts))
+    assert isinstance(pending, Pending)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20))
+        await until(lambda: gate.entered == 1)
+        await wait_all_tasks_blocked()
+        assert lane.making.used > 3 * PIECE
+        gate.opened = 1
+    assert lane.making.used == 0
 
 
 async def test_beyond_the_bytes_of_all_calls_are_refused_and_the_others_end() -> None:

@@ -101,7 +101,8 @@ class Account:
         """Bytes that they hold."""
         # In the order in which they began.
         self._calls: dict[Pending, int] = {}
-        self._refused: dict[Pending, RpcError] = {}
+        self._refused: dict[Pending, int] = {}
+        """Calls that are to be refused, and what each of them held then."""
 
     def begin(self, pending: Pending) -> None:
         """Take a call up."""
@@ -121,8 +122,7 @@ class Account:
         size = self._calls.pop(pending)
         self.made -= size
         self._making.add(-size)
-        if self._refused.pop(pending, None) is not None:
-            self._making.forget_refused(size)
+        self._making.forget_refused(self._refused.pop(pending, 0))
         if not self._calls:
             del self._making.accounts[self]
 
@@ -130,13 +130,15 @@ class Account:
         """Wait until the call may make more of its result; return why it is refused, if it is."""
         if self._waiting is not None:
             await self._waiting.wait_room()
-        while (error := self._refused.get(pending)) is None and not self.may_go_on(pending):
+        while pending not in self._refused and not self.may_go_on(pending):
             if not self._making.budget.allows(self._kept):
                 self._making.shed()
             await self._making.wait_change()
             if self._waiting is not None:
                 await self._waiting.wait_room()
-        return error
+        if pending not in self._refused:
+            return None
+        return limit_exceeded("too many bytes of replies are being made, try again")
 
     def refuse_largest(self) -> int:
         """Refuse the call that holds most, and return how many bytes that is."""
@@ -144,8 +146,8 @@ class Account:
         if not left:
             return 0
         largest = max(left, key=self._calls.__getitem__)
-        self._refused[largest] = limit_exceeded("too many bytes of replies are being made, try again")
-        return self._calls[largest]
+        size = self._refused[largest] = self._calls[largest]
+        return size
 
     @property
     def _kept(self) -> int:

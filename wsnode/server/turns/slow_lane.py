@@ -1,5 +1,6 @@
 """Brings slow calls to their end: slices in rotation with everybody else's, threads from the pool."""
 
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -12,7 +13,7 @@ from wsnode.server.limits import Limits
 from wsnode.server.turns.budget import Budget
 from wsnode.server.turns.fair import FairLimiter
 from wsnode.server.turns.making import Account, Making
-from wsnode.server.turns.workers import Turn, WorkerPool
+from wsnode.server.turns.workers import NoRoomError, Turn, WorkerPool
 
 SHORT_THREADS = 2
 """Threads that compress and that read long messages, which never wait for one that a call runs in."""
@@ -81,12 +82,15 @@ class SlowLane:
             if refusal is None and pending.step is None:
                 await self.turns.acquire(party)
         if waiting.cancelled_caught:
-            return pending.fail(TimeLimitError())
-        if refusal is not None:
-            return pending.fail(refusal)
-        if pending.step is not None:
-            return await self._work(pending, pending.step, party)
-        return self._run_slice(pending, party, account)
+            has_ended = pending.fail(TimeLimitError())
+        elif refusal is not None:
+            has_ended = pending.fail(refusal)
+        elif pending.step is not None:
+            has_ended = await self._work(pending, pending.step, party, account)
+        else:
+            return self._run_slice(pending, party, account)
+        account.note(pending)
+        return has_ended
 
     def _run_slice(self, pending: Pending, party: Any, account: Account) -> bool:
         try:
@@ -99,14 +103,19 @@ class SlowLane:
         finally:
             self.turns.release(party)
 
-    async def _work(self, pending: Pending, work: InThread | AsyncCall, party: Any) -> bool:
-        turn = Turn()
+    async def _work(self, pending: Pending, work: InThread | AsyncCall, party: Any, account: Account) -> bool:
+        # What has reserved its room may use it.
+        has_room = isinstance(work, InThread) and work.most_bytes > 0
+        turn = Turn() if has_room else Turn(partial(account.may_go_on, pending))
         with trio.move_on_at(_end_of(work, pending)) as scope:
             try:
                 if isinstance(work, AsyncCall):
                     value = await work.function()
                 else:
                     value = await self._run(party, work, turn)
+            except NoRoomError:
+                # Those that had threads before have used up what there was room for.
+                return False
             except Exception as error:
                 return pending.fail(error)
         if scope.cancelled_caught:

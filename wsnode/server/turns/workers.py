@@ -21,13 +21,28 @@ NICENESS = 10
 _thread = threading.local()
 
 
+class NoRoomError(Exception):
+    """A function's turn has come, and it may not begin any more."""
+
+
 class Turn:
-    """Whether a function's turn has come: a cancellation alone does not tell."""
+    """Whether a function's turn has come, which a cancellation alone does not tell, and may be used then."""
 
-    __slots__ = ("came",)
+    __slots__ = ("_may_begin", "came")
 
-    def __init__(self) -> None:
+    def __init__(self, may_begin: Callable[[], bool] = lambda: True) -> None:
+        self._may_begin = may_begin
         self.came = False
+
+    def come(self) -> None:
+        """Take note that there is a thread.
+
+        Raises:
+            NoRoomError: It cannot be used now.
+        """
+        if not self._may_begin():
+            raise NoRoomError
+        self.came = True
 
 
 class WorkerPool:
@@ -50,11 +65,14 @@ class WorkerPool:
 
         A cancellation sets the token and waits until the function has ended: the function
         may be reading from what the caller closes afterwards, so it is never left behind.
+
+        Raises:
+            NoRoomError: By then `turn` could not be used.
         """
         await self._limiter.acquire(party)
-        if turn is not None:
-            turn.came = True
         try:
+            if turn is not None:
+                turn.come()
             return await _run_in_thread(function)
         finally:
             self._limiter.release(party)

@@ -20,7 +20,8 @@ from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.work import CancelToken, InThread, Step
+from wsnode.jsonrpc.slices import short_work
+from wsnode.jsonrpc.work import CancelToken, Step
 
 # Development chains like a gas limit of 2**63 - 1, ten times which no 64 bits hold.
 LARGEST_GAS: Final = 2**63 - 1
@@ -107,9 +108,7 @@ def execution_of(
     header = yield from pending.header(view, params.block)
     if not params.is_large:
         return prepare(view, header, params, gas_blocks)
-    work = InThread(lambda _cancel: prepare(view, header, params, gas_blocks))
-    work.is_short = True
-    prepared: Execution = yield work
+    prepared: Execution = yield short_work(lambda _cancel: prepare(view, header, params, gas_blocks))
     return prepared
 
 

@@ -24,7 +24,8 @@ from wsnode.ethereum.rpc.transactions.unsigned import encoded, rendered
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import record, reference
-from wsnode.jsonrpc.work import AsyncCall, InThread, Step
+from wsnode.jsonrpc.slices import short_work
+from wsnode.jsonrpc.work import AsyncCall, Step
 
 NOBODY: Final = Address(bytes(20))
 
@@ -113,9 +114,7 @@ def made_of(transaction: Unsigned, make: Callable[[Unsigned], Result]) -> Genera
     """Return what `make` makes of a transaction, in a thread if it is a large one."""
     if transaction.size <= LARGE_BYTES:
         return make(transaction)
-    work = InThread(lambda _cancel: make(transaction))
-    work.is_short = True
-    made: Result = yield work
+    made: Result = yield short_work(lambda _cancel: make(transaction))
     return made
 
 
