@@ -58,7 +58,7 @@ FLOORS = {
     "ethereum": (
         "primitives",
         "codec state",
-        "head base_fees",
+        "head",
         "storage",
         "snapshot",
         "chain",

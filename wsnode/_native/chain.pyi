@@ -55,6 +55,9 @@ class Header:
     def blob_gas_used(self) -> int | None: ...
     @property
     def excess_blob_gas(self) -> int | None: ...
+    @property
+    def blob_base_fee(self) -> int | None:
+        """Return wei a blob gas, None before blobs; 2**128 - 1 stands for every price above."""
 
 def header_fields(header: bytes) -> Header:
     """Return the members of a header row."""

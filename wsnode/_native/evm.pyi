@@ -14,6 +14,11 @@ from typing import final
 
 from typing_extensions import disjoint_base
 
+from wsnode._native.chain import Header
+
+GAS_PER_BLOB: int
+"""Blob gas that a blob takes."""
+
 class EngineError(Exception):
     """The engine could not do what it was asked; of this class itself for bugs and wrong uses alone."""
 
@@ -93,6 +98,19 @@ class ChainSpec:
 
     def blob_parameters(self, timestamp: int) -> tuple[int, int, int] | None:
         """Return target, maximum and fee update fraction of blobs in force, None before blobs."""
+
+    def blob_gas_limit(self, timestamp: int) -> int:
+        """Return the blob gas that a block of that time may use, 0 before blobs."""
+
+    def next_base_fee(self, parent: Header, /) -> int | None:
+        """Return the base fee of the block after `parent` in wei a gas, None before London."""
+
+    def next_blob_base_fee(self, parent: Header, /) -> int | None:
+        """Return the price of blob gas after `parent` in wei a blob gas, None where `parent` has no blobs.
+
+        Blob parameters that begin with the next block do not count yet: the time of that block decides, which
+        nobody knows. 2**128 - 1 stands for every price above.
+        """
 
 @final
 class UnverifiedBlock:
@@ -797,6 +815,9 @@ def block_rewards(spec: ChainSpec, rows: tuple[bytes, bytes]) -> list[int]:
     Raises:
         CorruptRowError: A row cannot be read.
     """
+
+def call_gas_cap(gas_limit: int, blocks: int, /) -> int:
+    """Return the gas that a call may have: `blocks` times its block's gas limit, at most 2**63 - 1."""
 
 def revert_reason(output: bytes) -> str | None:
     """Return the reason in the output of a `Revert`, in Solidity's forms `Error` and `Panic`, or None."""

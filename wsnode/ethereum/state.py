@@ -1,6 +1,7 @@
 """The EVM state of a chain and calls on it, as the engine offers them."""
 
 from wsnode._native.evm import (
+    GAS_PER_BLOB,
     BlockAttributes,
     BoundError,
     CancelFlag,
@@ -24,6 +25,7 @@ from wsnode._native.evm import (
     Success,
     address_of,
     block_rewards,
+    call_gas_cap,
     create_access_list,
     execution_witness,
     modified_accounts,
@@ -54,6 +56,7 @@ from wsnode._native.wire import (
 )
 
 __all__ = [
+    "GAS_PER_BLOB",
     "BlockAttributes",
     "BoundError",
     "CancelFlag",
@@ -78,6 +81,7 @@ __all__ = [
     "Success",
     "address_of",
     "block_rewards",
+    "call_gas_cap",
     "create_access_list",
     "estimate_plain_call",
     "execution_witness",

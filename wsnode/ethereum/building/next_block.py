@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.base_fees import next_base_fee
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, gas_limit_after
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header, Rows
@@ -30,7 +29,7 @@ class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     def base_fee_after(self, spec: ChainSpec, parent: Header) -> int | None:
         """Return its base fee on top of `parent`, None before there are base fees."""
-        return next_base_fee(spec, parent) if self.base_fee is None else self.base_fee
+        return spec.next_base_fee(parent) if self.base_fee is None else self.base_fee
 
     def attributes(self, fee_recipient: bytes = _ZERO_ADDRESS) -> BlockAttributes:
         """Return the same for the engine."""

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from wsnode.ethereum.base_fees import GAS_PER_BLOB
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.limits import SLOT_BYTES, PoolLimits
 from wsnode.ethereum.pool.refusals import replacement_underpriced
+from wsnode.ethereum.state import GAS_PER_BLOB
 
 BLOB_TYPE = 3
 # What the objects around a transaction take (measured): its bytes are there twice, decoded and encoded.

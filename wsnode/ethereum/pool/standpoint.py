@@ -4,7 +4,6 @@ from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.base_fees import next_base_fee, next_blob_base_fee
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
@@ -44,8 +43,8 @@ def standpoint(view: Snapshot) -> Standpoint:
     fields = header_fields(header)
     blobs = view.spec.blob_parameters(fields.timestamp)
     room = Room(
-        base_fee=next_base_fee(view.spec, fields),
-        blob_fee=next_blob_base_fee(view.spec, fields),
+        base_fee=view.spec.next_base_fee(fields),
+        blob_fee=view.spec.next_blob_base_fee(fields),
         gas_limit=fields.gas_limit,
         blobs=blobs[1] if blobs else 0,
     )

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.base_fees import blob_base_fee
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -96,7 +95,7 @@ class AccessLists:
         """Return the call with all fees of its kind, as geth completes a transaction's."""
         _check(call, header)
         if call.blob_hashes is not None and call.max_blob_fee is None:
-            blob_fee = blob_base_fee(view.spec, header)
+            blob_fee = header.blob_base_fee
             call.max_blob_fee = None if blob_fee is None else 2 * blob_fee
         if call.gas_price is not None:
             return call

@@ -18,13 +18,11 @@ from wsnode.ethereum.rpc.calls.overrides import (
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success
+from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success, call_gas_cap
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.slices import short_work
 from wsnode.jsonrpc.work import CancelToken, Step
 
-# Development chains like a gas limit of 2**63 - 1, ten times which no 64 bits hold.
-LARGEST_GAS: Final = 2**63 - 1
 LARGE_BYTES: Final = 64 * 1024
 """Of JSON for the engine, which reads it in about a millisecond."""
 
@@ -112,11 +110,6 @@ def execution_of(
     return prepared
 
 
-def gas_cap(gas_limit: int, blocks: int) -> int:
-    """Return the gas that a call may have: `blocks` times that of its block."""
-    return min(blocks * gas_limit, LARGEST_GAS)
-
-
 def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, gas_blocks: int) -> Execution:
     """Return the call on a block, with `gas_blocks` times its gas limit at most.
 
@@ -130,7 +123,7 @@ def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, 
         view,
         header,
         message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
-        gas_cap(fields.gas_limit, gas_blocks),
+        call_gas_cap(fields.gas_limit, gas_blocks),
         params.state_overrides or None,
         params.block_overrides or None,
     )

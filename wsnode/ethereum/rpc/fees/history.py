@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.base_fees import blob_base_fee, blob_gas_limit, next_base_fee, next_blob_base_fee
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
@@ -92,7 +91,7 @@ class FeeHistory:
     def _next_base_fee(self, view: Snapshot, last: Header) -> int | None:
         if last.number == view.head:
             return self._pending.base_fee(view.spec, last)
-        return next_base_fee(view.spec, last)
+        return view.spec.next_base_fee(last)
 
     def _tips_of(self, view: Snapshot, header: Header) -> Tips:
         if header.number > view.head:
@@ -125,13 +124,13 @@ def _newest(view: Snapshot, number: NumberOrTag) -> int:
 def _fees(view: Snapshot, headers: list[Header], following: int | None) -> dict[str, Any]:
     spec, last = view.spec, headers[-1]
     base_fees = [header.base_fee for header in headers] + [following]
-    blob_fees = [blob_base_fee(spec, header) for header in headers] + [next_blob_base_fee(spec, last)]
+    blob_fees = [header.blob_base_fee for header in headers] + [spec.next_blob_base_fee(last)]
     return {
         "baseFeePerGas": [hex(fee or 0) for fee in base_fees],
         "gasUsedRatio": [header.gas_used / header.gas_limit for header in headers],
         "baseFeePerBlobGas": [hex(fee or 0) for fee in blob_fees],
         "blobGasUsedRatio": [
-            (header.blob_gas_used or 0) / (blob_gas_limit(spec, header) or 1) for header in headers
+            (header.blob_gas_used or 0) / (spec.blob_gas_limit(header.timestamp) or 1) for header in headers
         ],
     }
 

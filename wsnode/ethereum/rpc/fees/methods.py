@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.base_fees import blob_base_fee
 from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.rpc.form.lookup import rows
@@ -111,6 +110,6 @@ def add_methods(registry: Registry, pending: PendingState) -> None:
         return _optional(pending.base_fee(view.spec, head_header(view)))
 
     @registry.method("eth_blobBaseFee", steady=True, result=or_null(QUANTITY))
-    def head_blob_base_fee(view: Snapshot) -> bytes:
+    def blob_base_fee(view: Snapshot) -> bytes:
         """Return the head's price of blob gas."""
-        return _optional(blob_base_fee(view.spec, head_header(view)))
+        return _optional(head_header(view).blob_base_fee)

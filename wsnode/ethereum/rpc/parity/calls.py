@@ -8,7 +8,7 @@ import msgspec
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rlp import recipient_of
 from wsnode.ethereum.rpc.calls.call_object import CallObject
-from wsnode.ethereum.rpc.calls.execution import fields_of, gas_cap
+from wsnode.ethereum.rpc.calls.execution import fields_of
 from wsnode.ethereum.rpc.calls.message import message_of
 from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.calls.overrides import (
@@ -24,7 +24,7 @@ from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.parity.parameters import TracedCalls, TraceTypes
 from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import CancelFlag, parity_calls, parity_raw
+from wsnode.ethereum.state import CancelFlag, call_gas_cap, parity_calls, parity_raw
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.work import Step
 
@@ -101,7 +101,7 @@ class CallTraces:
                 view.state,
                 header,
                 messages,
-                gas_cap=gas_cap(fields.gas_limit, limits.call_gas_blocks),
+                gas_cap=call_gas_cap(fields.gas_limit, limits.call_gas_blocks),
                 seconds=limits.trace_seconds,
                 size=most_bytes,
                 cancel=flag,

@@ -11,7 +11,6 @@ from wsnode.ethereum.codec.rows import Header, Rows, header_fields, transaction_
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.blocks.methods import HashParameters
 from wsnode.ethereum.rpc.calls.call_object import CallObject
-from wsnode.ethereum.rpc.calls.execution import gas_cap
 from wsnode.ethereum.rpc.calls.message import message_of
 from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
@@ -35,6 +34,7 @@ from wsnode.ethereum.state import (
     CancelFlag,
     InvalidTransactionError,
     ReorganisedError,
+    call_gas_cap,
     trace_block,
     trace_call,
 )
@@ -151,7 +151,7 @@ class Traces:
             raise server_error(f"block #{header.number - 1} not found")
         if header_fields(parent).hash != header.parent_hash:
             _hashed(view, Hash32(header.parent_hash))
-        most = gas_cap(header_fields(parent).gas_limit, self._limits.call_gas_blocks)
+        most = call_gas_cap(header_fields(parent).gas_limit, self._limits.call_gas_blocks)
         if header.gas_limit > most:
             raise limit_exceeded(f"gas limit {header.gas_limit} of the block exceeds {most}")
 
@@ -195,7 +195,7 @@ class Traces:
                 found,
                 message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=has_base_fee),
                 options.encoded(),
-                gas_cap=gas_cap(header.gas_limit, self._limits.call_gas_blocks),
+                gas_cap=call_gas_cap(header.gas_limit, self._limits.call_gas_blocks),
                 seconds=seconds,
                 size=most_bytes,
                 cancel=flag,

@@ -1,5 +1,6 @@
 //! The header of a row, as an object.
 
+use alloy_consensus as consensus;
 use alloy_primitives::U256;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
@@ -14,7 +15,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The members of a header that Python works with.
 #[pyclass(frozen, module = "wsnode._native.chain")]
-struct Header {
+pub struct Header {
     #[pyo3(get)]
     number: u64,
     #[pyo3(get)]
@@ -29,6 +30,8 @@ struct Header {
     blob_gas_used: Option<u64>,
     #[pyo3(get)]
     excess_blob_gas: Option<u64>,
+    #[pyo3(get)]
+    blob_base_fee: Option<u128>,
     hash: [u8; 32],
     parent_hash: [u8; 32],
     state_root: [u8; 32],
@@ -47,6 +50,7 @@ impl Header {
             base_fee: fields.base_fee,
             blob_gas_used: fields.blob_gas_used,
             excess_blob_gas: fields.excess_blob_gas,
+            blob_base_fee: row.blob_base_fee(),
             hash: row.hash().0,
             parent_hash: fields.parent_hash.0,
             state_root: fields.state_root.0,
@@ -54,6 +58,20 @@ impl Header {
             difficulty: U256::try_from_be_slice(fields.difficulty)
                 .ok_or(RowError::Corrupt("difficulty above 256 bits"))?,
         })
+    }
+
+    /// The members that the next block's fees follow from; the others are not set.
+    pub fn fee_members(&self) -> consensus::Header {
+        consensus::Header {
+            number: self.number,
+            timestamp: self.timestamp,
+            gas_limit: self.gas_limit,
+            gas_used: self.gas_used,
+            base_fee_per_gas: self.base_fee,
+            blob_gas_used: self.blob_gas_used,
+            excess_blob_gas: self.excess_blob_gas,
+            ..<_>::default()
+        }
     }
 }
 

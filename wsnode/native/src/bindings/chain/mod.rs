@@ -1,6 +1,6 @@
 //! Rows of blocks: read, rendered as JSON, and looked up.
 
-mod header;
+pub mod header;
 mod logs;
 pub mod lookup;
 mod readers;

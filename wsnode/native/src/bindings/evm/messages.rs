@@ -150,6 +150,13 @@ fn revert_reason(output: &[u8]) -> Option<String> {
     call::revert_reason(output)
 }
 
+/// The gas that a call may have: `blocks` times that of its block.
+#[pyfunction]
+#[pyo3(signature = (gas_limit, blocks, /))]
+fn call_gas_cap(gas_limit: u64, blocks: u64) -> u64 {
+    call::gas_cap(gas_limit, blocks)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Message>()?;
     module.add_class::<CancelFlag>()?;
@@ -157,5 +164,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Revert>()?;
     module.add_class::<Halt>()?;
     module.add_class::<Interrupted>()?;
-    module.add_function(wrap_pyfunction!(revert_reason, module)?)
+    module.add_function(wrap_pyfunction!(revert_reason, module)?)?;
+    module.add_function(wrap_pyfunction!(call_gas_cap, module)?)
 }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::blocks::VerifiedBlock;
+use crate::bindings::chain::header::Header;
 use crate::bindings::errors::guard;
 use crate::evm::block;
 use crate::evm::chain_spec;
+use crate::evm::rules;
 
 /// The rules of one chain, from geth's genesis.json.
 #[pyclass(frozen, module = "wsnode._native.evm")]
@@ -52,8 +55,26 @@ impl ChainSpec {
         let parameters = self.0.blob_parameters(timestamp)?;
         Some((parameters.target_blob_count, parameters.max_blob_count, parameters.update_fraction))
     }
+
+    /// The blob gas that the blobs of a block may use together.
+    fn blob_gas_limit(&self, timestamp: u64) -> u64 {
+        self.0.blob_parameters(timestamp).map_or(0, |parameters| parameters.max_blob_gas_per_block())
+    }
+
+    /// The base fee of the block after `parent`, in wei a gas.
+    #[pyo3(signature = (parent, /))]
+    fn next_base_fee(&self, parent: &Header) -> Option<u64> {
+        rules::next_base_fee(&self.0, &parent.fee_members())
+    }
+
+    /// The price of blob gas after `parent` if its own blob parameters hold on, in wei a blob gas.
+    #[pyo3(signature = (parent, /))]
+    fn next_blob_base_fee(&self, parent: &Header) -> Option<u128> {
+        rules::next_blob_base_fee(&self.0, &parent.fee_members())
+    }
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("GAS_PER_BLOB", DATA_GAS_PER_BLOB)?;
     module.add_class::<ChainSpec>()
 }

@@ -32,7 +32,7 @@ fn run_plain_call(
     budget: u64,
 ) -> PyResult<Option<Py<PyAny>>> {
     let run = |plain: &PlainCall, place: Place<'_>, watch: &Watch| {
-        let gas_cap = gas_cap(&place, gas_blocks);
+        let gas_cap = call::gas_cap(place.header.gas_limit, gas_blocks);
         call::call(place, &plain.message, gas_cap, watch)
     };
     answer(py, state, (number, header), params, budget, run, |result| match result {
@@ -60,7 +60,7 @@ fn estimate_plain_call(
     budget: u64,
 ) -> PyResult<Option<Py<PyAny>>> {
     let run = |plain: &PlainCall, place: Place<'_>, watch: &Watch| {
-        let gas_cap = gas_cap(&place, gas_blocks);
+        let gas_cap = call::gas_cap(place.header.gas_limit, gas_blocks);
         call::estimate(place, &plain.message, gas_cap, watch)
     };
     answer(py, state, (number, header), params, budget, run, |result| match result {
@@ -89,11 +89,6 @@ fn answer<T>(
         state.0.at_block(Base::Row(header), Overrides::default(), |place| run(&plain, place, &watch))
     })?;
     told(result).map(Some)
-}
-
-/// Development chains like a gas limit of 2^63 - 1.
-fn gas_cap(place: &Place<'_>, gas_blocks: u64) -> u64 {
-    place.header.gas_limit.saturating_mul(gas_blocks).min(i64::MAX as u64)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -54,6 +54,13 @@ pub enum Outcome {
     },
 }
 
+/// The gas that a call may have on a block: `blocks` times its limit.
+///
+/// At most 2^63 - 1, which development chains like as a gas limit: no 64 bits hold ten times that.
+pub fn gas_cap(gas_limit: u64, blocks: u64) -> u64 {
+    gas_limit.saturating_mul(blocks).min(i64::MAX as u64)
+}
+
 /// Run `message` in its place, with all the gas that it may have.
 ///
 /// Its sender pays for it like that of a transaction, but any account may send it, with any nonce. Where it names no

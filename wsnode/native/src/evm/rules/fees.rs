@@ -17,6 +17,13 @@ pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
     Some(parent.base_fee_per_gas.map_or(INITIAL_BASE_FEE, next))
 }
 
+/// The price of blob gas of the block after `parent` if it has the rules of `parent`, or nothing before blobs.
+pub fn next_blob_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u128> {
+    parent.excess_blob_gas?;
+    let parameters = spec.blob_parameters(parent.timestamp)?;
+    Some(parameters.calc_blob_fee(next_excess_blob_gas(parameters, parent)))
+}
+
 /// The excess blob gas of a block under `parameters` after `parent`, which may not have had blobs.
 pub fn next_excess_blob_gas(parameters: BlobParams, parent: &Header) -> u64 {
     parameters.next_block_excess_blob_gas_osaka(

@@ -14,7 +14,7 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
 
 pub use difficulty::next_difficulty;
-pub use fees::{next_base_fee, next_excess_blob_gas};
+pub use fees::{next_base_fee, next_blob_base_fee, next_excess_blob_gas};
 pub use header::Chosen;
 
 use crate::error::Broken;
