@@ -106,6 +106,7 @@ def test_headers_have_a_price_of_blob_gas_where_they_have_blobs(chain: Chain) ->
         (CANCUN, 148099578, 18446739238971471609),
         (CANCUN, 148099579, 18446744762204311910),
         (CANCUN, 161087488, 902580055246494526580),
+        (PRAGUE, 299453931, 93359993185840258978230108),
         (PRAGUE, 2**64 - 1, LARGEST_PRICE),
     ],
 )

@@ -19,9 +19,6 @@ pub struct BlobSchedule(Vec<(u64, BlobParams)>);
 /// Leaves room to multiply with the gas of that many blobs.
 const LARGEST_MAXIMUM: u64 = 1 << 20;
 
-/// Beyond this many times the update fraction, the exponential of the blob fee leaves 128 bits.
-const MAXIMUM_EXPONENT: u128 = 50;
-
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
 const NAMES: [(Fork, &str); 8] = [
@@ -98,12 +95,8 @@ fn read(name: &str, raw: &RawValue) -> Result<BlobParams, Error> {
     })
 }
 
-/// The price of blob gas in a block, or nothing before blobs.
+/// The price of blob gas in a block, or nothing before blobs; 2^128 - 1 stands for every price above.
 pub fn blob_base_fee(spec: &ChainSpec, header: &Header) -> Option<u128> {
     let excess = header.excess_blob_gas?;
-    let parameters = spec.blob_parameters(header.timestamp)?;
-    if u128::from(excess) > parameters.update_fraction.saturating_mul(MAXIMUM_EXPONENT) {
-        return Some(u128::MAX);
-    }
-    Some(parameters.calc_blob_fee(excess))
+    Some(spec.blob_parameters(header.timestamp)?.calc_blob_fee(excess))
 }
