@@ -73,11 +73,11 @@ def build_registry(
     gas_limit: int = GAS_LIMIT_TARGET,
     timer: Callable[[], float] = time.perf_counter,
 ) -> Registry:
-    """Return the methods that answer from snapshots of `chain`; `unavailable` goes to the registry.
+    """Return the methods of a network, which answer from snapshots of `chain`.
 
-    Subscriptions and filters are there with a `hub`, the way to send transactions with a `pool`, and what
-    makes blocks and signs for accounts with a `development`. Blocks that are built without one move towards
-    `gas_limit`; `timer` says how long that took.
+    Subscriptions and filters need a `hub`, sending transactions a `pool`, and the methods that make blocks
+    and sign for accounts a `development`. Without one, the gas limit of built blocks moves towards
+    `gas_limit`. `timer` measures how long building takes; `unavailable` goes to the registry.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)

@@ -1,4 +1,4 @@
-"""Balances, nonces, code and storage slots after a block."""
+"""Methods that read balances, nonces, code and storage slots after a block."""
 
 from functools import partial
 from typing import Final, TypeAlias
@@ -54,20 +54,20 @@ class StorageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class StateMethods:
-    """The methods, which know the block to come."""
+    """The methods, with access to the pending block."""
 
     def __init__(self, pending: PendingState, pool: TransactionPool | None) -> None:
         self._pending = pending
         self._pool = pool
 
     def get_balance(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
-        """Return the balance of an account in wei."""
+        """Return the balance of an account after a block, in wei."""
         if params.block.number == PENDING:
             return self._pending.read(view, lambda block: _balance(view, params.address, block))
         return _balance(view, params.address, state_block(view, params.block))
 
     def get_transaction_count(self, view: Snapshot, params: AccountParameters) -> bytes:
-        """Return the nonce of an account, at the block to come after its executable transactions."""
+        """Return the nonce of an account after a block; `pending` counts its executable transactions too."""
         if params.block.number != PENDING:
             return _nonce(view, params.address, state_block(view, params.block))
         if self._pool is None:
@@ -78,19 +78,19 @@ class StateMethods:
             raise header_not_found() from None
 
     def get_code(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
-        """Return the code of an account, of a delegated one the designator."""
+        """Return the code of an account after a block; for a delegated account, the designator (EIP-7702)."""
         if params.block.number == PENDING:
             return self._pending.read(view, lambda block: _code(view, params.address, block))
         return _code(view, params.address, state_block(view, params.block))
 
     def get_account_info(self, view: Snapshot, params: AccountParameters) -> dict[str, str] | Steps:
-        """Return balance, nonce and code of an account."""
+        """Return `{balance, nonce, code}` of an account after a block, the balance in wei."""
         if params.block.number == PENDING:
             return self._pending.read(view, lambda block: _account(view, params.address, block))
         return _account(view, params.address, state_block(view, params.block))
 
     def get_storage_at(self, view: Snapshot, params: StorageParameters) -> bytes | Steps:
-        """Return the 32 bytes in a slot."""
+        """Return the value of a storage slot after a block, 32 bytes."""
         if params.block.number == PENDING:
             return self._pending.read(view, lambda block: _storage(view, params, block))
         return _storage(view, params, state_block(view, params.block))

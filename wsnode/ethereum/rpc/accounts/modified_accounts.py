@@ -1,4 +1,4 @@
-"""debug_getModifiedAccounts…: which accounts a block, or a row of them, has changed."""
+"""debug_getModifiedAccounts…: the accounts that a range of blocks changed."""
 
 from collections.abc import Generator
 from functools import partial
@@ -27,14 +27,14 @@ class PlainNumber(int):
 
 
 class NumberRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[first, last]`; without `last`, what block `first` itself changes."""
+    """`[first, last]`; without `last`, the changes of block `first` itself."""
 
     first: PlainNumber
     last: PlainNumber | None = None
 
 
 class HashRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[first, last]`; without `last`, what block `first` itself changes."""
+    """`[first, last]`; without `last`, the changes of block `first` itself."""
 
     first: Hash32
     last: Hash32 | None = None
@@ -51,7 +51,9 @@ class ModifiedAccounts:
         self.timed_out = server_error("execution timeout")
 
     def by_number(self, view: Snapshot, params: NumberRangeParameters) -> Modified:
-        """Return the accounts that differ after two canonical blocks and are there after the last."""
+        """Return the addresses of accounts that changed from the state after `first` to the state after
+        `last` and exist in the latter.
+        """
         first, last = params.first, params.last
         if view.hash_of(first) is None:
             raise server_error(f"start block {first:x} not found")
@@ -60,7 +62,9 @@ class ModifiedAccounts:
         return self._modified(view, first, last)
 
     def by_hash(self, view: Snapshot, params: HashRangeParameters) -> Modified:
-        """Return the accounts that differ after two canonical blocks and are there after the last."""
+        """Return the addresses of accounts that changed from the state after `first` to the state after
+        `last` and exist in the latter.
+        """
         first = _number(view, params.first, "start")
         return self._modified(view, first, None if params.last is None else _number(view, params.last, "end"))
 

@@ -1,4 +1,4 @@
-"""Accounts as the trie holds them: with the root of their slots, or the nodes that prove all of it."""
+"""eth_getProof and eth_getAccount: accounts as the state trie holds them."""
 
 from collections.abc import Generator, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ from wsnode.jsonrpc.work import Step
 
 MAX_KEYS: Final = 1024
 WHOLE_KEY: Final = 64
-"""Digits of a key that is given as 32 bytes, and so returned as 32 bytes."""
+"""Digits of a key that is written as 32 bytes and returned as 32 bytes."""
 _ABSENT: Final = bytes(32)
 NO_CODE: Final = keccak256(b"")
 _SLOT: Final = record({"key": text("0x[0-9a-f]+"), "value": QUANTITY, "proof": list_of(BYTES)})
@@ -52,7 +52,7 @@ Proof: TypeAlias = tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]
 
 
 class StorageKeys(list[str]):
-    """Slots as the caller wrote them."""
+    """Storage slots in the caller's spelling."""
 
 
 class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -64,7 +64,7 @@ class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Proofs:
-    """The method, which knows the block to come."""
+    """The methods, with access to the pending block."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
@@ -72,7 +72,9 @@ class Proofs:
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def get_proof(self, view: Snapshot, params: ProofParameters) -> Generator[Step, Any, dict[str, Any]]:
-        """Return an account, some of its slots, and the nodes from the state root to each."""
+        """Return an account and some of its slots, each with its Merkle proof: trie nodes, root first
+        (EIP-1186).
+        """
         if len(params.keys) > MAX_KEYS:
             raise invalid_params(f"too many storage keys requested (max {MAX_KEYS}, got {len(params.keys)})")
         try:
@@ -104,7 +106,7 @@ class Proofs:
         }
 
     def get_account(self, view: Snapshot, params: AccountParameters) -> Generator[Step, Any, dict[str, str]]:
-        """Return nonce, balance, storage root and code hash of an account; one that is not there is empty."""
+        """Return `{nonce, balance, storageRoot, codeHash}` of an account; an unknown account is empty."""
         block = yield from self._pending.block(view, params.block)
         try:
             account = view.state.account(params.address, block)
@@ -122,7 +124,7 @@ class Proofs:
     def _proof(
         self, view: Snapshot, address: Address, slots: Sequence[bytes], block: StateBlock
     ) -> Generator[Step, Any, Proof]:
-        # An old block's trie has to be made up again, which takes time.
+        # The trie of an old block is computed again, which takes time.
         changes, prove = self._limits.history_bytes, view.state.proof
         return (
             yield from in_worker(
@@ -132,7 +134,7 @@ class Proofs:
 
 
 def shown(key: str) -> str:
-    """Return a key as it is returned: 32 bytes as they are, anything shorter as a quantity."""
+    """Return a key in the form of the result: 32 bytes in full, anything shorter as a quantity."""
     digits = key[2:] if key[:2] in {"0x", "0X"} else key
     slot = slot_of(key)
     return _hex(slot) if len(digits) >= WHOLE_KEY - 1 else hex(int.from_bytes(slot, "big"))

@@ -1,4 +1,4 @@
-"""debug_storageRangeAt: a contract's slots between the transactions of a block, some at a time."""
+"""debug_storageRangeAt: pages of a contract's slots, as they were before a transaction of a block."""
 
 from collections.abc import Generator
 from typing import Any, Final
@@ -56,7 +56,9 @@ class StorageRanges:
         self.timed_out = server_error("execution timeout")
 
     def storage_range_at(self, view: Snapshot, params: StorageRangeParameters) -> Generator[Step, Any, bytes]:
-        """Return slots by their hashes, before a transaction of a block, and the hash of the next one."""
+        """Return `{storage, nextKey}`: slots of a contract before a transaction, by hash; the next slot's
+        hash.
+        """
         found = yield from block_rows(view, params.block, self._pending)
         header = header_fields(found[0])
         if header.number == 0:

@@ -1,4 +1,4 @@
-"""eth_getStorageValues: many slots of many accounts at once."""
+"""eth_getStorageValues: several slots of several accounts in one call."""
 
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ class StorageValuesParameters(msgspec.Struct, array_like=True, frozen=True, gc=F
 
 
 class StorageValues:
-    """The method, which knows the block to come."""
+    """The method, with access to the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending
@@ -46,7 +46,9 @@ class StorageValues:
     def get_storage_values(
         self, view: Snapshot, params: StorageValuesParameters
     ) -> dict[str, list[str]] | Steps:
-        """Return the 32 bytes in each slot, in the order asked for."""
+        """Return an object: for each address a list of its slots' values, 32 bytes each, in the requested
+        order.
+        """
         count = sum(map(len, params.slots.values()))
         if count > MAX_SLOTS:
             raise RpcError(CLIENT_LIMIT, f"too many slots (max {MAX_SLOTS})")

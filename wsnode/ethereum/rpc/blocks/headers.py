@@ -1,4 +1,4 @@
-"""eth_getHeaderBy…: what a block is, without what is in it."""
+"""eth_getHeaderBy…: headers of blocks, without transactions."""
 
 from contextlib import suppress
 from typing import TypeAlias
@@ -18,7 +18,7 @@ Header: TypeAlias = dict[str, str]
 
 
 def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | bytes:
-    """Return the header of a canonical block, or null: beyond the head, and for a tag without a block."""
+    """Return the header of a canonical block, or null beyond the head and for a tag that names no block."""
     number = None
     if not is_pending(params.block):
         with suppress(RpcError):
@@ -28,14 +28,14 @@ def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | b
 
 
 def get_header_by_hash(view: Snapshot, params: HashParameters) -> Header | bytes:
-    """Return the header of a block, canonical or not, or null when unknown."""
+    """Return the header of a block, canonical or not, or null if the hash is unknown."""
     number = view.number_of(params.hash)
     header = view.side_header(params.hash) if number is None else view.header(number)
     return NULL if header is None else _shown(header)
 
 
 def _shown(header: bytes) -> Header:
-    """Return a header as blocks show it: in notifications what it has not yet is null."""
+    """Return a header without the members that are null, as block objects have it."""
     members = msgspec.json.decode(render_header(header))
     return {name: members[name] for name in sorted(members) if members[name] is not None}
 

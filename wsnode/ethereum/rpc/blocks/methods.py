@@ -1,4 +1,4 @@
-"""Blocks and uncles, with their transactions in full or by hash."""
+"""Methods that return blocks and uncles, with transactions in full or by hash."""
 
 from functools import partial
 from typing import Final
@@ -70,13 +70,13 @@ class IndexByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 
 
 class Blocks:
-    """The block methods; the block to come is shared by them."""
+    """The block methods, which share one pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending
 
     def get_block_by_number(self, view: Snapshot, params: BlockByNumberParameters) -> bytes:
-        """Return a canonical block, or null beyond the head."""
+        """Return a canonical or the pending block, with transactions as hashes or objects, or null."""
         if is_pending(params.block):
             return self._render_pending(view, full=params.full.is_set)
         number = numbered(view, params.block)
@@ -107,32 +107,32 @@ class Blocks:
         return text.replace(b'"number":%b' % quantity(block.number), b'"number":null', 1)
 
     def pending_rows(self, view: Snapshot) -> tuple[bytes, bytes, bytes]:
-        """Return header, body and receipts of the block to come."""
+        """Return the rows of the pending block: header, body and receipts."""
         block = self._pending.after(view)
         return block.header, block.body, block.receipts
 
     def rows_of(self, view: Snapshot, number: NumberOrTag) -> Rows | None:
-        """Return the rows of a canonical block or of the block to come, None beyond the head."""
+        """Return the rows of a canonical or the pending block, None beyond the head."""
         if is_pending(number):
             block = self._pending.after(view)
             return block.header, block.body
         return numbered_rows(view, number)
 
     def get_uncle_by_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
-        """Return an uncle of a canonical block, or null."""
+        """Return an uncle of a canonical block, or null if the block or the uncle does not exist."""
         return _render_uncle(view, self.rows_of(view, params.block), params.index)
 
     def count_transactions_by_number(self, view: Snapshot, params: NumberParameters) -> bytes:
-        """Return how many transactions a canonical block has, or null."""
+        """Return the number of transactions of a canonical or the pending block, or null beyond the head."""
         return _transaction_count(self.rows_of(view, params.block))
 
     def count_uncles_by_number(self, view: Snapshot, params: NumberParameters) -> bytes:
-        """Return how many uncles a canonical block has, or null."""
+        """Return the number of uncles of a canonical block, or null beyond the head."""
         return _uncle_count(self.rows_of(view, params.block))
 
 
 def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> bytes:
-    """Return a block, canonical or not, or null when unknown."""
+    """Return a block, canonical or not, with transactions as hashes or objects, or null."""
     found = hashed_rows(view, params.hash)
     if found is None:
         return NULL
@@ -147,17 +147,17 @@ def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> bytes:
 
 
 def get_uncle_by_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
-    """Return an uncle of a block, or null."""
+    """Return an uncle of a block, or null if the block or the uncle does not exist."""
     return _render_uncle(view, hashed_rows(view, params.hash), params.index)
 
 
 def count_transactions_by_hash(view: Snapshot, params: HashParameters) -> bytes:
-    """Return how many transactions a block has, or null."""
+    """Return the number of transactions of a block, or null if the hash is unknown."""
     return _transaction_count(hashed_rows(view, params.hash))
 
 
 def count_uncles_by_hash(view: Snapshot, params: HashParameters) -> bytes:
-    """Return how many uncles a block has, or null."""
+    """Return the number of uncles of a block, or null if the hash is unknown."""
     return _uncle_count(hashed_rows(view, params.hash))
 
 
@@ -167,7 +167,10 @@ def _total_difficulty(view: Snapshot, block_hash: bytes) -> int | None:
 
 
 def _render_in_plain_form(block: BuiltBlock, *, full: bool) -> bytes:
-    """Return the block to come as geth does: nobody's, without a hash, yet its transactions name the hash."""
+    """Return the pending block as geth does: `hash`, `miner` and `nonce` are null.
+
+    Its transactions name the hash nevertheless.
+    """
     text = render_block(block.header, block.body, full=full)
     members = (
         (b'"hash":"0x%b"' % block.hash.hex().encode(), b'"hash":null'),

@@ -17,17 +17,17 @@ HEADER: Final[dict[str, Schema]] = {
     "number": or_null(QUANTITY),
     "uncles": list_of(HASH),
 }
-"""What every block has besides its transactions."""
+"""Members of every block, without its transactions."""
 LATER: Final[dict[str, Schema]] = {
     **dict.fromkeys(_FEES, QUANTITY),
     **dict.fromkeys(("parentBeaconBlockRoot", "requestsHash", "withdrawalsRoot"), HASH),
     "totalDifficulty": or_null(QUANTITY),
     "withdrawals": list_of(reference("Withdrawal")),
 }
-"""What blocks have since some fork, or in some forms."""
+"""Members that only some forks or forms have."""
 TRANSACTIONS: Final = list_of(either(HASH, TRANSACTION))
 SHOWN_HEADER: Final = {name: schema for name, schema in HEADER.items() if name not in {"size", "uncles"}}
-"""What headers without a block have."""
+"""Members of headers that come without a block."""
 LATER_HEADER: Final[dict[str, Schema]] = {
     **dict.fromkeys(_FEES, QUANTITY),
     **dict.fromkeys(("parentBeaconBlockRoot", "requestsHash", "withdrawalsRoot"), HASH),

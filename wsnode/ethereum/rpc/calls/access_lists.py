@@ -1,4 +1,4 @@
-"""eth_createAccessList: what a call touches, and its gas if it says so in advance."""
+"""eth_createAccessList: the accounts and slots of a call, and its gas with that list."""
 
 from collections.abc import Generator
 from copy import copy
@@ -53,7 +53,9 @@ class AccessLists:
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def create(self, view: Snapshot, params: AccessListParameters) -> Generator[Step, Any, bytes]:
-        """Return the accounts and slots that a call touches, and how it ends with that list."""
+        """Return `{accessList, gasUsed}` of a call: the accounts and slots it touches, its gas with that
+        list.
+        """
         header = yield from self._pending.header(view, params.block)
         call = self._with_fees(view, params.call, header)
         whole = CallParameters(call, params.block, params.state_overrides)
@@ -87,7 +89,7 @@ class AccessLists:
     def _with_fees(self, view: Snapshot, call: CallObject, header: bytes | BuiltBlock) -> CallObject:
         fees = (call.gas_price, call.max_fee, call.max_priority_fee, call.max_blob_fee)
         if fees == (None, None, None, None):
-            # Without any, gas costs nothing.
+            # Without fees, gas costs nothing.
             return call
         return self._complete(view, copy(call), fields_of(header))
 

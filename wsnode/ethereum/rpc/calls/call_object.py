@@ -1,4 +1,4 @@
-"""The call object of eth_call and eth_estimateGas, member by member in geth's words."""
+"""The call object of eth_call and eth_estimateGas, with geth's errors for each member."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +17,9 @@ BIG = "*hexutil.Big"
 
 
 class CallObject:
-    """A call as its caller describes it; what was not given is None."""
+    """A call or an unsigned transaction, in geth's form; every member may be missing."""
 
-    # Defaults of the class: a call sets the few that it has.
+    # Defaults on the class: a call sets only the members that it has.
     sender: Address | None = None
     to: Address | None = None
     gas: int | None = None
@@ -38,7 +38,7 @@ class CallObject:
 
 
 def decode_call_object(value: Any) -> CallObject:
-    """Return the call that a JSON object describes; names match in any case, others are passed over.
+    """Return the call that a JSON object describes; names match in any case, unknown ones are ignored.
 
     Raises:
         ValueError: A member is malformed.
@@ -67,7 +67,7 @@ def _payload(value: Any, place: str) -> bytes:
 
 
 def _access_list(value: Any, place: str) -> bytes:
-    """Return the list as JSON in lower case, for the engine."""
+    """Return the access list as JSON in lower case, for the engine."""
     items = [_access_tuple(item, place) for item in _array(value, "types.AccessList", place)]
     return msgspec.json.encode(items)
 
@@ -99,7 +99,7 @@ _AUTHORIZATION: dict[str, tuple[int, str]] = {
 
 
 def _authorizations(value: Any, place: str) -> bytes:
-    """Return the list as JSON with plain quantities, for the engine."""
+    """Return the authorization list as JSON with plain quantities, for the engine."""
     items = _array(value, "[]types.SetCodeAuthorization", place)
     return msgspec.json.encode([_authorization(item, place) for item in items])
 

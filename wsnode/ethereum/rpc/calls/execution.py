@@ -1,4 +1,4 @@
-"""What a call asks the engine to run, and on which block."""
+"""What the engine runs for a call, and the block on which it runs."""
 
 from collections.abc import Generator
 from typing import Any, Final, TypeAlias
@@ -24,7 +24,7 @@ from wsnode.jsonrpc.slices import short_work
 from wsnode.jsonrpc.work import CancelToken, Step
 
 LARGE_BYTES: Final = 64 * 1024
-"""Of JSON for the engine, which reads it in about a millisecond."""
+"""Bytes of JSON that the engine parses in about a millisecond."""
 
 Outcome: TypeAlias = Success | Revert | Halt | Interrupted
 Estimate: TypeAlias = int | Revert | Halt | Interrupted
@@ -40,24 +40,24 @@ class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def is_large(self) -> bool:
-        """Tell whether the engine takes milliseconds to read what the call brings along."""
+        """Return whether the engine takes milliseconds to parse the call's code, input and overrides."""
         lists = (self.call.access_list, self.call.authorizations, self.state_overrides)
         return sum(len(text or b"") for text in lists) > LARGE_BYTES
 
 
 class Execution(msgspec.Struct, frozen=True, gc=False):
-    """What the engine is asked to run, and where."""
+    """A message, the block on whose state it runs, and its limits."""
 
     view: Snapshot
     header: bytes | BuiltBlock
-    """A stored block's row, or the block to come."""
+    """A stored block's header row, or the pending block."""
     message: Message
     gas_cap: int
     state_overrides: bytes | None = None
     block_overrides: bytes | None = None
 
     def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Outcome:
-        """Return what the message leads to."""
+        """Return the outcome of the message."""
         return self.view.state.call(
             self.header,
             self.message,
@@ -69,7 +69,7 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
         )
 
     def estimate(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Estimate:
-        """Return the gas that the message needs."""
+        """Return the estimate of the message's gas."""
         return self.view.state.estimate_gas(
             self.header,
             self.message,
@@ -81,11 +81,11 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
         )
 
     def call_until_cancelled(self, token: CancelToken) -> Outcome:
-        """Return what the message leads to, unless `token` is set before."""
+        """Return the outcome of the message, or `Interrupted` if `token` is cancelled first."""
         return self.call(cancel=_flag(token))
 
     def estimate_until_cancelled(self, token: CancelToken) -> Estimate:
-        """Return the gas that the message needs, unless `token` is set before."""
+        """Return the estimate of the message's gas, or `Interrupted` if `token` is cancelled first."""
         return self.estimate(cancel=_flag(token))
 
 
@@ -98,10 +98,10 @@ def _flag(token: CancelToken) -> CancelFlag:
 def execution_of(
     view: Snapshot, params: CallParameters, gas_blocks: int, pending: PendingState
 ) -> Generator[Step, Any, Execution]:
-    """Return the call on the block that is meant.
+    """Return the execution of a call on the block that its parameters name.
 
     Raises:
-        RpcError: There is no such block, or as `prepare` says.
+        RpcError: The block does not exist, or the arguments contradict each other.
     """
     header = yield from pending.header(view, params.block)
     if not params.is_large:
@@ -111,7 +111,7 @@ def execution_of(
 
 
 def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, gas_blocks: int) -> Execution:
-    """Return the call on a block, with `gas_blocks` times its gas limit at most.
+    """Return the execution of a call on a block, with at most `gas_blocks` times its gas limit.
 
     Raises:
         RpcError: The arguments contradict each other.
@@ -130,5 +130,5 @@ def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, 
 
 
 def fields_of(header: bytes | BuiltBlock) -> Header:
-    """Return the header of a stored block, given by its row, or of one that is not stored."""
+    """Return the header of a stored block, given by its row, or of a built block."""
     return header_fields(header if isinstance(header, bytes) else header.header)

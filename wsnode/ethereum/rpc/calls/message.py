@@ -1,4 +1,4 @@
-"""From a call object to the engine's message, and the arguments that contradict each other."""
+"""From a call object to the engine's message, and checks of arguments that contradict each other."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ _ZERO_ADDRESS: Final = bytes(20)
 
 
 def message_of(call: CallObject, *, chain_id: int, with_base_fee: bool) -> Message:
-    """Return what the engine runs; before base fees the gas price is the only fee.
+    """Return the engine's message of a call; before base fees the gas price is the only fee.
 
     Raises:
         RpcError: Two arguments contradict each other.
@@ -34,7 +34,7 @@ def message_of(call: CallObject, *, chain_id: int, with_base_fee: bool) -> Messa
 
 
 def check_arguments(call: CallObject, chain_id: int) -> None:
-    """Return if no two arguments contradict each other.
+    """Check that no two arguments contradict each other.
 
     Raises:
         RpcError: Two do.
@@ -44,7 +44,7 @@ def check_arguments(call: CallObject, chain_id: int) -> None:
 
 
 def supplied_gas(gas: int | None, gas_cap: int) -> int:
-    """Return the gas that a call runs with: its own up to the cap, or the cap."""
+    """Return the gas that a call runs with: its own, at most the cap; without its own, the cap."""
     return gas_cap if gas is None else min(gas, gas_cap)
 
 

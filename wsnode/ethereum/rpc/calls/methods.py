@@ -1,4 +1,4 @@
-"""eth_call and eth_estimateGas: short ones at once, long ones in a thread until a time limit."""
+"""eth_call and eth_estimateGas: short calls at once, long ones in a worker thread within a time limit."""
 
 from collections.abc import Callable, Generator
 from functools import partial
@@ -38,7 +38,7 @@ Steps: TypeAlias = Generator[Step, Any, bytes]
 PlainRun: TypeAlias = Callable[
     [State, int, bytes, bytes, int, int], bytes | int | Revert | Halt | Interrupted | None
 ]
-"""Runs a call after the block of this number and header, as `PlainRead` reads: then two limits follow."""
+"""Runs a call after the block of this number and header, as `PlainRead` does, within two limits."""
 
 
 class Calls:
@@ -48,11 +48,11 @@ class Calls:
         self._limits = limits
         self._pending = pending
         self._head = (Hash32(b""), b"")
-        """Of the block that was the latest one last: its hash and the row of its header."""
+        """The last head seen: its hash and its header row."""
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def call(self, view: Snapshot, params: CallParameters, *, is_long: bool = False) -> Steps:
-        """Return what the called contract returns."""
+        """Return the bytes that the called contract returns."""
         execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
         try:
             outcome = (
@@ -69,11 +69,14 @@ class Calls:
         raise self._failed(outcome)
 
     def call_of_text(self, view: Snapshot, params: bytes) -> Steps:
-        """Return the same for parameters as they were sent."""
+        """Return the bytes that the called contract returns.
+
+        Takes the parameters as JSON text.
+        """
         return (yield from self.call(view, PARAMETERS.read(params)))
 
     def call_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
-        """Return the same, or how to go on if that takes long."""
+        """Return the result of a short call, or the steps that continue a long one."""
         outcome = self._plainly(run_plain_call, view, params)
         if isinstance(outcome, bytes):
             return outcome
@@ -84,7 +87,7 @@ class Calls:
         raise self._failed(outcome)
 
     def estimate_gas(self, view: Snapshot, params: CallParameters, *, is_long: bool = False) -> Steps:
-        """Return the lowest gas limit, within 1.5 %, with which the call succeeds."""
+        """Return the lowest gas limit with which the call succeeds, to within 1.5 %."""
         return quantity((yield from self.estimated(view, params, is_long=is_long)))
 
     def estimated(
@@ -93,7 +96,7 @@ class Calls:
         """Return the lowest gas limit with which the call succeeds, as a number.
 
         Raises:
-            RpcError: It does not succeed with any, or not in time.
+            RpcError: It succeeds with no gas limit, or not in time.
         """
         execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
         try:
@@ -118,11 +121,14 @@ class Calls:
         raise self._failed(estimate)
 
     def estimate_of_text(self, view: Snapshot, params: bytes) -> Steps:
-        """Return the same for parameters as they were sent."""
+        """Return the lowest gas limit with which the call succeeds, to within 1.5 %.
+
+        Takes the parameters as JSON text.
+        """
         return (yield from self.estimate_gas(view, PARAMETERS.read(params)))
 
     def estimate_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
-        """Return the same, or how to go on if that takes long."""
+        """Return the result of a short estimate, or the steps that continue a long one."""
         estimate = self._plainly(estimate_plain_call, view, params)
         if isinstance(estimate, bytes):
             return estimate
@@ -135,7 +141,7 @@ class Calls:
     def _plainly(
         self, run: PlainRun, view: Snapshot, params: bytes
     ) -> bytes | Revert | Halt | Interrupted | None:
-        """Return how a call ends within its budget, nothing if anything about it is unusual."""
+        """Return the outcome of a call within its budget, None for parameters in an unusual form."""
         state, limits = view.state, (self._limits.call_gas_blocks, self._limits.call_inline_jumps)
         try:
             found = run(state, view.head, self._head_row(view), params, *limits)
@@ -146,7 +152,7 @@ class Calls:
         return None if isinstance(found, int) else found
 
     def _head_row(self, view: Snapshot) -> bytes:
-        # A header is the same for ever under its hash, and nearly all calls are on the latest.
+        # A header never changes under its hash, and nearly all calls run on the latest block.
         if view.head_hash != self._head[0]:
             header = view.header(view.head)
             assert header is not None, "the head is stored"
@@ -160,7 +166,7 @@ class Calls:
 
 
 def _refused(error: InvalidTransactionError, gas: int) -> RpcError:
-    """Return what a caller learns of a call that cannot begin."""
+    """Return the error of a call that cannot begin."""
     if error.kind == "overrides":
         return server_error(str(error))
     return server_error(f"err: {error} (supplied gas {gas})")

@@ -1,4 +1,4 @@
-"""Which contracts calls name: those that they call and those that they override."""
+"""The contracts that calls name: those that they call and those that they override."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -11,8 +11,8 @@ from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrid
 def targets(
     calls: Sequence[CallObject], overrides: StateOverrides = NO_STATE_OVERRIDES
 ) -> Iterable[int] | None:
-    """Return the contracts that calls name, None if they can read any."""
-    # Code that a call brings along can read whatever it likes, and so can overridden code.
+    """Return the contracts that calls name, None if their code can read any contract."""
+    # Code in a call's own data can read any contract, and so can overridden code.
     called = [call.to for call in calls if call.to is not None]
     if len(called) < len(calls) or (overrides and overrides.contracts is None):
         return None
@@ -25,5 +25,5 @@ def targets_of_call(params: Any) -> Iterable[int] | None:
 
 
 def targets_of_transaction(params: Any) -> Iterable[int] | None:
-    """Return the contract that `transaction` names: its gas is estimated, and its revert reason returned."""
+    """Return the contract that `transaction` calls: estimating its gas can reveal its revert reason."""
     return targets([params.transaction])

@@ -1,4 +1,4 @@
-"""State and block overrides: checked in geth's words, then handed to the engine as JSON."""
+"""State and block overrides: checked with geth's errors, then passed to the engine as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,14 +16,21 @@ BIG = "*hexutil.Big"
 
 
 class StateOverrides(bytes):
-    """JSON text: an object of accounts with lower-case names and plain quantities."""
+    """State overrides by address: `balance`, `nonce`, `code`, `state`, `stateDiff`,
+    `movePrecompileToAddress`.
+
+    Held as JSON text with lower-case names and plain quantities.
+    """
 
     contracts: Sequence[Address] | None = None
-    """Which accounts those are; None if one is given code, which can read any other."""
+    """The overridden accounts; None if one gets code, which can read any other."""
 
 
 class BlockOverrides(bytes):
-    """JSON text: an object of header members under geth's names; `unsupported` names one for simulations."""
+    """Header members that a call sees in place of its block's, under geth's names.
+
+    Held as JSON text; `unsupported` names a member that only simulations accept.
+    """
 
     unsupported: str | None = None
 
@@ -46,7 +53,7 @@ def decode_state_overrides(value: Any) -> StateOverrides:
     text = msgspec.json.encode({f"0x{address.hex()}": account for address, account in accounts.items()})
     overrides = StateOverrides(text)
     if not any("code" in account for account in accounts.values()):
-        # Kept from here, for the text takes long to read again.
+        # Recorded here, because parsing the text again takes long.
         overrides.contracts = list(accounts)
     return overrides
 

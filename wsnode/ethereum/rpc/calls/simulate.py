@@ -1,4 +1,4 @@
-"""eth_simulateV1: calls as transactions of blocks that might come, run in a thread until a time limit."""
+"""eth_simulateV1: calls as transactions of simulated blocks, run in a worker thread within a time limit."""
 
 from collections.abc import Generator, Iterable
 from itertools import chain
@@ -66,7 +66,7 @@ CODES: Final = {
     "tip_above_fee": INVALID_PARAMS,
     **dict.fromkeys(("arguments", "overrides", "system_call", "unsupported"), SERVER_ERROR),
 }
-"""The code of each kind of refusal; others are internal errors, as in geth."""
+"""The error code of each kind of refusal; other kinds are internal errors, as in geth."""
 
 _ERRORS: Final = (
     RpcError(NONCE_TOO_LOW, "err: nonce too low: … (supplied gas N)"),
@@ -98,7 +98,7 @@ class Simulations:
         self.timed_out = RpcError(INTERNAL_ERROR, f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def simulate(self, view: Snapshot, params: SimulationParameters) -> Generator[Step, Any, bytes]:
-        """Return the blocks with what each call came to."""
+        """Return the list of simulated blocks, each with the results of its calls."""
         _check_size(params.simulation.blocks)
         header = yield from self._pending.header(view, params.block)
 
@@ -160,7 +160,9 @@ def _check_size(blocks: list[SimulatedBlock]) -> None:
 
 
 def _message(call: CallObject, chain_id: int) -> Message | str:
-    """Return what the engine runs, or how the arguments contradict each other: that is said in its turn."""
+    """Return the engine's message, or the text of a contradiction, which is reported when its call's turn
+    comes.
+    """
     if words := _contradiction(call, chain_id):
         return words
     return Message(

@@ -1,4 +1,4 @@
-"""The first argument of eth_simulateV1: blocks of calls and how they are run, in geth's words."""
+"""The first argument of eth_simulateV1: blocks of calls and how they run, with geth's errors."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -25,7 +25,7 @@ _BLOCKS: Final = "BlockStateCalls"
 
 
 class SimulatedBlock(msgspec.Struct, frozen=True, gc=False):
-    """One block's calls, and what is to be different in it."""
+    """The calls of one block, and its overrides."""
 
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
     state_overrides: StateOverrides = NO_STATE_OVERRIDES
@@ -33,7 +33,7 @@ class SimulatedBlock(msgspec.Struct, frozen=True, gc=False):
 
 
 class SimulationObject:
-    """Blocks on top of each other, and how they are run."""
+    """A sequence of blocks to simulate, and options of the run."""
 
     __slots__ = ("blocks", "full_transactions", "trace_transfers", "validation")
 
@@ -52,7 +52,7 @@ class SimulationObject:
 
 
 def decode_simulation(value: Any) -> SimulationObject:
-    """Return the simulation that a JSON object describes; names match in any case, others are passed over.
+    """Return the simulation that a JSON object describes; names match in any case, unknown ones are ignored.
 
     Raises:
         ValueError: A member is malformed.
@@ -89,7 +89,7 @@ def _call(value: Any) -> CallObject:
 
 
 def _inside(name: str, decode: Callable[[Any], _Value], value: Any) -> _Value:
-    """Decode a member of a block; what is wrong is said to be wrong there."""
+    """Return a decoded member of a block; errors name the place of the member."""
     try:
         return decode(value)
     except ValueError as error:
@@ -104,7 +104,7 @@ def _place(name: str) -> str:
 
 
 def _members(value: Any, type_name: str, place: str) -> dict[str, Any]:
-    """Return an object's members by their names in lower case; null is as good as absent."""
+    """Return an object's members by their names in lower case; null means absent."""
     if type(value) is not dict:
         raise mismatch(kind(value), type_name, place)
     return {name.lower(): member for name, member in value.items() if member is not None}

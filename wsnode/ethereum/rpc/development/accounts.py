@@ -1,4 +1,4 @@
-"""eth_accounts, eth_sendTransaction …: transactions completed and sent for a development chain's accounts."""
+"""eth_accounts, eth_sendTransaction …: transactions that the node completes, signs and sends."""
 
 from collections.abc import Generator
 from functools import partial
@@ -33,9 +33,9 @@ from wsnode.jsonrpc.schema import list_of, reference
 from wsnode.jsonrpc.work import AsyncCall, Step
 
 MAX_GAS: Final = 1 << 24
-"""The most gas that a transaction may have since Osaka."""
+"""The highest gas limit of a transaction since Osaka."""
 HIGHEST_PRICE: Final = (1 << 128) - 1
-"""Of a unit of gas, in wei: more than there is ether."""
+"""The highest price of a unit of gas in wei: more than there is ether."""
 
 Steps = Generator[Step, Any, bytes]
 
@@ -48,7 +48,7 @@ class TransactionSyncParameters(msgspec.Struct, array_like=True, frozen=True, gc
 
 
 class Accounts:
-    """The methods over a wallet, a pool and the control of the chain."""
+    """The account methods of a development chain."""
 
     def __init__(
         self,
@@ -67,27 +67,27 @@ class Accounts:
         self._inclusion = inclusion
 
     def addresses(self) -> list[str]:
-        """Return the accounts for which the node signs, then those that are impersonated."""
+        """Return the list of addresses that the node signs for, then those that are impersonated."""
         known = self._wallet.addresses
         more = [address for address in self._control.impersonation.addresses if address not in self._wallet]
         return [f"0x{address.hex()}" for address in [*known, *more]]
 
     def fee_recipient(self) -> bytes:
-        """Return where the tips of the next blocks go."""
+        """Return the fee recipient of the next blocks, an address."""
         return data(self._control.fee_recipient)
 
     def send(self, params: TransactionParameters) -> Steps:
-        """Return a transaction's hash; if each one gets a block at once, when that is there."""
+        """Return the hash of the sent transaction; with automatic mining, after its block is built."""
         return (yield from self._sent(self.sender_of(params.transaction), params.transaction))
 
     def send_and_wait(self, caller: Caller, params: TransactionSyncParameters) -> Steps:
-        """Return the receipt of a transaction, as soon as it is in a block."""
+        """Return the receipt of the sent transaction, once a block includes it."""
         sender = self.sender_of(params.transaction)
         sending = self._hash_of_sent(sender, params.transaction)
         return (yield from self._inclusion.included(caller, sending, params.timeout))
 
     def send_unsigned(self, params: TransactionParameters) -> Steps:
-        """Return the hash of a transaction that anybody may be the sender of."""
+        """Return the hash of the sent transaction, whose `from` may be any address: it needs no signature."""
         call = params.transaction
         if call.sender is None:
             raise unknown_account()
@@ -98,20 +98,20 @@ class Accounts:
 
     def _hash_of_sent(self, sender: Address, call: CallObject) -> Generator[Step, Any, Hash32]:
         transaction = yield from self.completion.completed(sender, call)
-        # Nothing waits between the choice of the nonce and this, so no two are given the same one.
+        # Nothing awaits between the choice of the nonce and this line, so no nonce is used twice.
         found = self._offer(sender, transaction)
         yield AsyncCall(self._control.settle)
         return found
 
     def sign_transaction(self, params: TransactionParameters) -> Steps:
-        """Return a transaction with what it lacked, signed and encoded."""
+        """Return the encoding of a transaction, completed and signed by the node."""
         sender = self.sender_of(params.transaction)
         secret = self._wallet.secret(sender)
         transaction = yield from self.completion.completed(sender, params.transaction)
         return data((yield from made_of(transaction, partial(signed, secret))))
 
     def sender_of(self, call: CallObject) -> Address:
-        """Return the account that a transaction is from: the first one if it does not say.
+        """Return a transaction's sender, by default the first account of the node.
 
         Raises:
             RpcError: The node cannot sign for it.
@@ -119,12 +119,12 @@ class Accounts:
         sender = call.sender or next(iter(self._wallet.addresses), None)
         if sender is None or not (sender in self._wallet or self._control.impersonation.covers(sender)):
             raise unknown_account()
-        # What is estimated is the sender's call.
+        # The gas estimate runs the call as this sender.
         call.sender = sender
         return sender
 
     def encode(self, sender: Address, transaction: Unsigned) -> tuple[bytes, Address | None]:
-        """Return a transaction for a block, and its sender if nobody signed it."""
+        """Return a transaction's encoding for a block, and its sender if it is impersonated."""
         if sender in self._wallet:
             return signed(self._wallet.secret(sender), transaction), None
         return unsigned_transaction(sender, **_members(transaction)), sender
@@ -155,7 +155,7 @@ def _members(transaction: Unsigned) -> dict[str, Any]:
 
 
 def add_methods(registry: Registry, accounts: Accounts) -> None:
-    """Register this module's methods, one in the place of that of a node without accounts."""
+    """Register this module's methods; eth_accounts replaces that of a node without accounts."""
     method = partial(registry.method, view=False)
     method("eth_accounts", replacing=True, result=list_of(ADDRESS))(accounts.addresses)
     method("eth_requestAccounts", result=list_of(ADDRESS))(accounts.addresses)

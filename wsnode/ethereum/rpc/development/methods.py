@@ -1,4 +1,4 @@
-"""All methods that only a development chain has."""
+"""Registration of the methods that only development chains have."""
 
 from collections.abc import Sequence
 
@@ -33,19 +33,19 @@ from wsnode.jsonrpc.registry import Registry
 
 
 class Development(msgspec.Struct, frozen=True):
-    """What is there besides a chain: who makes its blocks, and the private keys that the node signs with."""
+    """The control that makes a development chain's blocks, and the private keys that the node signs with."""
 
     control: DevelopmentControl
     secrets: Sequence[bytes]
 
     @property
     def addresses(self) -> list[bytes]:
-        """Return the accounts that the keys belong to."""
+        """Return the addresses of the keys."""
         return [address_of(secret) for secret in self.secrets]
 
 
 class Means(msgspec.Struct, frozen=True):
-    """What the methods use of the node's own."""
+    """The parts of the node that the methods use."""
 
     chain: Chain
     pool: TransactionPool
@@ -58,7 +58,7 @@ class Means(msgspec.Struct, frozen=True):
 
 
 def add_methods(registry: Registry, told: Development, means: Means) -> None:
-    """Register them."""
+    """Register the methods of development chains."""
     chain, control, wallet = means.chain, told.control, Wallet(told.secrets)
     own = Accounts(chain, wallet, means.pool, control, means.completion, means.inclusion)
     accounts.add_methods(registry, own)

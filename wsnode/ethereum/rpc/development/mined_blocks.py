@@ -1,4 +1,4 @@
-"""evm_mine_detailed: blocks made on demand, with what their transactions returned."""
+"""evm_mine_detailed: mines blocks and returns them with their transactions' outputs."""
 
 from collections.abc import Generator
 from typing import Any, Final
@@ -19,11 +19,11 @@ from wsnode.jsonrpc.schema import list_of, or_null, reference
 from wsnode.jsonrpc.work import Step
 
 MOST_BLOCKS: Final = BLOCKS_AT_ONCE
-"""Blocks of one call, whose reply holds them all; so nothing may come between them."""
+"""Most blocks of one call: its reply holds them all, and nothing else changes the chain meanwhile."""
 
 
 class MinedBlocks:
-    """The method over the control of a chain."""
+    """The method of one development chain."""
 
     def __init__(self, chain: Chain, control: DevelopmentControl, traces: Traces) -> None:
         self._chain = chain
@@ -32,7 +32,7 @@ class MinedBlocks:
         self.timed_out = traces.timed_out
 
     def mine(self, params: MineParameters) -> Steps:
-        """Return the blocks that were made, their transactions with `output` and `revertReason`."""
+        """Return the list of mined blocks; their transactions have `output` and `revertReason`."""
         count, timestamp = params.options.blocks, params.options.timestamp
         require_at_most(MOST_BLOCKS, count)
         last = yield from done(lambda: self._control.mine(count, timestamp=timestamp))
@@ -44,7 +44,7 @@ class MinedBlocks:
 
     def _block(self, view: Snapshot, number: int) -> Generator[Step, Any, bytes]:
         found = rows(view, number)
-        # It may be gone again by now, through another call.
+        # Another call may have removed it meanwhile.
         text = b"null" if found is None else render_block(*found, full=True)
         block = msgspec.json.decode(text)
         if found is None or not block["transactions"]:
@@ -62,7 +62,7 @@ def _outermost_calls() -> TraceOptions:
 
 
 def _outcome(call: dict[str, Any]) -> dict[str, str]:
-    """Return what a transaction returned; nothing if it was halted before."""
+    """Return the output of a transaction, and its revert reason; empty if it halted."""
     if "error" in call and call["error"] != "execution reverted":
         return {}
     output = {"output": call.get("output", "0x")}

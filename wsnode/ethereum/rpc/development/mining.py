@@ -1,4 +1,4 @@
-"""evm_… and anvil_…: blocks on demand. Parameters and results are anvil's, under all its names."""
+"""evm_… and anvil_… methods that mine blocks, with anvil's parameters, results and aliases."""
 
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ NONE: Final = LenientCount(0)
 ONE_BLOCK: Final = MineOptions()
 NO_FORK: Final = ResetOptions()
 MOST_BLOCKS: Final = 1_000_000
-"""Blocks of one call: minutes, and more than a gigabyte."""
+"""Most blocks of one call: minutes, and more than a gigabyte."""
 
 Steps = Generator[Step, Any, bytes]
 
@@ -61,7 +61,7 @@ class DepthParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class ResetParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[options]`, which say what to fork, and nothing can be forked."""
+    """`[options]`, which name a chain to fork; forking is not supported."""
 
     options: ResetOptions = NO_FORK
 
@@ -84,7 +84,7 @@ def boolean(value: bool) -> bytes:
 
 
 def done(work: Callable[[], Awaitable[Any]]) -> Generator[Step, Any, Any]:
-    """Return what `work` does, which waits for the chain.
+    """Return the result of `work`, which waits for the chain.
 
     Raises:
         RpcError: The chain refuses it.
@@ -94,7 +94,7 @@ def done(work: Callable[[], Awaitable[Any]]) -> Generator[Step, Any, Any]:
 
 
 def require_at_most(most: int, blocks: int) -> None:
-    """Return if a call does not ask for more than `most` blocks.
+    """Check that a call asks for at most `most` blocks.
 
     Raises:
         RpcError: It does.
@@ -105,7 +105,7 @@ def require_at_most(most: int, blocks: int) -> None:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn what the chain refuses into an error for the caller.
+    """Convert refusals of the chain to JSON-RPC errors.
 
     Raises:
         RpcError: The chain refuses it.
@@ -117,96 +117,96 @@ def refusals() -> Iterator[None]:
 
 
 class Mining:
-    """Blocks on demand, and when there are some without."""
+    """Mining on demand, its automatic modes, and snapshots."""
 
     def __init__(self, control: DevelopmentControl) -> None:
         self._control = control
 
     def mine(self, params: MineParameters) -> Steps:
-        """Return 0x0 when the blocks are there."""
+        """Return `0x0` once the requested blocks are mined."""
         blocks, timestamp = params.options.blocks, params.options.timestamp
         require_at_most(MOST_BLOCKS, blocks)
         yield from done(lambda: self._control.mine(blocks, timestamp=timestamp))
         return quantity(0)
 
     def mine_many(self, params: MineManyParameters) -> Steps:
-        """Return null when the blocks are there."""
+        """Return null once the requested blocks are mined."""
         require_at_most(MOST_BLOCKS, params.blocks)
         yield from done(lambda: self._control.mine(params.blocks, interval=params.interval))
         return NULL
 
     def hardhat_mine(self, params: MineManyParameters) -> Steps:
-        """Return true when the blocks are there."""
+        """Return true once the requested blocks are mined."""
         yield from self.mine_many(params)
         return TRUE
 
     def set_automine(self, params: SwitchParameters) -> Steps:
-        """Return null when each transaction gets a block at once, or none does any longer."""
+        """Return null once automatic mining is on or off: with it, each transaction gets a block at once."""
         yield from done(lambda: self._control.set_automatic(enabled=params.enabled.is_set))
         return NULL
 
     def get_automine(self) -> bytes:
-        """Return whether each transaction gets a block at once."""
+        """Return whether automatic mining is on: each transaction gets a block at once."""
         return boolean(self._control.is_automatic)
 
     def set_interval(self, params: SecondsParameters) -> bytes:
-        """Return null; there is a block every so many seconds from now on, or with 0 none by itself."""
+        """Return null; from now on a block is mined every `seconds`, or none on a schedule if 0."""
         self._control.set_interval(int(params.seconds))
         return NULL
 
     def get_interval(self) -> bytes:
-        """Return the seconds between two blocks, null if they do not come at regular times."""
+        """Return the seconds between two scheduled blocks, a number, or null without interval mining."""
         interval = self._control.interval
         return NULL if interval is None else f"{interval:.15g}".encode()
 
     def snapshot(self) -> Steps:
-        """Return a number for the chain, the pool and the clock as they are now."""
+        """Return the number of a new snapshot of the chain, the pool and the clock."""
         return quantity((yield from done(self._control.snapshot)))
 
     def roll_back(self, params: DepthParameters) -> Steps:
-        """Return null when so many blocks are gone, one if nothing is said."""
+        """Return null once the last `depth` blocks are removed, by default one."""
         depth = 1 if params.depth is None else int(params.depth)
         yield from done(lambda: self._control.roll_back(depth))
         return NULL
 
     def reset(self, _params: ResetParameters) -> Steps:
-        """Return null when the chain is as it was in the beginning."""
+        """Return null once the chain is back in its initial state."""
         yield from done(self._control.reset)
         return NULL
 
     def hardhat_reset(self, params: ResetParameters) -> Steps:
-        """Return true when the chain is as it was in the beginning."""
+        """Return true once the chain is back in its initial state."""
         yield from self.reset(params)
         return TRUE
 
     def revert(self, params: NumberParameters) -> Steps:
-        """Return whether chain, pool and clock are as they were at the snapshot of that number."""
+        """Return whether the snapshot existed; chain, pool and clock are then restored to it."""
         return boolean((yield from done(lambda: self._control.revert(params.number))))
 
 
 class Logging:
-    """Whether what happens on the chain is printed."""
+    """Switches the log of the chain's events."""
 
     def __init__(self, control: DevelopmentControl) -> None:
         self._control = control
 
     def set(self, params: SwitchParameters) -> bytes:
-        """Return null; what happens is printed from now on, or no longer."""
+        """Return null; the log of the chain's events is on or off from now on."""
         self._control.log.enabled = params.enabled.is_set
         return NULL
 
     def hardhat_set(self, params: SwitchParameters) -> bytes:
-        """Return true; what happens is printed from now on, or no longer."""
+        """Return true; the log of the chain's events is on or off from now on."""
         self.set(params)
         return TRUE
 
 
 def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
-    """Return the method that tells what chain this is, of which run."""
+    """Return the handler of anvil_metadata."""
     instance = f"0x{token_hex(32)}"
 
     def metadata(view: Snapshot) -> dict[str, Any]:
-        """Return what chain this is, of which run, and where it stands."""
+        """Return metadata: client version, chain id, id of this run, head, and open snapshots."""
         snapshots = control.snapshots.items()
         return {
             "clientVersion": development_version(),
@@ -222,10 +222,12 @@ def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
 
 
 def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[[Snapshot], dict[str, Any]]:
-    """Return the method that tells where the chain stands and what the next block will be like."""
+    """Return the handler of anvil_nodeInfo."""
 
     def settings(view: Snapshot) -> dict[str, Any]:
-        """Return where the chain stands, under which rules, and what the next block asks for."""
+        """Return the head, its fork, the order of transactions, and base fee and gas limit of the next
+        block.
+        """
         head = head_header(view)
         following = control.next_block(head)
         base_fee = following.base_fee_after(view.spec, head) or 0

@@ -1,4 +1,4 @@
-"""What the methods of development chains take besides what all methods do: numbers in any form, and more."""
+"""Parameters of the methods of development chains: numbers in any form, options, placed transactions."""
 
 from contextlib import suppress
 from typing import Any
@@ -21,7 +21,7 @@ class LenientNumber(int):
 
 
 class LenientCount(int):
-    """A number below 2**64, of blocks or seconds, or a nonce: written like a `LenientNumber`."""
+    """A number below 2**64 (blocks, seconds, a nonce), in the forms of `LenientNumber`."""
 
 
 class LenientBytes(bytes):
@@ -39,13 +39,15 @@ class MineOptions:
 
 
 class ResetOptions:
-    """What a reset is to fork: nothing, so they are absent or empty."""
+    """Options of a reset; absent or empty, because forking is not supported."""
 
     __slots__ = ()
 
 
 class PlacedTransaction:
-    """A transaction for a new branch, signed or as an object, or a pair of that and its block's place."""
+    """A transaction of a new branch, encoded or as an object, alone or in a pair with the index of its
+    block.
+    """
 
     __slots__ = ("block", "call", "encoded")
 
@@ -56,7 +58,7 @@ class PlacedTransaction:
 
 
 class ReorganisationObject:
-    """How many blocks are replaced (`depth`), and the `transactions` of those that replace them."""
+    """The number of replaced blocks (`depth`), and the `transactions` of the replacing ones."""
 
     __slots__ = ("depth", "transactions")
 
@@ -66,10 +68,10 @@ class ReorganisationObject:
 
 
 def decode_number(value: Any, bits: int = 64) -> int:
-    """Return the number below 2**`bits` that `value` writes in one of the ways that tools use.
+    """Return the number below 2**`bits` that `value` writes in one of the forms that tools use.
 
     Raises:
-        ValueError: It writes none.
+        ValueError: It is no such number.
     """
     number = -1
     if type(value) is int:

@@ -1,4 +1,4 @@
-"""anvil_set… and hardhat_set…: accounts changed by no transaction, impersonated, and transactions dropped."""
+"""anvil_set… and hardhat_set…: methods that change accounts directly, impersonate, and drop transactions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -59,69 +59,73 @@ class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 
 
 class Patching:
-    """Changes of accounts; `answer` is what a method without a result says: anvil null, hardhat true."""
+    """The methods; `answer` is the result of one without a value: null for anvil, true for hardhat."""
 
     def __init__(self, control: DevelopmentControl, answer: bytes) -> None:
         self._control = control
         self._answer = answer
 
     def set_balance(self, params: AmountParameters) -> Steps:
-        """Return when the account has so many wei."""
+        """Return null (hardhat: true) once the account's balance is `amount` wei."""
         return (yield from self._patch(params.address, {"balance": hex(params.amount)}))
 
     def add_balance(self, params: AmountParameters) -> Steps:
-        """Return when the account has so much more."""
+        """Return null (hardhat: true) once the account's balance has grown by `amount` wei."""
         yield from done(lambda: self._control.add_balance(params.address, params.amount))
         return self._answer
 
     def set_nonce(self, params: NonceParameters) -> Steps:
-        """Return when the account's next transaction has this nonce."""
+        """Return null (hardhat: true) once the account's nonce is `nonce`."""
         return (yield from self._patch(params.address, {"nonce": hex(params.nonce)}))
 
     def set_code(self, params: CodeParameters) -> Steps:
-        """Return when the account has this code."""
+        """Return null (hardhat: true) once the account's code is `code`."""
         return (yield from self._patch(params.address, {"code": hexadecimal(params.code)}))
 
     def set_storage(self, params: SlotParameters) -> Steps:
-        """Return true when the slot has this value."""
+        """Return true once the storage slot has this value."""
         slot = hexadecimal(params.slot.to_bytes(32, "big"))
         yield from self._patch(params.address, {"stateDiff": {slot: hexadecimal(params.value)}})
         return TRUE
 
     def set_fee_recipient(self, params: AddressParameters) -> bytes:
-        """Return what says that the tips of the next blocks go there."""
+        """Return null (hardhat: true); the address is the fee recipient of the next blocks."""
         self._control.fee_recipient = params.address
         return self._answer
 
     def impersonate(self, params: AddressParameters) -> bytes:
-        """Return what says that the account's transactions need no signature."""
+        """Return null (hardhat: true); the account's transactions need no signature from now on."""
         self._control.impersonation.begin(params.address)
         return self._answer
 
     def stop_impersonating(self, params: AddressParameters) -> bytes:
-        """Return what says that the account's transactions need a signature; hardhat: if they needed none."""
+        """Return null (hardhat: whether the account was impersonated); its transactions need a signature
+        again.
+        """
         was_named = self._control.impersonation.end(params.address)
         return boolean(was_named) if self._answer == TRUE else self._answer
 
     def impersonate_all(self, params: SwitchParameters) -> bytes:
-        """Return what says that no transaction needs a signature, or each one again."""
+        """Return null (hardhat: true); from now on no transaction needs a signature, or all do."""
         self._control.impersonation.is_general = params.enabled.is_set
         return self._answer
 
     def drop(self, params: TransactionParameters) -> Steps:
-        """Return the hash of a transaction that was in the pool, null of another; hardhat: whether it was."""
+        """Return the hash of the transaction removed from the pool, or null (hardhat: whether it was
+        there).
+        """
         dropped = yield from done(lambda: self._control.drop(params.hash))
         if self._answer == TRUE:
             return boolean(dropped)
         return data(params.hash) if dropped else NULL
 
     def drop_sent_by(self, params: AddressParameters) -> Steps:
-        """Return when no transaction of the account is in the pool."""
+        """Return null once the pool holds no transaction of the account."""
         yield from done(lambda: self._control.drop_sent_by(params.address))
         return self._answer
 
     def drop_all(self) -> Steps:
-        """Return when the pool is empty."""
+        """Return null (hardhat: true) once the pool is empty."""
         yield from done(self._control.drop_all)
         return self._answer
 

@@ -1,4 +1,4 @@
-"""What testing_buildBlockV1 is told of the block to build: the engine API's payload attributes."""
+"""The parameter of testing_buildBlockV1 that describes a block: the engine API's payload attributes."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
@@ -16,11 +16,14 @@ _REQUIRED: Final = ("timestamp", "prevRandao", "suggestedFeeRecipient")
 _WITHDRAWAL: Final = ("index", "validatorIndex", "address", "amount")
 
 Withdrawal: TypeAlias = tuple[int, int, bytes, int]
-"""Index, validator's index, address, amount in gwei."""
+"""Index, validator index, address, amount in gwei."""
 
 
 class PayloadAttributes:
-    """Time in seconds; without a target the gas limit stays that of the parent."""
+    """The attributes of the block to build; `timestamp` is in seconds.
+
+    Without a target the gas limit stays that of the parent.
+    """
 
     def __init__(
         self,

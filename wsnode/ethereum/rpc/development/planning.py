@@ -1,4 +1,4 @@
-"""evm_setNextBlockTimestamp, anvil_setNextBlockBaseFeePerGas …: what the next blocks are to be like."""
+"""evm_setNextBlockTimestamp, anvil_setNextBlockBaseFeePerGas …: settings of the next blocks."""
 
 import msgspec
 
@@ -31,34 +31,36 @@ class RandomValueParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 
 
 class Clock:
-    """The time of the next blocks."""
+    """The methods that set the time of the next blocks."""
 
     def __init__(self, control: DevelopmentControl) -> None:
         self._control = control
 
     def increase(self, params: SecondsParameters) -> bytes:
-        """Return how many seconds the chain's clock is ahead of the world's by now."""
+        """Return the seconds by which the chain's clock is now ahead of the system clock."""
         with refusals():
             return b"%d" % self._control.increase_time(params.seconds)
 
     def set(self, params: SecondsParameters) -> bytes:
-        """Return how many seconds ahead of the world's the clock was set, 0 if it was set back."""
+        """Return the seconds by which the chain's clock is now ahead of the system clock, 0 if it is
+        behind.
+        """
         with refusals():
             return b"%d" % max(self._control.set_time(params.seconds), 0)
 
     def set_next(self, params: SecondsParameters) -> bytes:
-        """Return null; the next block has this time."""
+        """Return null; the next block will have this timestamp."""
         with refusals():
             self._control.set_next_timestamp(params.seconds)
         return NULL
 
     def set_interval(self, params: SecondsParameters) -> bytes:
-        """Return null; from now on so many seconds lie between the times of two blocks."""
+        """Return null; from now on the timestamps of two blocks differ by `seconds`."""
         self._control.set_timestamp_interval(params.seconds)
         return NULL
 
     def remove_interval(self) -> bytes:
-        """Return whether there was a fixed number of seconds between two blocks, as there is no longer."""
+        """Return whether a fixed difference between timestamps was set, and remove it."""
         return boolean(self._control.set_timestamp_interval(None))
 
 
@@ -69,35 +71,39 @@ class ChainIdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Wanted:
-    """What else the next blocks are to have."""
+    """The methods that set other members of the next blocks' headers."""
 
     def __init__(self, control: DevelopmentControl) -> None:
         self._control = control
 
     def base_fee(self, params: WeiParameters) -> bytes:
-        """Return null; the next block has this base fee, and those after it what follows from that."""
+        """Return null; the next block will have this base fee in wei, from which those of later blocks
+        follow.
+        """
         with refusals():
             self._control.set_next_base_fee(params.wei)
         return NULL
 
     def hardhat_base_fee(self, params: WeiParameters) -> bytes:
-        """Return true; the next block has this base fee, and those after it what follows from that."""
+        """Return true; the next block will have this base fee in wei, from which those of later blocks
+        follow.
+        """
         self.base_fee(params)
         return TRUE
 
     def gas_limit(self, params: GasParameters) -> bytes:
-        """Return true; the next blocks have this gas limit."""
+        """Return true; the next blocks will have this gas limit."""
         with refusals():
             self._control.set_gas_limit(params.gas)
         return TRUE
 
     def chain_id(self, params: ChainIdParameters) -> Steps:
-        """Return null when the blocks to come and all calls are of that chain."""
+        """Return null once new blocks and all calls have this chain id."""
         yield from done(lambda: self._control.set_chain_id(params.chain_id))
         return NULL
 
     def random_value(self, params: RandomValueParameters) -> bytes:
-        """Return true; the next block has this random value."""
+        """Return true; the next block will have this random value (`prevRandao`)."""
         self._control.set_next_randao(params.value)
         return TRUE
 

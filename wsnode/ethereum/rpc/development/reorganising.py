@@ -1,4 +1,4 @@
-"""anvil_reorg and wsnode_reorg: the last blocks replaced by others, to see what a client makes of that."""
+"""anvil_reorg and wsnode_reorg: reorganisations on demand, to test clients."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class ObjectParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Reorganising:
-    """The methods."""
+    """The reorganisation methods of one chain."""
 
     def __init__(self, chain: Chain, accounts: Accounts, control: DevelopmentControl) -> None:
         self._chain = chain
@@ -48,7 +48,7 @@ class Reorganising:
         self._control = control
 
     def anvil(self, params: AnvilParameters) -> Steps:
-        """Return null when the last blocks are replaced; their transactions are gone."""
+        """Return null once the last `depth` blocks are replaced; their transactions are dropped."""
         given = self._placed(params.depth, params.transactions)
         outcome: Reorganisation = yield from done(
             lambda: self._control.reorganise(params.depth, given, keep_dropped=False)
@@ -59,7 +59,7 @@ class Reorganising:
         return NULL
 
     def replace(self, params: ObjectParameters) -> Any:
-        """Return what was replaced by what; the transactions of dropped blocks wait in the pool again."""
+        """Return the dropped and the new blocks; transactions of dropped blocks return to the pool."""
         wanted = params.reorganisation
         given = self._placed(wanted.depth, wanted.transactions)
         outcome: Reorganisation = yield from done(
@@ -68,7 +68,7 @@ class Reorganising:
         return _described(outcome)
 
     def _placed(self, depth: int, transactions: Sequence[PlacedTransaction]) -> list[Placed]:
-        """Return the transactions in the form for blocks; objects get the nonces of the branch."""
+        """Return the encoded transactions with their blocks; objects get their nonces from the branch."""
         sent = Counter[Address]()
         with self._chain.snapshot() as view:
             number = max(view.head - depth, 0)

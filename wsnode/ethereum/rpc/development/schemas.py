@@ -1,4 +1,4 @@
-"""JSON schemas of what the methods of development chains take and return."""
+"""JSON schemas of the development methods' parameters and results."""
 
 from typing import Final
 
@@ -43,7 +43,7 @@ _TYPED_DATA: Final = members(
     {
         "types": mapping_of(list_of(members(dict.fromkeys(("name", "type"), STRING), "name", "type"))),
         "primaryType": STRING,
-        # Their members are what the types say.
+        # The types decide which members they have.
         **dict.fromkeys(("domain", "message"), members({})),
     },
     *("types", "primaryType", "domain", "message"),

@@ -1,4 +1,4 @@
-"""eth_sign, personal_sign, eth_signTypedData …: messages signed by a development chain's accounts."""
+"""eth_sign, personal_sign, eth_signTypedData …: signatures by a development chain's accounts."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,7 +25,7 @@ class TypedDataDigest(bytes):
 
 
 class PlainTypedDataDigest(TypedDataDigest):
-    """Typed data without arrays, as before version 4 of the method."""
+    """Typed data (EIP-712) without arrays, as before version 4 of the method."""
 
     __slots__ = ()
 
@@ -60,14 +60,14 @@ class PlainTypedDataParameters(msgspec.Struct, array_like=True, frozen=True, gc=
 
 
 class Wallet:
-    """Private keys by address, and what they sign."""
+    """The methods that sign, and the private keys by address."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
         self._secrets = {Address(address_of(secret)): secret for secret in secrets}
 
     @property
     def addresses(self) -> list[Address]:
-        """Return whose keys there are."""
+        """Return the addresses of the keys."""
         return list(self._secrets)
 
     def secret(self, address: Address) -> bytes:
@@ -85,24 +85,26 @@ class Wallet:
         return address in self._secrets
 
     def sign(self, params: SignParameters) -> bytes:
-        """Return the signature of a message with the prefix that keeps it from being a transaction."""
+        """Return the 65-byte signature of a message behind the prefix `\\x19Ethereum Signed Message`
+        (EIP-191).
+        """
         return data(sign_message(self.secret(params.address), params.message))
 
     def personal_sign(self, params: PersonalSignParameters) -> bytes:
-        """Return the same as `eth_sign`, its arguments the other way round."""
+        """Return the 65-byte signature of a prefixed message, as eth_sign does with its arguments swapped."""
         return data(sign_message(self.secret(params.address), params.message))
 
     def sign_typed_data(self, params: TypedDataParameters) -> bytes:
-        """Return the signature of typed structured data (EIP-712)."""
+        """Return the 65-byte signature of typed structured data (EIP-712)."""
         return data(sign_digest(self.secret(params.address), params.typed_data))
 
     def sign_plain_typed_data(self, params: PlainTypedDataParameters) -> bytes:
-        """Return the signature of typed structured data in which there are no arrays."""
+        """Return the 65-byte signature of typed structured data (EIP-712) without arrays."""
         return data(sign_digest(self.secret(params.address), params.typed_data))
 
 
 def unknown_account() -> RpcError:
-    """Return the error for a sender whose key is not here."""
+    """Return the error for a sender whose key the node lacks."""
     return server_error("unknown account")
 
 
@@ -124,7 +126,7 @@ def _decode_plain_typed_data(value: Any) -> PlainTypedDataDigest:
 
 def _read_typed_data(value: Any) -> TypedData:
     try:
-        # Clients send it as a string, which a number of any size survives.
+        # Clients send it as a string, which holds a number of any size.
         return msgspec.convert(msgspec.json.decode(value) if isinstance(value, str) else value, TypedData)
     except UNREADABLE as error:
         raise ValueError(f"invalid typed data: {error}") from None

@@ -1,4 +1,4 @@
-"""anvil_dumpState, anvil_loadState: all accounts as a file of anvil's, to begin other chains with."""
+"""anvil_dumpState, anvil_loadState: all accounts in anvil's file format."""
 
 import gzip
 import zlib
@@ -24,13 +24,13 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import InThread
 
 MOST_BYTES: Final = 64 << 20
-"""Of a dump that is not compressed."""
+"""Bytes of an uncompressed dump."""
 NO_CODE: Final = keccak256(b"")
 GZIP: Final = b"\x1f\x8b"
 
 
 class DumpParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[with the states after earlier blocks]`, which are never in it."""
+    """`[with the states after earlier blocks]`, which are never included."""
 
     with_history: Flag = Flag(is_set=False)
 
@@ -42,7 +42,7 @@ class LoadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class DumpedAccount(msgspec.Struct, frozen=True):
-    """An account as anvil writes it down; quantities are hex, the nonce is a number."""
+    """An account in anvil's format: quantities in hex, the nonce a JSON number."""
 
     nonce: int
     balance: str
@@ -51,7 +51,7 @@ class DumpedAccount(msgspec.Struct, frozen=True):
 
 
 class Dump(msgspec.Struct, frozen=True):
-    """All accounts; anvil takes it without the blocks that led to them, but asks for these members."""
+    """All accounts; anvil accepts a dump without blocks but requires these members."""
 
     accounts: dict[str, DumpedAccount]
     block: Any = None
@@ -64,17 +64,17 @@ _decode = msgspec.json.Decoder(Dump).decode
 
 
 class StateDump:
-    """The methods."""
+    """The methods that dump and load all accounts."""
 
     def __init__(self, control: DevelopmentControl) -> None:
         self._control = control
 
     def dump(self, view: Snapshot, _params: DumpParameters) -> Steps:
-        """Return all accounts after the head as compressed JSON."""
+        """Return all accounts after the head, as bytes of compressed JSON."""
         return data((yield InThread(lambda _cancel: _compressed(view))))
 
     def load(self, params: LoadParameters) -> Steps:
-        """Return true when all accounts of a dump are there, in the state after the head."""
+        """Return true once the accounts of a dump are part of the state after the head."""
         accounts = loaded(params.dump, MOST_BYTES)
         yield from done(lambda: self._control.put_accounts(accounts))
         return TRUE
@@ -88,7 +88,7 @@ def dumped(view: Snapshot, most_bytes: int) -> Dump:
     """Return all accounts after the head.
 
     Raises:
-        RpcError: They are more than `most_bytes` of JSON, or the head was taken back meanwhile.
+        RpcError: They take more than `most_bytes` of JSON, or the head was reverted meanwhile.
     """
     accounts: dict[str, DumpedAccount] = {}
     size = 0
@@ -96,7 +96,7 @@ def dumped(view: Snapshot, most_bytes: int) -> Dump:
         for address in view.state.addresses(view.head, view.head_hash):
             account = _account(view, address)
             if account is None:
-                # It was reverted meanwhile, which leaves the block the same.
+                # A revert may change the state without changing the block.
                 continue
             accounts[hexadecimal(address)] = account
             size += len(account.code) + 140 * (1 + len(account.storage))
@@ -120,10 +120,10 @@ def _account(view: Snapshot, address: bytes) -> DumpedAccount | None:
 
 
 def loaded(dump: bytes, most_bytes: int) -> dict[Address, dict[str, Any]]:
-    """Return what a dump says of accounts, as state overrides say it but for the nonce, which is a number.
+    """Return a dump's accounts in the form of state overrides, except that nonces are numbers.
 
     Raises:
-        RpcError: It is none, or has more than `most_bytes` once it is no longer compressed.
+        RpcError: It is no dump, or has more than `most_bytes` uncompressed.
     """
     try:
         reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)

@@ -1,4 +1,4 @@
-"""testing_buildBlockV1 of execution-apis: a block on the head that nobody gets to see otherwise."""
+"""testing_buildBlockV1 of execution-apis: builds a block on the head without adding it to the chain."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -42,15 +42,15 @@ class BuildParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Testing:
-    """The method; without a pool `null` for the transactions means none."""
+    """The method; without a pool, `null` transactions mean none."""
 
     def __init__(self, pool: TransactionPool | None, next_block: Callable[[Header], NextBlock]) -> None:
-        """Begin with what says which gas limit a block has if nobody names a target."""
+        """`next_block` gives the gas limit of a block without a target."""
         self._pool = pool
         self._next_block = next_block
 
     def build_block(self, view: Snapshot, params: BuildParameters) -> Steps:
-        """Return the block on the head that is described, in the form of engine_getPayload."""
+        """Return a new block on the head, in the form of engine_getPayload's result."""
         if params.parent != view.head_hash:
             raise server_error("parentHash is not current head")
         parent = rows(view, view.head)
@@ -83,12 +83,12 @@ class Testing:
     def _transactions(
         self, spec: ChainSpec, given: Sequence[bytes] | None
     ) -> tuple[list[bytes], list[bytes | None]]:
-        """Return them, and for each whom it is taken to be from though nobody signed it."""
+        """Return the transactions, and for each its impersonated sender or None."""
         if given is not None:
             encoded = [_decoded(spec, index, encoded).encoded for index, encoded in enumerate(given)]
             return encoded, [None] * len(encoded)
         executable = [] if self._pool is None else self._pool.executable()
-        # The reply would have to hold their blobs, which nobody keeps.
+        # The reply would have to hold their blobs, which are not kept.
         chosen = [transaction for transaction in executable if transaction.type != BLOB_TYPE]
         return [transaction.encoded for transaction in chosen], list(map(named_sender, chosen))
 
@@ -133,7 +133,7 @@ def _envelope(built: BuiltBlock) -> dict[str, Any]:
 
 
 def _value(built: VerifiedBlock, base_fee: int) -> int:
-    """Return what the block's proposer earns, in wei."""
+    """Return the value of the block to its proposer, in wei."""
     receipts = msgspec.json.decode(render_receipts(built.header, built.body, built.receipts))
     gains = ((int(receipt["gasUsed"], 16), int(receipt["effectiveGasPrice"], 16)) for receipt in receipts)
     return sum(gas * (price - base_fee) for gas, price in gains)

@@ -1,4 +1,4 @@
-"""anvil_dealERC20, anvil_setERC20Allowance: the slot that a token's view reads, found and written."""
+"""anvil_dealERC20, anvil_setERC20Allowance: find the slot that a token's view reads, and write it."""
 
 from collections.abc import Generator
 from functools import partial
@@ -30,14 +30,14 @@ BALANCE_OF: Final = bytes.fromhex("70a08231")
 ALLOWANCE: Final = bytes.fromhex("dd62ed3e")
 """`allowance(address,address)`."""
 MOST_SLOTS: Final = 256
-"""Slots of one view that are tried; a token reads a few, through proxies some more."""
+"""Most slots of one view to try; a token reads a few, behind proxies some more."""
 VIEW_GAS: Final = 10_000_000
-"""What a view may use up; one that reads without end is soon given up."""
+"""Gas of a view, which stops one that reads endlessly."""
 PROBES: Final = (0x5EED_CAFE, 0x0DDB_A115)
-"""A slot counts if the view returns each of these from it: what a slot holds by chance is neither."""
+"""Values written for a test: the slot is found if the view returns each; neither occurs by chance."""
 
 Slot = tuple[str, str]
-"""The account, which may be another one than the token, and the slot."""
+"""The account, which need not be the token itself, and the slot."""
 
 
 class DealParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -58,7 +58,7 @@ class AllowanceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
 
 
 class Tokens:
-    """The methods, which look for a slot as anvil does: in the access list of the view's call."""
+    """The methods, which find a slot as anvil does: in the access list of the view's call."""
 
     def __init__(self, chain: Chain, control: DevelopmentControl, calls: Calls, lists: AccessLists) -> None:
         self._chain = chain
@@ -68,12 +68,14 @@ class Tokens:
         self.timed_out = calls.timed_out
 
     def deal(self, params: DealParameters) -> Steps:
-        """Return null when the owner has so many of the token's units; the supply stays as it is."""
+        """Return null once the owner's balance is `balance` units of the token; the supply does not
+        change.
+        """
         call = _view(params.token, BALANCE_OF, params.owner)
         return (yield from self._set(call, params.balance, "balance"))
 
     def set_allowance(self, params: AllowanceParameters) -> Steps:
-        """Return null when the spender may move so many of the owner's units."""
+        """Return null once the spender may transfer `allowance` of the owner's units."""
         call = _view(params.token, ALLOWANCE, params.owner, params.spender)
         return (yield from self._set(call, params.allowance, "allowance"))
 
@@ -87,11 +89,11 @@ class Tokens:
         return NULL
 
     def _slot(self, view: Snapshot, call: CallObject, amount: int) -> Generator[Step, Any, Slot | None]:
-        """Return the slot that decides what the view returns, nothing if none does by itself."""
+        """Return the slot whose value the view returns, None if there is none."""
         listed = msgspec.json.decode((yield from self._lists.create(view, AccessListParameters(call))))
         slots = [(item["address"], key) for item in listed["accessList"] for key in item["storageKeys"]]
         token = hexadecimal(call.to or b"")
-        # The token's own come first.
+        # The token's own slots come first.
         slots.sort(key=lambda slot: slot[0] != token)
         for slot in slots[:MOST_SLOTS]:
             if (yield from self._holds(view, call, slot, amount)):
@@ -104,7 +106,7 @@ class Tokens:
             try:
                 returned = yield from self._calls.call(view, CallParameters(call, LATEST_BLOCK, overrides))
             except RpcError:
-                # With another value in it, the contract does not get that far.
+                # With a probe in this slot the contract fails.
                 return False
             if msgspec.json.decode(returned) != hexadecimal(value.to_bytes(32, "big")):
                 return False

@@ -1,4 +1,4 @@
-"""eth_feeHistory: what a run of blocks asked for gas, how full they were, what tips they took."""
+"""eth_feeHistory: base fees, fullness and tips of a range of blocks."""
 
 import json
 from collections.abc import Generator
@@ -22,14 +22,14 @@ from wsnode.jsonrpc.schema import either, list_of, or_null, record
 MAX_BLOCKS: Final = 1024
 MAX_PERCENTILES: Final = 100
 KEPT_BLOCKS: Final = 256
-"""Blocks whose tips are remembered: wallets ask again with every block, and 100 tips take 15 kB."""
+"""Blocks whose tips are cached: wallets repeat the call with every block, and 100 tips take 15 kB."""
 
 Tips: TypeAlias = list[tuple[int, int]]
 """Tip and gas used of each transaction of a block, lowest tip first."""
 
 
 class BlockCount(int):
-    """How many blocks; unlike other numbers also in decimal, quoted or not."""
+    """A number of blocks; unlike other numbers also in decimal, quoted or not."""
 
 
 class Percentiles(list[float]):
@@ -61,7 +61,7 @@ NO_BLOCKS: Final = {"oldestBlock": "0x0", "gasUsedRatio": None}
 
 
 class FeeHistory:
-    """The method, and the block to come, which its range may end with."""
+    """The method, with access to the pending block, with which its range may end."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending
@@ -70,7 +70,9 @@ class FeeHistory:
     def fee_history(
         self, view: Snapshot, params: FeeHistoryParameters
     ) -> Generator[None, Any, dict[str, Any]]:
-        """Return fees and fullness of up to 1024 blocks, and the fees of the block after them."""
+        """Return base fees, shares of gas used and tips of up to 1024 blocks, and the base fees of the next
+        one.
+        """
         if params.count == 0:
             return NO_BLOCKS
         _check_percentiles(params.percentiles)
@@ -108,7 +110,7 @@ class FeeHistory:
 
 
 def _newest(view: Snapshot, number: NumberOrTag) -> int:
-    """Return the number of the range's last block, which may be the one to come.
+    """Return the number of the range's last block, which may be the pending one.
 
     Raises:
         RpcError: It is beyond the head.
@@ -147,7 +149,7 @@ def _tips(view: Snapshot, number: int) -> Tips:
 
 
 def _rewards(tips: Tips, gas_used: int, percentiles: Percentiles) -> list[str]:
-    """Return for each percentile the tip up to which that share of the gas was used."""
+    """Return for each percentile the tip, in wei, up to which that share of the gas was used."""
     if not tips:
         return ["0x0"] * len(percentiles)
     rewards, position, reached = [], 0, tips[0][1]

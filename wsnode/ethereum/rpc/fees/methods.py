@@ -1,4 +1,4 @@
-"""The fees of the next block and the price that a sender is advised to offer."""
+"""Methods that return the next block's fees and suggest a price to senders."""
 
 from typing import Any, Final
 
@@ -31,10 +31,10 @@ class PriceOracle:
         self._head = b""
         self._price = FIRST_PRICE
         self._tips: dict[bytes, list[int]] = {}
-        """By block: a chain that makes one for each transaction is asked after each."""
+        """Tips by block hash: a chain with a block for each transaction is asked after each block."""
 
     def tip(self, view: Snapshot) -> int:
-        """Return the tip to offer for one of the next blocks."""
+        """Return the suggested tip for one of the next blocks, in wei."""
         if view.head_hash != self._head:
             samples = sorted(self._samples(view))
             price = samples[(len(samples) - 1) * PERCENTILE // 100] if samples else self._price
@@ -48,7 +48,7 @@ class PriceOracle:
         while wanted > 0 and number > 0:
             tips = self._lowest_tips(view, number) or [self._price]
             wanted -= 1
-            # A block that says little is made up for by another one, up to twice as many.
+            # For a block with few tips another one is read, up to twice the number of blocks.
             if len(tips) == 1 and len(samples) + 1 + wanted < 2 * SAMPLED_BLOCKS:
                 wanted += 1
             samples += tips
@@ -66,7 +66,7 @@ class PriceOracle:
 
 
 def _lowest_tips(view: Snapshot, number: int) -> list[int]:
-    """Return the lowest tips that count in a block, but for those that its miner sent."""
+    """Return the lowest tips of a block that count, without those of its miner's own transactions."""
     found = rows(view, number)
     assert found is not None
     block: dict[str, Any] = msgspec.json.decode(render_block(*found, full=True))
@@ -96,20 +96,20 @@ def add_methods(registry: Registry, pending: PendingState) -> None:
 
     @registry.method("eth_maxPriorityFeePerGas", steady=True, result=QUANTITY)
     def max_priority_fee(view: Snapshot) -> bytes:
-        """Return the advised tip."""
+        """Return the suggested tip for a unit of gas, in wei."""
         return quantity(oracle.tip(view))
 
     @registry.method("eth_gasPrice", steady=True, result=QUANTITY)
     def gas_price(view: Snapshot) -> bytes:
-        """Return the advised tip and the head's base fee together."""
+        """Return the suggested gas price, in wei: the suggested tip plus a base fee."""
         return quantity(oracle.tip(view) + (pending.advised_base_fee(head_header(view)) or 0))
 
     @registry.method("eth_baseFee", steady=True, result=or_null(QUANTITY))
     def base_fee(view: Snapshot) -> bytes:
-        """Return the next block's base fee."""
+        """Return the base fee of the next block, in wei; null before London."""
         return _optional(pending.base_fee(view.spec, head_header(view)))
 
     @registry.method("eth_blobBaseFee", steady=True, result=or_null(QUANTITY))
     def blob_base_fee(view: Snapshot) -> bytes:
-        """Return the head's price of blob gas."""
+        """Return the head's price of a unit of blob gas, in wei; null before Cancun."""
         return _optional(head_header(view).blob_base_fee)

@@ -1,4 +1,4 @@
-"""The rows of the block that a debug_ method looks into, and its parent's place on the canonical chain."""
+"""The rows of the block that a debug_ method reads, and the check that its parent is canonical."""
 
 from collections.abc import Generator
 from typing import Any
@@ -15,7 +15,7 @@ _NAMES = {number: name for name, number in TAGS.items()}
 
 
 def block_rows(view: Snapshot, block: BlockParameter, pending: PendingState) -> Generator[Step, Any, Rows]:
-    """Return header row and body row of a block, canonical or not, or of the block to come.
+    """Return header row and body row of a block, canonical or not, or of the pending block.
 
     Raises:
         RpcError: There is no such block.
@@ -34,7 +34,7 @@ def block_rows(view: Snapshot, block: BlockParameter, pending: PendingState) -> 
 
 
 def check_parent(view: Snapshot, found: Rows) -> None:
-    """Return if a block's parent is canonical, as only those blocks' state is kept.
+    """Check that a block's parent is canonical, because only canonical state is kept.
 
     Raises:
         RpcError: It is not.

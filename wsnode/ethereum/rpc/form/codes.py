@@ -5,9 +5,9 @@ from typing import Final
 # geth's internal/ethapi/errors.go.
 REVERTED: Final = 3
 NOT_PROCESSED: Final = 4
-"""No block had the transaction in time; EIP-7966 reserves 4 for it."""
+"""No block included the transaction in time; EIP-7966 reserves 4 for it."""
 HALTED: Final = -32015
-"""A call of a simulation that halted: the engine writes it into the call's own `error`."""
+"""A simulated call halted; the engine writes it into the call's own `error`."""
 NONCE_TOO_LOW: Final = -38010
 NONCE_TOO_HIGH: Final = -38011
 FEE_BELOW_BASE: Final = -38012
@@ -18,8 +18,8 @@ BLOCK_NUMBER: Final = -38020
 BLOCK_TIMESTAMP: Final = -38021
 INITCODE_SIZE: Final = -38025
 CLIENT_LIMIT: Final = -38026
-"""More blocks, calls or slots than one request may have."""
+"""The request has more blocks, calls or slots than allowed."""
 
 # geth's core/history/historymode.go.
 PRUNED_HISTORY: Final = 4444
-"""Described for methods that read state, as by geth; never answered yet, because nothing is pruned here."""
+"""Listed for methods that read state, as in geth; never returned, because nothing is pruned here."""

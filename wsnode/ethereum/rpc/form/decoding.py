@@ -1,4 +1,4 @@
-"""JSON values to bytes and numbers, refused in geth's words: clients' error handling reads them."""
+"""JSON values to bytes and numbers, with geth's error messages, which clients' error handling reads."""
 
 import re
 from binascii import unhexlify
@@ -12,7 +12,7 @@ LEADING_ZERO = "hex number with leading zero digits"
 _DIGITS: Final = re.compile(r"[0-9a-fA-F]*")
 
 ARGUMENT = "Go value"
-"""Where a value stands when it is a whole argument, in the words of Go's JSON decoder."""
+"""Go's JSON decoder's name for the place of a whole argument."""
 
 _KINDS = {str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"}
 
@@ -39,7 +39,7 @@ def decode_fixed(value: Any, size: int, type_name: str, place: str = ARGUMENT) -
         ValueError: It is something else.
     """
     if type(value) is str and len(value) == 2 * size + 2 and value[:2] == "0x":
-        # By far the commonest form; whatever is wrong with it is said below.
+        # By far the commonest form; errors in it are explained below.
         try:
             return unhexlify(value[2:])
         except ValueError:
@@ -51,7 +51,7 @@ def decode_fixed(value: Any, size: int, type_name: str, place: str = ARGUMENT) -
 
 
 def decode_bytes(value: Any, type_name: str = "hexutil.Bytes", place: str = ARGUMENT) -> bytes:
-    """Return the bytes that `value` writes as hex; the empty string is empty.
+    """Return the bytes that `value` writes as hex; the empty string stands for no bytes.
 
     Raises:
         ValueError: It is something else.
@@ -74,10 +74,10 @@ def decode_quantity(value: Any, bits: int, type_name: str, place: str = ARGUMENT
 
 
 def parse_quantity(text: str, bits: int) -> int:
-    """Return the number below 2**`bits` that `text` is.
+    """Return the number below 2**`bits` that `text` writes as a quantity.
 
     Raises:
-        ValueError: It is none, and why.
+        ValueError: It is no such number; the message gives the reason.
     """
     if text[:2] not in {"0x", "0X"}:
         raise ValueError(MISSING_PREFIX if text else EMPTY)
@@ -87,7 +87,7 @@ def parse_quantity(text: str, bits: int) -> int:
     if len(digits) > bits // 4:
         raise ValueError(f"hex number > {bits} bits")
     try:
-        # int() would take signs, underscores and the digits of every script.
+        # int() would accept signs, underscores and the digits of every script.
         if digits.isalnum() and digits.isascii():
             return int(digits, 16)
     except ValueError:
@@ -99,7 +99,7 @@ def parse_bytes(text: str) -> bytes:
     """Return the bytes that `text` writes as hex, which must not be the empty string.
 
     Raises:
-        ValueError: It is something else, and what.
+        ValueError: It is something else; the message gives the reason.
     """
     if text[:2] not in {"0x", "0X"}:
         raise ValueError(MISSING_PREFIX if text else EMPTY)
@@ -123,7 +123,7 @@ def _digits(value: Any, type_name: str, place: str) -> str:
 
 def _from_hex(digits: str, type_name: str, place: str) -> bytes:
     try:
-        # Unlike bytes.fromhex() it takes no white space.
+        # Unlike bytes.fromhex() it accepts no white space.
         return unhexlify(digits)
     except ValueError:
         raise mismatch(INVALID, type_name, place) from None

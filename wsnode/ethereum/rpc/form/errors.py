@@ -1,4 +1,4 @@
-"""What methods of several subjects refuse, as their registrations name it: N, M and … stand for the rest."""
+"""Errors that methods of several subjects register; N, M and … stand for the values in their messages."""
 
 from typing import Final
 
@@ -29,6 +29,6 @@ HISTORY_ERRORS: Final = (
     EXECUTION_TIMEOUT,
     limit_exceeded("block N is too old: more than M bytes of changes since"),
 )
-"""Of methods that take the state back to an earlier block."""
+"""Errors of methods that rewind the state to an earlier block."""
 TRACE_ERRORS: Final = (*STATE_ERRORS, EXECUTION_TIMEOUT, response_too_large())
-"""Of traces that are not geth's."""
+"""Errors of traces in other forms than geth's."""

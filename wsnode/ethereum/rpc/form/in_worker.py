@@ -1,4 +1,4 @@
-"""Work of the engine that goes far back or wide: in a thread, within bounds, while its caller waits."""
+"""Long work of the engine: in a worker thread, within bounds, while its caller waits."""
 
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
@@ -14,10 +14,10 @@ _Result = TypeVar("_Result")
 def in_worker(
     function: Callable[[CancelFlag], _Result], timed_out: RpcError
 ) -> Generator[Step, Any, _Result]:
-    """Return what `function` returns, which ends once the flag that it is given is set.
+    """Return the result of `function`, run in a worker thread; it ends early once its flag is set.
 
     Raises:
-        RpcError: Its time was up, a bound was passed, or its block was dropped meanwhile.
+        RpcError: It ran out of time, exceeded a bound, or its block was dropped meanwhile.
     """
 
     def until_cancelled(token: CancelToken) -> _Result:

@@ -1,4 +1,4 @@
-"""How much one call may ask for; an operator may change each."""
+"""Limits of single calls; an operator can change each."""
 
 from typing import Annotated, TypeAlias
 
@@ -17,54 +17,54 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     logs_seconds: Seconds = 10.0
 
     logs_slice: Count = 500
-    """Logs rendered between two looks at the time and at other callers: well under a millisecond of work."""
+    """Logs rendered between two checks of the time and of other callers: well under a millisecond of work."""
 
     logs_page_bytes: Room = (1 << 20) - 4096
-    """Many clients take messages of 1 MiB by default; the rest is for the envelope and a long id."""
+    """Many clients accept messages of 1 MiB by default; the rest is for the envelope and a long id."""
 
     subscriptions_parameters: Allowance = 500_000
     """Addresses and topics that all subscriptions name together: about 250 bytes each."""
 
     subscriptions_parameters_per_connection: Allowance = 125_000
-    """The same of those of one connection, so that it takes four to use up what there is for all."""
+    """Addresses and topics of one connection's subscriptions: a quarter of the total above."""
 
     filters: Allowance = 10_000
     """Filters that clients poll, in the whole network."""
 
     filters_per_key: Allowance = 1_000
-    """Filters of one key, where keys are asked for."""
+    """Filters of one key, on a node that requires keys."""
 
     filters_parameters: Allowance = 500_000
     """Addresses and topics that all filters name together."""
 
     filter_seconds: Seconds = 300.0
-    """How long a filter lives that nobody asks."""
+    """Lifetime of a filter that is not polled."""
 
     call_seconds: Seconds = 5.0
 
     call_gas_blocks: Count = 10
-    """How many times its block's gas limit a call may use."""
+    """Gas of a call, in multiples of its block's gas limit."""
 
     simulation_gas: Gas = 50_000_000
-    """Gas of all calls of a simulation together; geth's, for it shows in the hashes of their transactions."""
+    """Gas of all calls of a simulation together; geth's value, because transaction hashes depend on it."""
 
     call_inline_jumps: Allowance = 5_000
-    """Jumps and calls that a call may make while everybody waits: about a millisecond of ordinary code."""
+    """Jumps and calls of a call that runs on the main thread: about a millisecond of ordinary code."""
 
     trace_seconds: Seconds = 5.0
-    """How long the trace of one transaction may take unless its caller names a `timeout`."""
+    """Time of one transaction's trace, unless its caller names a `timeout`."""
 
     trace_longest_seconds: Seconds = 60.0
-    """How long a trace, a witness or a look through storage may take, whatever its caller names."""
+    """Time of a trace, a witness or a range of storage, whatever `timeout` its caller names."""
 
     trace_block_bytes: Room = 10 * 1024 * 1024
-    """The RLP of a block that is sent to be traced; larger ones are refused by consensus since Osaka."""
+    """The RLP of a block sent for tracing; consensus refuses larger ones since Osaka."""
 
     history_bytes: Room = 16 * 1024 * 1024
-    """Lists of what later blocks changed, which is taken back in memory: half a million slots, 360 MB."""
+    """Lists of later blocks' changes, which are undone in memory: half a million slots, 360 MB."""
 
     witness_bytes: Room = 24 * 1024 * 1024
-    """Code and trie nodes of an execution witness: twice as much in the reply."""
+    """Code and trie nodes of an execution witness; the reply is twice as long."""
 
     storage_range_results: Count = 10_000
     """Slots of one debug_storageRangeAt."""
@@ -75,16 +75,16 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     trace_filter_seconds: Seconds = 10.0
 
     search_seconds: Seconds = 10.0
-    """How long one ots_search… looks; what it has found then is its page."""
+    """Time of one ots_search…; what it has found by then is its page."""
 
     search_transactions: Allowance = 2_000
-    """Of how many transactions one ots_search… looks at every block before it goes by what changed."""
+    """Transactions of the blocks that one ots_search… reads in full before it uses the indices of changes."""
 
     search_page: Count = 25
-    """Transactions that a page of ots_search… may be asked for; erigon's."""
+    """Most transactions of a page of ots_search…; erigon's value."""
 
     trace_bytes: Room = 64 * 1024 * 1024
-    """The traces of one call: half a million steps or so."""
+    """The traces of one call: about half a million steps."""
 
 
 DEFAULT_LIMITS = CallLimits()

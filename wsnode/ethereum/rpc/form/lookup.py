@@ -1,4 +1,4 @@
-"""From a block parameter to a block's number or rows, with geth's errors where there is none."""
+"""From a block parameter to a block's number or rows, with geth's errors for missing blocks."""
 
 from wsnode.ethereum.codec.rows import Row, Rows
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -16,7 +16,9 @@ from wsnode.jsonrpc.errors import server_error
 
 
 def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:
-    """Return the number of the canonical block that is meant, None beyond the head; pending is not one.
+    """Return the number of the canonical block that a parameter names, None beyond the head.
+
+    `number` is not `pending`.
 
     Raises:
         RpcError: No block is safe or finalized yet.
@@ -34,7 +36,7 @@ def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:
 
 
 def state_number(view: Snapshot, block: BlockParameter) -> BlockNumber:
-    """Return the number of the block after which state is asked for; pending is not one.
+    """Return the number of the block whose state a parameter names; it is not `pending`.
 
     Raises:
         RpcError: There is no such block on the canonical chain.
@@ -51,8 +53,9 @@ def state_number(view: Snapshot, block: BlockParameter) -> BlockNumber:
 
 
 def state_block(view: Snapshot, block: BlockParameter) -> tuple[BlockNumber, Hash32]:
-    """Return number and hash of the block after which state is asked for: a number alone may come to
-    mean another block while the answer is made.
+    """Return number and hash of the block whose state a parameter names.
+
+    A number alone could come to name another block while the call runs.
 
     Raises:
         RpcError: There is no such block on the canonical chain.
@@ -67,7 +70,7 @@ def _canonical(view: Snapshot, block: BlockParameter) -> BlockNumber:
     assert block.hash is not None
     number = view.number_of(block.hash)
     if number is None:
-        # The state of side blocks is not kept, so their hashes are refused with the same words.
+        # The state of side blocks is not kept, so their hashes get the error for unknown blocks.
         known = view.side_header(block.hash) is not None
         raise server_error("hash is not currently canonical" if known else "header for hash not found")
     return number
@@ -80,13 +83,13 @@ def rows(view: Snapshot, number: int) -> Rows | None:
 
 
 def viewed_rows(view: Snapshot, number: int) -> tuple[bytes, Row] | None:
-    """Return the same; the body row is good until the snapshot is closed."""
+    """Return header row and a view of the body row, valid until the snapshot is closed."""
     header, body = view.header(number), view.view_body(number)
     return None if header is None or body is None else (header, body)
 
 
 def numbered_rows(view: Snapshot, number: NumberOrTag) -> Rows | None:
-    """Return the rows of the canonical block that is meant, None beyond the head."""
+    """Return the rows of the canonical block that a parameter names, None beyond the head."""
     found = numbered(view, number)
     return None if found is None else rows(view, found)
 
@@ -101,5 +104,5 @@ def hashed_rows(view: Snapshot, block_hash: bytes) -> Rows | None:
 
 
 def is_pending(number: NumberOrTag | None) -> bool:
-    """Tell whether the block to come is meant."""
+    """Return whether a parameter names the pending block."""
     return number == PENDING

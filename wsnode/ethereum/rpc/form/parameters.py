@@ -1,4 +1,4 @@
-"""What eth_ methods take in their params: addresses, hashes, indices, storage keys, block references."""
+"""Types of eth_ methods' parameters: addresses, hashes, indices, storage keys, block references."""
 
 from binascii import unhexlify
 from functools import lru_cache
@@ -46,13 +46,19 @@ class Flag:
 
 
 class StorageKey(str):
-    """A slot as the caller wrote it: `slot_of` reads it, after the block is found, as geth does."""
+    """A storage slot: up to 32 bytes as hex; the prefix and leading zeros may be missing.
+
+    Kept in the caller's spelling: `slot_of` parses it after the block is found, as geth does.
+    """
 
     __slots__ = ()
 
 
 class NumberOrTag(int):
-    """A block's number, or a tag as the negative number that geth gives it."""
+    """A block's number as a quantity, or a tag: `earliest`, `latest`, `safe`, `finalized`, `pending`.
+
+    A tag is the negative number that geth gives it.
+    """
 
 
 EARLIEST: Final = NumberOrTag(-5)
@@ -118,7 +124,7 @@ def decode_block_number(value: Any) -> NumberOrTag:
     return _block_number(value if type(value) is str else "?")
 
 
-# Clients ask for the same few blocks again and again; what is refused is not kept.
+# Clients repeat a few block parameters; errors are not cached.
 @lru_cache(maxsize=4096)
 def _block_number(text: str) -> NumberOrTag:
     if (tag := TAGS.get(text)) is not None:
@@ -141,13 +147,13 @@ def decode_block_parameter(value: Any) -> BlockParameter:
     return BlockParameter(NumberOrTag(number))
 
 
-# Clients ask for the same few slots again and again.
+# Clients repeat a few slots.
 @lru_cache(maxsize=4096)
 def slot_of(key: str) -> bytes:
-    """Return the 32 bytes that `key` leniently writes: the prefix, leading zeros and a digit may be missing.
+    """Return the 32 bytes of `key`; the prefix and leading zeros may be missing, as in geth.
 
     Raises:
-        ValueError: It is too long, or no hex.
+        ValueError: It is too long or not hex.
     """
     digits = key[2:] if key[:2] in {"0x", "0X"} else key
     if len(digits) > 64:

@@ -1,4 +1,4 @@
-"""The block to come, and the state after it, as methods ask for them."""
+"""The pending block and the state after it, as methods read them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,28 +15,28 @@ from wsnode.jsonrpc.errors import server_error
 
 
 class PendingState(PendingBlock):
-    """A pending block that is found by a block parameter, and missed in geth's words."""
+    """The pending block as a block parameter names it, with geth's errors."""
 
     def after(self, view: Snapshot) -> BuiltBlock:
         """Return the block after the view's head.
 
         Raises:
-            RpcError: There is none, or the head is gone.
+            RpcError: No block can follow, or the head is gone.
         """
         with _missed():
             return super().after(view)
 
     def state_after(self, view: Snapshot) -> Steps[BuiltBlock]:
-        """Return that block for who reads the state after it; if building takes long, a thread does it.
+        """Return the pending block with the state after it; a long build runs in a worker thread.
 
         Raises:
-            RpcError: There is none, or the head is gone.
+            RpcError: No block can follow, or the head is gone.
         """
         with _missed():
             return (yield from super().state_after(view))
 
     def block(self, view: Snapshot, block: BlockParameter) -> Steps[tuple[BlockNumber, Hash32] | BuiltBlock]:
-        """Return the block after which state is asked for.
+        """Return the block whose state a parameter names: number and hash, or the pending block.
 
         Raises:
             RpcError: There is no such block on the canonical chain.
@@ -46,7 +46,7 @@ class PendingState(PendingBlock):
         return state_block(view, block)
 
     def header(self, view: Snapshot, block: BlockParameter) -> Steps[bytes | BuiltBlock]:
-        """Return the header row of the block on whose state something is to run, or the block to come.
+        """Return the header row of the block whose state a parameter names, or the pending block.
 
         Raises:
             RpcError: There is no such block on the canonical chain.

@@ -1,4 +1,4 @@
-"""JSON schemas that methods of several subjects share, of what they take and of what they return."""
+"""JSON schemas of parameters and results that methods of several subjects share."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ ANY_ADDRESS: Final = text("0[xX][0-9a-fA-F]{40}")
 ANY_QUANTITY: Final = text("0[xX](0|[1-9a-fA-F][0-9a-fA-F]*)")
 ANY_BYTES: Final = text("(0[xX]([0-9a-fA-F]{2})*)?")
 ANY_STORAGE_KEY: Final = text("(0[xX])?[0-9a-fA-F]{0,64}")
-"""Parameters may have upper case where results have none."""
+"""Parameters may have upper case, results have none."""
 
 QUANTITY: Final = reference("Quantity")
 BYTES: Final = reference("Bytes")

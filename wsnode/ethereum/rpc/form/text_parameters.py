@@ -1,4 +1,4 @@
-"""Methods that are given their parameters as text: in the usual form the engine reads it, much faster."""
+"""Methods that take their parameters as JSON text: the engine parses the usual form, which is much faster."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,16 +13,16 @@ from wsnode.jsonrpc.work import Steps
 from wsnode.store.environment import Reader
 
 PlainRead: TypeAlias = Callable[[State, int, bytes, bytes], bytes | int | None]
-"""Reads state after the block of this number and hash, as JSON; `params` mean this block or the latest.
+"""Returns the JSON text of state after the block of this number and hash, if `params` name it or the latest.
 
-Where they mean another block its number is returned, and nothing where they are not in the usual form.
+If they name another block, returns its number; None if they are not in the usual form.
 """
 PlainLookup: TypeAlias = Callable[[Reader, bytes], bytes | None]
-"""Looks up what `params` name, as JSON; nothing if there is none, or they are not in the usual form."""
+"""Returns the JSON text of what `params` name; None if it does not exist, or in an unusual form."""
 
 
 class TextParameters:
-    """Hands parameters on as they were sent."""
+    """Passes parameters on as JSON text."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct: type[msgspec.Struct] | None = struct
@@ -30,14 +30,14 @@ class TextParameters:
         self._decoded = PositionalParameters(struct)
 
     def explain(self, params: bytes) -> bytes:
-        """Return the same."""
+        """Return `params` unchanged."""
         return params
 
     def read(self, params: Any) -> Any:
-        """Return parameters of any form as the Struct, or those that have been read already.
+        """Return parameters in any form as the Struct; a Struct is returned unchanged.
 
         Raises:
-            RpcError: What does not fit, in words for the caller.
+            RpcError: They are invalid, with the reason for the caller.
         """
         return self._decoded.read(params) if isinstance(params, bytes) else params
 
@@ -45,7 +45,7 @@ class TextParameters:
 def reading_plainly(
     read: PlainRead, handler: Callable[[Snapshot, Any], bytes | Steps], parameters: TextParameters
 ) -> Callable[[Snapshot, bytes], bytes | Steps]:
-    """Return `handler` for parameters as text, most of which `read` answers at once."""
+    """Return `handler` for parameters as JSON text; `read` answers the usual form at once."""
 
     @wraps(handler)
     def answer(view: Snapshot, params: Any) -> bytes | Steps:
@@ -65,7 +65,7 @@ def reading_plainly(
 def looking_up_plainly(
     read: PlainLookup, handler: Callable[[Snapshot, Any], bytes], parameters: TextParameters
 ) -> Callable[[Snapshot, bytes], bytes]:
-    """Return `handler` for parameters as text, with which `read` finds nearly all that is asked for."""
+    """Return `handler` for parameters as JSON text; `read` answers the usual form."""
 
     @wraps(handler)
     def answer(view: Snapshot, params: Any) -> bytes:

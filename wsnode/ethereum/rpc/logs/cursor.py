@@ -1,4 +1,4 @@
-"""Where a page of logs ended: text that the client hands back, with all that a node needs to go on."""
+"""The cursor of a page of logs: text that a client sends back, with all that a node needs to continue."""
 
 import hashlib
 from typing import Any, Self
@@ -18,9 +18,9 @@ _SIZE = _HASH + _NUMBER + _DIGEST
 
 
 class LogCursor(msgspec.Struct, frozen=True):
-    """The next log by its number in the chain that ends with the block `last`, for the filter of `digest`.
+    """The number of the next log in the chain that ends with block `last`, for the filter of `digest`.
 
-    A log's number is the same in every chain that has that block, so nothing of it is kept by the node.
+    Every chain with that block gives a log the same number, so the node keeps no state for a cursor.
     """
 
     last: Hash32
@@ -33,10 +33,10 @@ class LogCursor(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: Any) -> Self:
-        """Return the cursor that `text` writes.
+        """Return the cursor encoded in `text`.
 
         Raises:
-            ValueError: It writes none.
+            ValueError: `text` is no cursor.
         """
         content = decode_cursor(text, _VERSION, _SIZE)
         block_hash, number, digest = content[:-16], content[-16:-8], content[-8:]
@@ -44,7 +44,7 @@ class LogCursor(msgspec.Struct, frozen=True):
 
 
 def digest_of(wanted: LogFilter) -> bytes:
-    """Return what tells one filter from another; the order of alternatives does not."""
+    """Return the digest of a filter, which does not depend on the order of alternatives."""
     members: list[Any] = [
         wanted.block_hash and bytes(wanted.block_hash),
         _place(wanted.from_block),

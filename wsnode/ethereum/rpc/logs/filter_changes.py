@@ -1,4 +1,4 @@
-"""What filters of each kind tell a poll: each is a position, and the store says what happened since."""
+"""The results of polled filters: each filter is a position in the store, read from there to the head."""
 
 from collections.abc import Generator
 from typing import Any, Final, TypeAlias
@@ -19,30 +19,30 @@ Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
 
 NOTHING: Final = b"[]"
 POLL_BYTES: Final = 8 * 1024 * 1024
-"""How much one poll tells; the rest comes with the next one."""
+"""Bytes of one poll's results; the next poll returns the rest."""
 
 
 class Filter:
-    """One filter, and how far its client has been told."""
+    """One filter, and the position up to which its client has polled."""
 
     __slots__ = ("owner", "party", "polled", "weight")
 
     def __init__(self, weight: int = 0) -> None:
         self.weight = weight
-        """How many addresses and topics it holds."""
+        """The number of its addresses and topics."""
         self.owner: str | None = None
         self.party: Party | None = None
-        """The connection that it was made on."""
+        """The connection that created it."""
         self.polled = 0.0
-        """When it was made or asked last."""
+        """The time of its creation or last poll."""
 
     def changes(self, view: Snapshot, most: int) -> Slices:
-        """Return what happened since the last time, at most so many results."""
+        """Return the results since the last poll, at most `most`, as a JSON array."""
         raise NotImplementedError
 
 
 class StoreFilter(Filter):
-    """Logs, or the hashes of blocks."""
+    """A filter of logs or of block hashes."""
 
     __slots__ = ("_position", "wanted", "wish")
 
@@ -55,17 +55,17 @@ class StoreFilter(Filter):
         self.wish = wish
 
     def changes(self, view: Snapshot, most: int) -> Slices:
-        """Return what happened since the last time, at most so many results."""
+        """Return the results since the last poll, at most `most`, as a JSON array."""
         began = self._position
         try:
             results, position = yield from self._since(view, began, most)
         except UnknownBlockError:
             if began.number > view.head:
-                # A poll that began later has told what is not in this view yet.
+                # A poll that began later has returned what is not in this view yet.
                 return NOTHING
             raise
         if self._position is not began:
-            # Another poll has told the same meanwhile; whoever ends first tells it.
+            # A concurrent poll has returned these results already.
             return NOTHING
         self._position = position
         return b"[%b]" % b",".join(results)
@@ -90,12 +90,12 @@ class StoreFilter(Filter):
         return log_page(view, self.wish, position, target)
 
     def move(self, position: Position) -> None:
-        """Go on from `position`."""
+        """Continue from `position`."""
         self._position = position
 
 
 class PendingFilter(Filter):
-    """Pending transactions, of which only the last ones are kept."""
+    """A filter of pending transactions, of which only the latest are kept."""
 
     __slots__ = ("_count", "_feed", "_full")
 
@@ -106,10 +106,10 @@ class PendingFilter(Filter):
         self._count = feed.count
 
     def changes(self, view: Snapshot, most: int) -> Slices:
-        """Return what came since the last time, at most so many.
+        """Return the transactions since the last poll, at most `most`, as a JSON array.
 
         Raises:
-            RpcError: Some of it is gone; the next poll goes on behind that.
+            RpcError: Some are no longer kept; the next poll continues after them.
         """
         yield from ()
         try:

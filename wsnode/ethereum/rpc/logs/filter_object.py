@@ -12,7 +12,7 @@ MAX_TOPICS = 4
 
 
 class LogFilter:
-    """Which logs: of one block or of a range, by `addresses` (none: any) and by `topics`.
+    """A filter of logs: of one block or a range, by `addresses` (none: any) and by `topics`.
 
     Each position of `topics` holds its alternatives, none for any; a log has at least that many topics.
     """
@@ -27,12 +27,12 @@ class LogFilter:
         self.topics: list[list[Hash32]] = []
 
     def parameter_count(self) -> int:
-        """Return how many addresses and topics the filter names."""
+        """Return the number of addresses and topics that the filter names."""
         return len(self.addresses) + sum(map(len, self.topics))
 
 
 def decode_log_filter(value: Any) -> LogFilter:
-    """Return the filter that a JSON object describes; names match in any case, others are passed over.
+    """Return the filter that a JSON object describes; names match in any case, unknown ones are ignored.
 
     Raises:
         ValueError: A member is malformed, or both a block and a range are given.

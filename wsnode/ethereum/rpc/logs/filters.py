@@ -1,4 +1,4 @@
-"""eth_newFilter, eth_getFilterChanges …: the filters of a network, forgotten when nobody polls them."""
+"""eth_newFilter, eth_getFilterChanges …: the polled filters of a network, which expire when not polled."""
 
 import secrets
 import time
@@ -35,7 +35,7 @@ class FullParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Filters:
-    """The methods over the filters of one network."""
+    """The filter methods of one network."""
 
     def __init__(
         self, feed: PendingFeed, limits: CallLimits, clock: Callable[[], float] = time.monotonic
@@ -44,30 +44,32 @@ class Filters:
         self._limits = limits
         self._clock = clock
         self._logs = Logs(limits)
-        # The one that was asked longest ago comes first.
+        # In the order of the last poll, the oldest first.
         self._filters: OrderedDict[str, Filter] = OrderedDict()
         self._weight = 0
         self._owned: Counter[str | None] = Counter()
         self._share = Share(limits.filters)
 
     def new_filter(self, view: Snapshot, params: LogParameters) -> bytes:
-        """Return the id of a new filter of logs."""
+        """Return the id of a new filter of logs, to poll with eth_getFilterChanges."""
         wanted = params.filter
         first, last = live_range(wanted)
         wish = LogWish(canonical(criteria_of(wanted, self._limits)), first, last)
         return self._add(view, StoreFilter(_head_of(view), wanted, wish))
 
     def new_block_filter(self, view: Snapshot) -> bytes:
-        """Return the id of a new filter of blocks' hashes."""
+        """Return the id of a new filter of block hashes, to poll with eth_getFilterChanges."""
         return self._add(view, StoreFilter(_head_of(view)))
 
     def new_pending_filter(self, view: Snapshot, params: FullParameters) -> bytes:
-        """Return the id of a new filter of pending transactions."""
+        """Return the id of a new filter of pending transactions, to poll with eth_getFilterChanges."""
         full = params.full is not None and params.full.is_set
         return self._add(view, PendingFilter(self._feed, full=full))
 
     def changes(self, view: Snapshot, params: IdParameters) -> Slices:
-        """Return what happened since the filter was asked last; what is above the limit comes next time."""
+        """Return the list of results since the filter's last poll; those beyond the limit come with the
+        next.
+        """
         found = self._find(params.id)
         try:
             return (yield from found.changes(view, self._limits.logs_results))
@@ -77,14 +79,14 @@ class Filters:
             raise unknown_block(error) from None
 
     def logs(self, view: Snapshot, params: IdParameters) -> Slices:
-        """Return all logs that match, as eth_getLogs does."""
+        """Return all logs that match a filter of logs, in chain order, as eth_getLogs does."""
         found = self._find(params.id)
         if not isinstance(found, StoreFilter) or found.wanted is None:
             raise _not_found()
         return (yield from self._logs.get_logs(view, LogParameters(found.wanted)))
 
     def uninstall(self, params: IdParameters) -> bytes:
-        """Return whether there was such a filter; there is none now."""
+        """Return whether a filter with this id existed, and remove it."""
         self._expire()
         return b"true" if self._remove(params.id) else b"false"
 
@@ -108,7 +110,7 @@ class Filters:
             raise limit_exceeded("too many filters", {"parameters": limits.filters_parameters})
 
     def _find(self, identity: str) -> Filter:
-        """Return the filter and note that it was asked.
+        """Return the filter and record the poll.
 
         Raises:
             RpcError: There is none.

@@ -1,4 +1,4 @@
-"""eth_getLogs: the index finds, the engine renders, in slices under a time limit."""
+"""eth_getLogs: found by the index, rendered by the engine, in slices under a time limit."""
 
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Final, TypeAlias
@@ -44,7 +44,7 @@ class Logs:
         self._limits = limits
 
     def get_logs(self, view: Snapshot, params: LogParameters) -> Slices:
-        """Return the logs that match, in chain order."""
+        """Return the logs that match a filter, in chain order."""
         wanted = params.filter
         criteria = criteria_of(wanted, self._limits)
         if wanted.block_hash is None:
@@ -58,11 +58,14 @@ class Logs:
         return (yield from self._found(view, criteria, first, last))
 
     def get_logs_of_text(self, view: Snapshot, params: bytes) -> Slices:
-        """Return the same for parameters as they were sent."""
+        """Return the logs that match a filter, in chain order.
+
+        Takes the parameters as JSON text.
+        """
         return (yield from self.get_logs(view, PARAMETERS.read(params)))
 
     def get_logs_at_once(self, view: Snapshot, params: bytes) -> bytes | Pieces | Slices:
-        """Return the same, or how to go on if that takes long."""
+        """Return the logs of a short search, or the steps that continue a long one."""
         slices = self._plainly(view, params) or self.get_logs_of_text(view, params)
         try:
             next(slices)
@@ -72,7 +75,7 @@ class Logs:
         return _resumed(slices)
 
     def _plainly(self, view: Snapshot, params: bytes) -> Slices | None:
-        """Return how to answer if nothing about the parameters is unusual."""
+        """Return the slices of the search, None for parameters in an unusual form."""
         plain = read_log_filter(params, self._limits.logs_parameters)
         if plain is None:
             return None
@@ -94,13 +97,13 @@ class Logs:
 
 
 def _resumed(slices: Slices) -> Slices:
-    """Go on after the first slice."""
+    """Continue after the first slice."""
     yield None
     return (yield from slices)
 
 
 def criteria_of(wanted: LogFilter, limits: CallLimits) -> LogCriteria:
-    """Return what a filter asks of each log.
+    """Return the criteria that a filter has for each log.
 
     Raises:
         RpcError: It names more addresses and topics than are allowed.
@@ -115,7 +118,7 @@ def block_range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNu
     """Return the first and the last block to search.
 
     Raises:
-        RpcError: They are in the wrong order, beyond the head, or not there yet.
+        RpcError: They are in the wrong order or beyond the head, or no block has the tag yet.
     """
     first, last = wanted.from_block, wanted.to_block
     if first is not None and last is not None and 0 <= last < first:
@@ -165,7 +168,7 @@ def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
 
 
 def some_at_once(view: Snapshot, block: BlockLogs, most: int) -> Iterator[BlockLogs]:
-    """Yield a block's logs by their indices, at most so many at once."""
+    """Yield a block's logs by their indices, at most `most` at a time."""
     wanted = range(_count(view, block.number)) if block.indices is None else block.indices
     for start in range(0, len(wanted), most):
         yield BlockLogs(block.number, wanted[start : start + most])
@@ -180,7 +183,7 @@ def _count(view: Snapshot, number: int) -> int:
 def _too_many(
     view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
 ) -> Generator[None, Any, RpcError]:
-    """Return the error that proposes the longest range from `first` on whose logs are not too many."""
+    """Return the error that proposes the longest range from `first` on whose logs are within the limit."""
     fitting = yield from longest_fitting(view, criteria, first, last, limit)
     proposal: dict[str, Any] = {"limit": limit}
     if fitting is not None:
@@ -204,7 +207,7 @@ def longest_fitting(
 
 
 def contracts_of(params: LogParameters) -> list[int] | None:
-    """Return the contracts whose logs are wanted, None for those of all."""
+    """Return the contracts that the filter names, None for a filter of all contracts."""
     return numbers(params.filter.addresses) or None
 
 

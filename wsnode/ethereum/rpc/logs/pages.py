@@ -1,4 +1,4 @@
-"""wsnode_getLogsPage: the logs of a filter in pages that every client can take, all of one chain."""
+"""wsnode_getLogsPage: the logs of a filter in pages of bounded size, all from one chain."""
 
 from collections.abc import Generator, Sequence
 from typing import Any, Final, TypeAlias
@@ -24,12 +24,12 @@ from wsnode.jsonrpc.registry import Registry
 Slices: TypeAlias = Generator[None, Any, bytes]
 
 SMALLEST_LOG: Final = 340
-"""Bytes of a rendered log without topics and data; more logs than fit by it are not looked up."""
+"""Bytes of a rendered log without topics and data: bounds how many logs a page can hold."""
 _LOGS_AT_ONCE: Final = 16
 
 
 class PageFilter:
-    """Which logs, where to go on, and how many at most."""
+    """A filter of logs, the cursor to continue from, and the most logs of a page."""
 
     __slots__ = ("cursor", "filter", "limit")
 
@@ -46,7 +46,7 @@ class PageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """From which log to which one a filter searches, both numbered in the chain that ends with `last`."""
+    """The first and the last log of a search, both numbered in the chain that ends with `last`."""
 
     begin: int
     end: int
@@ -61,7 +61,9 @@ class LogPages:
         self._limits = limits
 
     def get_page(self, view: Snapshot, params: PageParameters) -> Slices:
-        """Return `{logs, cursor, block}`: a page, where it ended (null: at the end), and the last block."""
+        """Return `{logs, cursor, block}`: a page of logs, the cursor of the next (null: none), the last
+        block.
+        """
         wanted, digest = params.filter, digest_of(params.filter.filter)
         criteria = criteria_of(wanted.filter, self._limits)
         place = _resume(view, wanted.cursor, digest) if wanted.cursor else _begin(view, wanted.filter)
@@ -88,7 +90,7 @@ class _Page:
         """Whether a log was left out."""
 
     def fill(self, view: Snapshot, matches: LogMatches) -> Generator[None, Any, None]:
-        """Add logs in their order, until one does not fit."""
+        """Add logs in order until one does not fit."""
         count = 0
         for block in matches.blocks:
             before = view.log_count_before(block.number)
@@ -104,7 +106,7 @@ class _Page:
 
     def _add(self, view: Snapshot, number: int, indices: Sequence[int], before: int) -> None:
         piece = stored_logs(view.reader, [(number, indices)])
-        # A log that is larger than a page is a page of its own, or nobody would get beyond it.
+        # A log larger than a page is a page of its own: otherwise no cursor could pass it.
         if len(piece) < self._room or (len(indices) == 1 and not self._pieces):
             self._pieces.append(piece)
             self._room -= len(piece) + 1
@@ -132,7 +134,7 @@ def _begin(view: Snapshot, wanted: LogFilter) -> Place:
     """Return where a filter's first page begins.
 
     Raises:
-        RpcError: There are no such blocks.
+        RpcError: The blocks do not exist.
     """
     if wanted.block_hash is None:
         first, last = block_range(view, wanted)
@@ -151,7 +153,7 @@ def _resume(view: Snapshot, cursor: LogCursor, digest: bytes) -> Place:
     """Return where the page after a cursor begins.
 
     Raises:
-        RpcError: The cursor is of another filter or of a chain that is no longer canonical.
+        RpcError: The cursor belongs to another filter or to a chain that is no longer canonical.
     """
     if cursor.digest != digest:
         raise invalid_params("the cursor belongs to another filter")
@@ -160,7 +162,7 @@ def _resume(view: Snapshot, cursor: LogCursor, digest: bytes) -> Place:
         raise reorganised(cursor.last)
     count = view.log_count_before(last + 1)
     if cursor.next_log > count:
-        # None of ours: in every chain that has the block, so many logs precede its end.
+        # Not a cursor of this node: every chain with the block has this number of logs up to its end.
         raise invalid_params("invalid cursor")
     return Place(cursor.next_log, count, cursor.last, last)
 
@@ -175,7 +177,7 @@ def reorganised(block_hash: bytes) -> RpcError:
 
 
 def decode_page_filter(value: Any) -> PageFilter:
-    """Return the filter that a JSON object describes, and what it says of the page.
+    """Return the filter, the cursor and the limit that a JSON object describes.
 
     Raises:
         ValueError: A member is malformed.

@@ -1,4 +1,4 @@
-"""Logs of a block beside the canonical chain: not indexed, so looked at one by one."""
+"""Logs of a block beside the canonical chain: not indexed, so each is compared."""
 
 from wsnode.ethereum.codec.rendering import render_each_log
 from wsnode.ethereum.codec.rows import log_values

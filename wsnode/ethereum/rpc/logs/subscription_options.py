@@ -1,4 +1,4 @@
-"""What eth_subscribe takes: the kind, the filter of logs, and from where on in which form."""
+"""The parameters of eth_subscribe: the kind, the filter of logs, the starting position and the form."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Final
@@ -22,11 +22,11 @@ _decode_value = msgspec.json.Decoder().decode
 
 
 MOST_HASHES: Final = 200
-"""How many transactions one subscription to receipts names, as in geth."""
+"""Transactions that one subscription to receipts may name, as in geth."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """From where on, and in which form."""
+    """The position where a subscription begins, and the form of its events."""
 
     from_block: NumberOrTag | None = None
     """The first block of a replay; None without one."""
@@ -35,7 +35,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
-    """`[kind, argument, options]`; which argument depends on the kind, and `options` are of pending ones."""
+    """`[kind, argument, options]`; the kind decides the argument, only pending transactions have
+    `options`.
+    """
 
     kind: str
     argument: Annotated[Any, msgspec.Meta(extra_json_schema=reference("SubscriptionArgument"))] = None
@@ -45,7 +47,7 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class SubscriptionId(str):
-    """The id that eth_subscribe or a filter's method returned."""
+    """The id that eth_subscribe or an eth_new…Filter method returned."""
 
     __slots__ = ()
 
@@ -57,7 +59,7 @@ class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class SubscribeDecoder(Explaining):
-    """Decodes the parameters, the second one by the first."""
+    """Decodes the parameters; the first decides how the second is read."""
 
     struct: type[msgspec.Struct] | None = SubscribeParameters
 
@@ -65,12 +67,12 @@ class SubscribeDecoder(Explaining):
         """Return the kind and its argument.
 
         Raises:
-            RpcError: What does not fit, in geth's words.
+            RpcError: The parameters are invalid, in geth's words.
         """
         return self.explain(bytes(params))
 
     def explain(self, params: bytes) -> SubscribeParameters:
-        """Return the same."""
+        """Return the kind and its argument, as `decode` does."""
         if not params.startswith(b"["):
             raise invalid_params("non-array args")
         arguments = _decode_items(params)
@@ -110,7 +112,7 @@ def _filter(value: Any) -> tuple[LogFilter, Options]:
     if value is None:
         raise invalid_params("missing value for required argument 1")
     wanted = decode_log_filter(value)
-    # Clients write `latest` when they mean new logs only: go-ethereum's from block 0, cast from the earliest.
+    # Clients write toBlock `latest` and mean new logs only: go-ethereum from block 0, cast from earliest.
     return wanted, _options(value, None if wanted.to_block == LATEST else wanted.from_block)
 
 
@@ -143,7 +145,7 @@ def _options(members: dict[str, Any], from_block: NumberOrTag | None) -> Options
         raise ValueError("cannot specify both cursor and fromBlock, choose one or the other")
     cursor = None if text is None else Position.parse(text)
     cursors, reorgs = (_flag(members.get(name), field("input", name)) for name in ("cursors", "reorgs"))
-    # Clients that know geth alone give a first block as well, and mean what comes from now on.
+    # Clients written for geth give a first block too, and mean new logs only.
     replays = cursors and from_block != LATEST
     return Options(
         from_block=from_block if replays else None,

@@ -1,4 +1,4 @@
-"""eth_subscribe and eth_unsubscribe: what a client is told over its connection, from where it wants on."""
+"""eth_subscribe and eth_unsubscribe: events over a connection, from a position that the client chooses."""
 
 from collections.abc import Callable
 from typing import Final
@@ -49,7 +49,7 @@ _SUBSCRIBE_ERRORS: Final = (
 
 
 class Subscriptions:
-    """The methods over one hub."""
+    """The subscription methods of one hub."""
 
     def __init__(self, hub: Hub, limits: CallLimits) -> None:
         self._hub = hub
@@ -63,11 +63,11 @@ class Subscriptions:
         }
 
     def subscribe(self, channel: Channel, params: SubscribeParameters) -> bytes:
-        """Return the id under which the client is told from now on."""
+        """Return the id of a new subscription; its events follow as notifications on this connection."""
         subscription = self._makers[params.kind](channel, params)
         self._require_room(channel, subscription.weight)
         channel.subscriptions.add(subscription)
-        # It is counted off as it ends.
+        # Subtracted again when the subscription ends.
         self._hub.parameters += subscription.weight
         return b'"%b"' % subscription.identity
 
@@ -82,7 +82,7 @@ class Subscriptions:
                 raise limit_exceeded(message, {"parameters": limit})
 
     def unsubscribe(self, channel: Channel, params: IdParameters) -> bytes:
-        """Return true, once nothing more will be told under the id."""
+        """Return true once the subscription has ended; no notification with this id follows."""
         if not channel.subscriptions.remove(params.id.encode(errors="replace")):
             raise server_error("subscription not found")
         return b"true"
@@ -97,7 +97,7 @@ class Subscriptions:
             first, last = live_range(wanted, resumes=resumes, replays=replays)
             position = _position(view, options)
             if first <= view.head + 1:
-                # It has nothing to hold back, so it shares the group of all who have its criteria.
+                # Without a lower bound it shares the group of all subscriptions with these criteria.
                 first = 0
         subject = LogSubject(LogWish(criteria, first, last), options.form)
         return StoreSubscription("logs", channel, self._hub, subject, position)
@@ -126,12 +126,12 @@ class Subscriptions:
 
 
 def live_range(wanted: LogFilter, *, resumes: bool = False, replays: bool = False) -> tuple[int, int | None]:
-    """Return the first and the last block whose logs are told of, None for no last one.
+    """Return the first and the last block whose logs a client receives; None means no last block.
 
-    What `resumes` behind a cursor needs no first block; what `replays` may begin at any tag.
+    A subscription that `resumes` from a cursor needs no first block; one that `replays` may begin at any tag.
 
     Raises:
-        RpcError: They are in the wrong order, or not there yet (geth, eth/filters: SubscribeLogs).
+        RpcError: They are in the wrong order or do not exist yet (geth, eth/filters: SubscribeLogs).
     """
     first, last = wanted.from_block, wanted.to_block
     if PENDING in (first, last):
@@ -147,7 +147,7 @@ def live_range(wanted: LogFilter, *, resumes: bool = False, replays: bool = Fals
 
 
 def _position(view: Snapshot, options: Options) -> Position | None:
-    """Return where a subscription begins, None for the head.
+    """Return the position where a subscription begins, None for the head.
 
     Raises:
         RpcError: The cursor's block is unknown, or no block has the tag.
@@ -164,7 +164,7 @@ def _position(view: Snapshot, options: Options) -> Position | None:
 
 def _require_known(view: Snapshot, cursor: Position) -> None:
     try:
-        # Those under it are looked at one by one as they are taken back.
+        # Blocks below it are read one by one as they are taken back.
         if not is_canonical(view, cursor):
             known_rows(view, cursor)
     except UnknownBlockError as error:
@@ -172,12 +172,12 @@ def _require_known(view: Snapshot, cursor: Position) -> None:
 
 
 def unknown_block(error: UnknownBlockError) -> RpcError:
-    """Return the error for a position whose block the node does not have."""
+    """Return the error for a position whose block the node lacks."""
     return RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown", named(error.position.head))
 
 
 def _contracts_of(params: SubscribeParameters) -> list[int] | None:
-    # Only logs are of contracts; whatever else can be subscribed to names none.
+    # Only logs belong to contracts; other kinds of subscription name none.
     return numbers(params.argument[0].addresses) or None if params.kind == "logs" else []
 
 

@@ -1,4 +1,4 @@
-"""eth_config and eth_capabilities: which rules are in force, and what is stored."""
+"""eth_config and eth_capabilities: the fork rules in force, and the data that is stored."""
 
 import zlib
 from typing import Any, Final
@@ -102,7 +102,9 @@ class ForkConfiguration:
         self._spec = spec
 
     def config(self, view: Snapshot) -> dict[str, Any]:
-        """Return the rules in force at the head, the next ones and the last ones known (EIP-7910)."""
+        """Return the fork rules: `current` at the head, `next` and `last`, null unless scheduled
+        (EIP-7910).
+        """
         header = view.header(view.head)
         assert header is not None
         now = header_fields(header).timestamp
@@ -170,7 +172,7 @@ class ForkConfiguration:
 
 
 def capabilities(view: Snapshot) -> dict[str, Any]:
-    """Return the head and from which block on each kind of data is stored; nothing is ever deleted."""
+    """Return the head, and for each kind of data the first block that has it; nothing is ever deleted."""
     stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": None}
     return {
         "head": {"number": hex(view.head), "hash": f"0x{view.head_hash.hex()}"},

@@ -1,4 +1,4 @@
-"""What a client asks about the node itself before it asks about the chain."""
+"""Methods about the node itself: its chain's id, its version, its modules, its head."""
 
 import os
 import sys
@@ -29,12 +29,12 @@ class PayloadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 def block_number(view: Snapshot) -> bytes:
-    """Return the head's number."""
+    """Return the number of the head."""
     return quantity(view.head)
 
 
 def sha3(params: PayloadParameters) -> bytes:
-    """Return the Keccak-256 hash of bytes."""
+    """Return the Keccak-256 hash of `content`, 32 bytes."""
     return data(keccak256(params.content))
 
 
@@ -51,14 +51,14 @@ def release() -> str:
 
 
 def client_version() -> str:
-    """Return name, version, system and language, as other nodes report theirs."""
+    """Return `name/version/system/language`, the form of other nodes."""
     python = ".".join(map(str, sys.version_info[:3]))
     system = os.uname()
     return f"wsnode/v{release()}/{system.sysname.lower()}-{system.machine}/python{python}"
 
 
 def development_version() -> str:
-    """Return the same for a development chain, by which tools recognise one whose methods are anvil's."""
+    """Return the version of a development chain, with the prefix by which tools recognise anvil's methods."""
     return f"{DEVELOPMENT_CLIENT}/{client_version()}"
 
 
@@ -67,14 +67,20 @@ def add_methods(registry: Registry, spec: ChainSpec, version: Callable[[], str])
     registry.method("eth_blockNumber", steady=True, result=QUANTITY)(block_number)
     registry.method("web3_sha3", view=False, result=HASH)(sha3)
     constant = partial(registry.method, view=False, steady=True)
-    constant("eth_syncing", result=BOOLEAN)(_constant(b"false"))
-    constant("eth_accounts", result=list_of(ADDRESS))(_constant(b"[]"))
-    constant("net_listening", result=BOOLEAN)(_constant(b"true"))
-    constant("net_peerCount", result=QUANTITY)(_constant(b'"0x0"'))
+    constant("eth_syncing", result=BOOLEAN)(
+        _constant(b"false", "Return false: the node does not sync from peers.")
+    )
+    constant("eth_accounts", result=list_of(ADDRESS))(
+        _constant(b"[]", "Return an empty list: the node has no keys.")
+    )
+    constant("net_listening", result=BOOLEAN)(
+        _constant(b"true", "Return true: the node accepts connections.")
+    )
+    constant("net_peerCount", result=QUANTITY)(_constant(b'"0x0"', "Return 0: the node has no peers."))
 
     @constant("eth_chainId", result=QUANTITY)
     def chain_id() -> bytes:
-        """Return the chain's id, which signatures name."""
+        """Return the chain's id, the one that signatures of transactions include."""
         return quantity(spec.chain_id)
 
     @constant("net_version", result=text("[0-9]+"))
@@ -84,18 +90,18 @@ def add_methods(registry: Registry, spec: ChainSpec, version: Callable[[], str])
 
     @constant("web3_clientVersion", result=STRING)
     def name_and_version() -> bytes:
-        """Return name, version, system and language of this program."""
+        """Return the client version: name, version, system and language, separated by slashes."""
         return msgspec.json.encode(version())
 
     @registry.method("rpc_modules", view=False, result=mapping_of(STRING))
     def modules() -> dict[str, str]:
-        """Return the prefixes of the methods there are."""
+        """Return an object of the prefixes of all methods (`eth`, `debug`, ...), each with version `1.0`."""
         return dict.fromkeys(sorted({name.split("_")[0] for name in registry.methods if "_" in name}), "1.0")
 
 
-def _constant(answer: bytes) -> Callable[[], bytes]:
+def _constant(answer: bytes, summary: str) -> Callable[[], bytes]:
     def constant() -> bytes:
-        """Return what does not change while the node runs."""
         return answer
 
+    constant.__doc__ = summary
     return constant

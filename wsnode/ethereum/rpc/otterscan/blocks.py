@@ -1,4 +1,4 @@
-"""Blocks as Otterscan shows them: without what makes them long, with what they paid."""
+"""Blocks as Otterscan shows them: without long members, with rewards and fees."""
 
 from collections.abc import Generator
 from typing import Any
@@ -27,27 +27,27 @@ from wsnode.jsonrpc.schema import BOOLEAN, COUNT, or_null
 from wsnode.jsonrpc.work import InThread, Step
 
 API_LEVEL = 8
-"""What Otterscan has to know of its node: https://docs.otterscan.io/api-docs/ots-api."""
+"""The level of the ots_ methods here: https://docs.otterscan.io/api-docs/ots-api."""
 SELECTOR = len("0x01020304")
 
 Steps = Generator[Step, Any, bytes]
 
 
 class Paid(msgspec.Struct, rename="camel"):
-    """What a receipt says of a transaction's fee."""
+    """The members of a receipt that give the transaction's fee."""
 
     gas_used: str
     effective_gas_price: str
 
 
 class BlockMethods:
-    """The methods; the state after the block to come may be asked for."""
+    """The methods, with access to the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending
 
     def has_code(self, view: Snapshot, params: CodeParameters) -> Steps:
-        """Return whether an account has code after a block."""
+        """Return whether an account has code after a block, a boolean."""
         block = yield from self._pending.block(view, params.block)
         try:
             return b"true" if view.state.code(params.address, block) else b"false"
@@ -55,15 +55,17 @@ class BlockMethods:
             raise header_not_found() from None
 
     def get_details(self, view: Snapshot, params: NumberParameters) -> Steps:
-        """Return a canonical block without its transactions, what it paid, and all fees; or null."""
+        """Return `{block, issuance, totalFees}` of a canonical block, amounts in wei, or null."""
         return (yield from _details(view, _number(view, params.block)))
 
     def get_details_by_hash(self, view: Snapshot, params: HashParameters) -> Steps:
-        """Return the same by the block's hash."""
+        """Return `{block, issuance, totalFees}` of the canonical block with this hash, amounts in wei, or
+        null.
+        """
         return (yield from _details(view, view.number_of(params.hash)))
 
     def get_transactions(self, view: Snapshot, params: PageParameters) -> Steps:
-        """Return a canonical block with a page of its transactions, their receipts without logs; or null."""
+        """Return `{fullblock, receipts}`: a canonical block with one page of its transactions, or null."""
         number = _number(view, params.block)
         found, receipts = _stored(view, number)
         if found is None or receipts is None:
@@ -75,12 +77,12 @@ class BlockMethods:
 
 
 def get_api_level(_view: Snapshot) -> bytes:
-    """Return which methods there are for Otterscan, as a number."""
+    """Return the API level, a number by which Otterscan knows the available methods."""
     return b"%d" % API_LEVEL
 
 
 def get_header(view: Snapshot, params: NumberParameters) -> bytes:
-    """Return the header of a canonical block, or null."""
+    """Return the header of a canonical block, or null beyond the head."""
     number = _number(view, params.block)
     found = None if number is None else rows(view, number)
     if found is None:
@@ -90,7 +92,7 @@ def get_header(view: Snapshot, params: NumberParameters) -> bytes:
 
 
 def with_time(receipt: bytes, timestamp: int) -> bytes:
-    """Return a receipt's text with the time of its block, a number as erigon has it."""
+    """Return a receipt's JSON text with its block's time as a JSON number, as in erigon."""
     return b'%b,"timestamp":%d}' % (receipt[:-1], timestamp)
 
 

@@ -1,4 +1,4 @@
-"""The blocks in which a search for an account's transactions looks, one after the other."""
+"""The blocks that a search for an account's transactions reads, in order."""
 
 from collections.abc import Generator, Iterator
 from itertools import islice
@@ -11,17 +11,18 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 
 FIRST_WINDOW: Final = 1 << 12
-"""Blocks in which changes and logs are looked up together at first; twice as many each time."""
+"""Blocks of the first window in which changes and logs are looked up; each further window is twice as
+long."""
 MOST_FOUND: Final = 4096
-"""Changes or logs of a window beyond which it is halved: some milliseconds."""
+"""Most changes or logs of a window, beyond which it is halved: some milliseconds."""
 EMPTY_AT_ONCE: Final = 128
 
 
 class Candidates:
     """Blocks from `start` to one end of the chain, oldest first or newest first.
 
-    First each one, until they have had `every` transactions; then those in which the account's nonce,
-    balance or code changed, or in which it logged.
+    At first every block, up to `every` transactions; then the blocks in which the account's nonce,
+    balance or code changed or it emitted a log.
     """
 
     def __init__(self, view: Snapshot, address: bytes, start: int, *, is_forward: bool, every: int) -> None:
@@ -32,7 +33,7 @@ class Candidates:
         self._every = every
 
     def __iter__(self) -> Iterator[int | None]:
-        """Yield the numbers of blocks, and None where others may have a turn."""
+        """Yield the numbers of blocks, and None where the search may pause for other callers."""
         yield from self._each()
         yield from self._of_history()
 
@@ -72,7 +73,7 @@ class Candidates:
         return max(self._place - size + 1, 0), self._place
 
     def _in_window(self, first: int, last: int) -> Generator[None, None, list[int] | None]:
-        """Return the blocks of a window, in the order of the search; nothing where they are too many."""
+        """Return the blocks of a window in the order of the search, None if they are too many."""
         changes = self._changes(first, last)
         logs = yield from _logs(self._view, self._address, first, last)
         if len(changes) > MOST_FOUND or logs.exceeded:
@@ -100,5 +101,5 @@ def _logs(view: Snapshot, address: bytes, first: int, last: int) -> Generator[No
 
 
 def some(numbers: Iterator[int | None], most: int) -> list[int | None]:
-    """Return the next of them, `most` at once."""
+    """Return the next numbers, at most `most`."""
     return list(islice(numbers, most))

@@ -1,4 +1,4 @@
-"""Where an account's nonce or code changed, by bisection in the history of its state."""
+"""The blocks where an account's nonce or code changed, found by bisection of its history."""
 
 from collections.abc import Callable, Generator
 from typing import Any, Final
@@ -18,13 +18,13 @@ from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.work import InThread, Step
 
 DELEGATED: Final = b"\xef\x01\x00"
-"""What the code of an account that delegates to a contract begins with; nothing creates it."""
+"""The first bytes of a delegated account's code (EIP-7702), which no transaction creates as a contract."""
 
 Account = tuple[int, int, bytes] | None
 
 
 class Sent(msgspec.Struct):
-    """A transaction of a block, as far as its sender chose its place."""
+    """A transaction's sender, nonce and hash."""
 
     sender: str = msgspec.field(name="from")
     nonce: str
@@ -47,7 +47,7 @@ class History:
     def get_transaction_by_nonce(
         self, view: Snapshot, params: NonceParameters
     ) -> Generator[Step, Any, bytes]:
-        """Return the hash of the canonical transaction that an account sent with a nonce, or null."""
+        """Return the hash of the canonical transaction with this sender and nonce, or null."""
         sender, nonce = params.sender, params.nonce
         number = first_block(view, sender, lambda account: account is not None and account[0] > nonce)
         found = None if number is None else rows(view, number)
@@ -59,13 +59,13 @@ class History:
     def get_full_transaction_by_nonce(
         self, view: Snapshot, params: NonceParameters
     ) -> Generator[Step, Any, bytes]:
-        """Return the canonical transaction that an account sent with a nonce, or null."""
+        """Return the canonical transaction with this sender and nonce, or null."""
         found = msgspec.json.decode((yield from self.get_transaction_by_nonce(view, params)))
         transaction = None if found is None else stored_transaction(view.reader, bytes.fromhex(found[2:]))
         return transaction or NULL
 
     def get_contract_creator(self, view: Snapshot, params: ContractParameters) -> Tracing:
-        """Return the transaction that created a contract, and the account that did so in it, or null."""
+        """Return `{hash, creator}`: the transaction and the account that created a contract, or null."""
         address = params.address
         now = _account(view, address, view.head)
         if now is None or not (code := _code(view, address)) or code.startswith(DELEGATED):
@@ -92,9 +92,10 @@ class History:
 
 
 def first_block(view: Snapshot, address: bytes, holds: Callable[[Account], bool]) -> int | None:
-    """Return a block since which something holds of an account, as it does at the head; None if it does not.
+    """Return a block since which `holds` is true of an account up to the head; None if it is false at the
+    head.
 
-    Where it began to hold only once that is the first one.
+    If `holds` became true only once, that is the first such block.
     """
     if not holds(_account(view, address, view.head)):
         return None

@@ -1,4 +1,4 @@
-"""The ots_ methods under their names."""
+"""Registration of the ots_ methods."""
 
 from functools import partial
 from typing import Final

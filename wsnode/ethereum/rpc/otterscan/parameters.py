@@ -1,4 +1,4 @@
-"""What the ots_ methods take: Otterscan writes numbers as JSON numbers, others write quantities."""
+"""Parameters of the ots_ methods: numbers may be JSON numbers, as Otterscan sends them, or quantities."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class AnyCount(int):
 
 
 class AnyBlockNumber(NumberOrTag):
-    """A block's number, as a JSON number or a quantity, or a tag."""
+    """A block's number as a JSON number or a quantity, or a tag."""
 
 
 class AnyBlock(BlockParameter):

@@ -1,4 +1,4 @@
-"""JSON schemas of what the ots_ methods return."""
+"""JSON schemas of the ots_ methods' results."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _KINDS: Final = ("CALL", "CALLCODE", "DELEGATECALL", "STATICCALL", "CREATE", "CR
 
 
 def _like(schema: Schema, changed: dict[str, Schema], *left_out: str) -> Schema:
-    """Return an object's schema with other members in addition or instead."""
+    """Return an object's schema with members added or replaced."""
     properties = {**schema["properties"], **changed}
     required = [*schema["required"], *(name for name in changed if name not in schema["required"])]
     return {

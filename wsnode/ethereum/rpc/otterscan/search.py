@@ -1,4 +1,4 @@
-"""ots_searchTransactions…: the transactions that have to do with an account, a page of them at a time."""
+"""ots_searchTransactions…: pages of the transactions that involve an account."""
 
 import time
 from collections.abc import Generator
@@ -24,7 +24,7 @@ Looking = Generator[Step, Any, bool]
 
 
 class Page:
-    """The transactions found so far, in the order of the search, and the block that was looked at last."""
+    """The transactions found so far, in the order of the search, and the last block that was read."""
 
     def __init__(self, view: Snapshot, address: bytes, size: int, *, is_forward: bool) -> None:
         self.view = view
@@ -36,11 +36,11 @@ class Page:
 
     @property
     def is_full(self) -> bool:
-        """Return whether there are as many as were asked for; those of a block stay together."""
+        """Return whether the page has its requested size; a block's transactions stay on one page."""
         return len(self.found) >= self.size
 
     def look(self, chunk: list[tuple[int, Rows]], limits: CallLimits, flag: CancelFlag) -> bool | str:
-        """Add the transactions of some blocks, in a thread, until the page is full."""
+        """Add the transactions of some blocks, in a worker thread, until the page is full."""
         for number, found in chunk:
             if self.is_full:
                 break
@@ -64,7 +64,7 @@ class Page:
             self.found.append((hashes[HASH_SIZE * index : HASH_SIZE * (index + 1)], timestamp))
 
     def render(self, most: int, *, is_first: bool, is_last: bool) -> bytes:
-        """Return the page's text, the newest transactions first."""
+        """Return the JSON text of the page, the newest transactions first."""
         reader, shown = self.view.reader, self.found[::-1] if self.is_forward else self.found
         transactions, receipts, size = [], [], 0
         for transaction_hash, timestamp in shown:
@@ -93,7 +93,7 @@ class Searching:
         self.timed_out = server_error("execution timeout")
 
     def search_before(self, view: Snapshot, params: SearchParameters) -> Tracing:
-        """Return the transactions of an account before a block, or up to the head, the newest first."""
+        """Return a page of the transactions that involve an account, before a block (0: up to the head)."""
         page = self._page(view, params, is_forward=False)
         is_newest = params.block == 0
         start = view.head if is_newest else min(params.block - 1, view.head)
@@ -101,7 +101,7 @@ class Searching:
         return page.render(self._limits.trace_bytes, is_first=is_newest, is_last=is_done)
 
     def search_after(self, view: Snapshot, params: SearchParameters) -> Tracing:
-        """Return the transactions of an account after a block, or from the genesis on, the newest first."""
+        """Return a page of the transactions that involve an account, after a block (0: from the genesis)."""
         page = self._page(view, params, is_forward=True)
         is_oldest = params.block == 0
         is_done = yield from self._fill(page, 0 if is_oldest else params.block + 1)
@@ -114,10 +114,10 @@ class Searching:
         return Page(view, params.address, params.page_size, is_forward=is_forward)
 
     def _fill(self, page: Page, start: int) -> Looking:
-        """Look until the page is full or the time is up, and return whether the chain ends there.
+        """Search until the page is full or the time is up; return whether the search reached the chain's end.
 
         Raises:
-            RpcError: The time is up, and nothing was found.
+            RpcError: The time is up and the page is empty.
         """
         limits, end = self._limits, time.monotonic() + self._limits.search_seconds
         every = limits.search_transactions
@@ -138,7 +138,7 @@ class Searching:
         return False
 
     def _look(self, page: Page, chunk: list[tuple[int, Rows]]) -> Generator[Step, Any, None]:
-        # What it finds is kept beside what was found before.
+        # Its results are held beside the earlier ones.
         yield from run_in_thread(
             lambda flag, _most: page.look(chunk, self._limits, flag), SMALL_BYTES, self.timed_out
         )

@@ -1,4 +1,4 @@
-"""What happened inside a transaction, as Otterscan shows it."""
+"""Calls and transfers inside a transaction, in Otterscan's form."""
 
 from typing import Any, Final
 
@@ -17,40 +17,40 @@ _SUCCESS: Final = "0x1"
 
 
 class Outcome(msgspec.Struct):
-    """What a receipt says of how its transaction ended; nothing before Byzantium."""
+    """The status of a receipt; None before Byzantium."""
 
     status: str | None = None
 
 
 class Call(msgspec.Struct):
-    """Why a call failed, if it did."""
+    """The error of a call, None if it succeeded."""
 
     error: str | None = None
 
 
 class Result(msgspec.Struct):
-    """What a transaction returned, and its calls, itself first."""
+    """The output of a transaction, and its calls, the outermost first."""
 
     output: msgspec.Raw
     trace: list[Call]
 
 
 class InsideTransactions:
-    """The methods, by way of those that trace."""
+    """The methods, built on the trace_ methods."""
 
     def __init__(self, traces: BlockTraces) -> None:
         self._traces = traces
 
     def get_internal_operations(self, view: Snapshot, params: HashParameters) -> Tracing:
-        """Return the ether that moved inside a transaction, and its creations and destructions."""
+        """Return the list of a transaction's internal transfers of ether, creations and destructions."""
         return (yield from self._of(view, params, {"form": "operations"}))
 
     def trace_transaction(self, view: Snapshot, params: HashParameters) -> Tracing:
-        """Return the calls, creations and destructions of a transaction with their depths."""
+        """Return the list of a transaction's calls, creations and destructions, each with its depth."""
         return (yield from self._of(view, params, {"form": "entries"}))
 
     def get_transaction_error(self, view: Snapshot, params: HashParameters) -> Tracing:
-        """Return what a transaction reverted with, `0x` if it did not."""
+        """Return the output of a reverted transaction, `0x` if it did not revert."""
         receipt = stored_receipt(view.reader, params.hash)
         if receipt is not None and msgspec.json.decode(receipt, type=Outcome).status == _SUCCESS:
             return NO_OUTPUT

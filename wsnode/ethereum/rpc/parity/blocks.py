@@ -1,4 +1,4 @@
-"""trace_… of transactions and blocks that are stored."""
+"""trace_… methods of stored transactions and blocks."""
 
 from typing import Any, Final
 
@@ -49,16 +49,16 @@ class BlockTraces:
         self.timed_out = server_error("execution timeout")
 
     def trace_transaction(self, view: Snapshot, params: HashParameters) -> Tracing:
-        """Return the calls of a canonical transaction, the outer ones first; null when it is unknown."""
+        """Return the list of a canonical transaction's call traces, outer calls first, or null if unknown."""
         return (yield from self.of_transaction(view, params.hash, {"form": "traces"})) or NULL
 
     def get_trace(self, view: Snapshot, params: PlaceParameters) -> Tracing:
-        """Return the call of a canonical transaction that stands at a place of their tree, or null."""
+        """Return the call trace at a place in a canonical transaction's tree of calls, or null."""
         form = {"form": "trace", "place": list(params.place)}
         return (yield from self.of_transaction(view, params.hash, form)) or NULL
 
     def replay_transaction(self, view: Snapshot, params: ReplayTransactionParameters) -> Tracing:
-        """Return a canonical transaction's output with traces of these types."""
+        """Return a canonical transaction's output and its traces of the requested types."""
         form = {"form": "results", "types": msgspec.Raw(params.types)}
         found = yield from self.of_transaction(view, params.hash, form)
         if not found:
@@ -66,7 +66,9 @@ class BlockTraces:
         return found
 
     def of_transaction(self, view: Snapshot, transaction_hash: bytes, form: dict[str, Any]) -> Tracing:
-        """Return what a canonical transaction did in one of the engine's forms, nothing if it is unknown."""
+        """Return the trace of a canonical transaction in one of the engine's forms, empty if it is
+        unknown.
+        """
         place = view.transaction(transaction_hash)
         if place is None:
             return b""
@@ -88,7 +90,7 @@ class BlockTraces:
         return (yield from run_in_thread(run, limits.trace_bytes, self.timed_out))
 
     def trace_block(self, view: Snapshot, params: BlockParameters) -> Tracing:
-        """Return the calls of all transactions of a block, and what it paid its miners; null when unknown."""
+        """Return the list of call traces of a block's transactions and of its rewards, or null if unknown."""
         found = yield from self._rows(view, params.block)
         if found is None or is_genesis(found):
             return NULL if found is None else NOTHING
@@ -110,7 +112,9 @@ class BlockTraces:
         return b"[%b]" % traces
 
     def replay_block(self, view: Snapshot, params: ReplayBlockParameters) -> Tracing:
-        """Return the outputs of all transactions of a block with traces of these types; null when unknown."""
+        """Return for each transaction of a block its output and its traces of the requested types, or
+        null.
+        """
         found = yield from self._rows(view, params.block)
         if found is None or transaction_count(found[1]) == 0:
             return NULL if found is None else NOTHING
@@ -129,7 +133,7 @@ class BlockTraces:
         return (yield from run_in_thread(run, limits.trace_bytes, self.timed_out))
 
     def _rows(self, view: Snapshot, block: BlockParameter) -> Any:
-        """Return the rows of a block that can be traced, None when it is unknown."""
+        """Return the rows of a traceable block, None if it is unknown."""
         if is_pending(block.number):
             built = yield from self._pending.state_after(view)
             return built.header, built.body
@@ -148,5 +152,5 @@ class BlockTraces:
 
 
 def is_genesis(found: Rows) -> bool:
-    """Tell whether these are the rows of the block that nothing led to."""
+    """Return whether these are the rows of the genesis block."""
     return header_fields(found[0]).number == 0

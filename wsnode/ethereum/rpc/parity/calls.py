@@ -1,4 +1,4 @@
-"""trace_… of calls and signed transactions that are in no block."""
+"""trace_… methods of calls and of signed transactions outside blocks."""
 
 from collections.abc import Generator, Iterable
 from typing import Any, TypeAlias
@@ -65,7 +65,7 @@ class CallTraces:
         self.timed_out = server_error("execution timeout")
 
     def trace_call(self, view: Snapshot, params: CallParameters) -> Tracing:
-        """Return the output of a call after a block, with traces of these types."""
+        """Return the output of a call on the state after a block, and its traces of the requested types."""
         if unsupported := params.block_overrides.unsupported:
             raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
         header = yield from self._pending.header(view, params.block)
@@ -76,7 +76,9 @@ class CallTraces:
         return text
 
     def trace_calls(self, view: Snapshot, params: CallsParameters) -> Tracing:
-        """Return the outputs of calls, each on what the ones before left, with traces of their types."""
+        """Return for each call its output and traces of the requested types; each runs on the state that
+        the calls before it left.
+        """
         header = yield from self._pending.header(view, params.block)
         texts = yield from self._run(view, header, params.calls)
         return b"[%b]" % b",".join(texts)
@@ -112,7 +114,9 @@ class CallTraces:
         return run_in_thread(run, limits.trace_bytes, self.timed_out)
 
     def trace_raw(self, view: Snapshot, params: RawParameters) -> Tracing:
-        """Return the output of a signed transaction after a block, with traces of these types."""
+        """Return the output of a signed transaction on the state after a block, and its traces of the
+        requested types.
+        """
         header = yield from self._pending.header(view, params.block)
         encoded, types, limits = bytes(params.transaction), bytes(params.types), self._limits
 
@@ -131,11 +135,11 @@ class CallTraces:
 
 
 def targets_of_calls(params: CallsParameters) -> Iterable[int] | None:
-    """Return the contracts that calls in a row name."""
+    """Return the contracts that a list of calls names."""
     return targets([call for call, _types in params.calls])
 
 
 def target_of_raw(params: RawParameters) -> list[int] | None:
-    """Return the contract that a signed transaction calls, None if it creates one or is malformed."""
+    """Return the contract that a signed transaction calls; None if it creates one or is malformed."""
     target = recipient_of(params.transaction)
     return None if target is None else numbers([target])

@@ -1,4 +1,4 @@
-"""trace_filter: some blocks at a time in a thread, within limits of time, traces and bytes."""
+"""trace_filter: chunks of blocks in a worker thread, within limits of time, traces and bytes."""
 
 from collections.abc import Generator, Iterator
 from typing import Any, Final, TypeAlias
@@ -20,9 +20,9 @@ from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_l
 from wsnode.jsonrpc.work import Step
 
 BLOCKS_AT_ONCE: Final = 64
-"""Blocks that are read in a row: a fraction of a millisecond."""
+"""Blocks read in one slice: a fraction of a millisecond."""
 TRANSACTIONS_AT_ONCE: Final = 256
-"""Those that are traced before the time is looked at again: some tenth of a second."""
+"""Transactions traced between two checks of the time: about a tenth of a second."""
 
 Chunk: TypeAlias = list[tuple[int, Rows]]
 
@@ -34,7 +34,7 @@ class FilterParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Found:
-    """The traces found so far, those passed over among them, and how many may still be."""
+    """The traces found so far, the number skipped, and the number still allowed."""
 
     def __init__(self, wanted: TraceFilter, limits: CallLimits) -> None:
         self._limits = limits
@@ -45,15 +45,15 @@ class Found:
         self.size = 0
         self.taken = 0
         self.crossed: int | None = None
-        """The block with the first trace beyond the limit."""
+        """The block of the first trace beyond the limit."""
 
     @property
     def is_full(self) -> bool:
-        """Return whether no further trace is wanted."""
+        """Return whether the page of traces is full."""
         return self.taken >= self._count or self.crossed is not None
 
     def look(self, view: Snapshot, chunk: Chunk, flag: CancelFlag) -> bool | str:
-        """Add the traces of some blocks, in a thread, and return whether that was done."""
+        """Add the traces of a chunk of blocks, in a worker thread; return True, or the engine's refusal."""
         for number, found in chunk:
             if self.is_full:
                 break
@@ -93,7 +93,7 @@ class Filtering:
         self.timed_out = limit_exceeded("query timeout exceeded")
 
     def filter(self, view: Snapshot, params: FilterParameters) -> Tracing:
-        """Return the traces that match, in the order of the chain."""
+        """Return the list of call and reward traces that match a filter, in chain order."""
         wanted = params.filter
         self._check(wanted)
         first, last = _range(view, wanted)
@@ -126,7 +126,7 @@ class Filtering:
 
 
 def _look(view: Snapshot, chunk: Chunk, found: Found, filtering: Filtering) -> Generator[Step, Any, None]:
-    # What it finds is kept beside what was found before, and counted by what it holds then.
+    # Its traces are held beside the earlier ones and counted by the bytes that they hold.
     yield from run_in_thread(
         lambda flag, _most: found.look(view, chunk, flag), SMALL_BYTES, filtering.timed_out
     )
@@ -134,7 +134,7 @@ def _look(view: Snapshot, chunk: Chunk, found: Found, filtering: Filtering) -> G
 
 
 def chunks(view: Snapshot, numbers: Iterator[int], *, with_rewards: bool) -> Iterator[Chunk]:
-    """Yield the rows of blocks that have something to trace, some at once; none after many that have not."""
+    """Yield chunks of rows of traceable blocks; an empty chunk after many blocks without any."""
     chunk: Chunk = []
     transactions = looked_at = 0
     for number in numbers:
@@ -155,10 +155,10 @@ def _pays(found: Rows) -> bool:
 
 
 def _range(view: Snapshot, wanted: TraceFilter) -> tuple[BlockNumber, BlockNumber]:
-    """Return the first and the last block to look at.
+    """Return the first and the last block to search.
 
     Raises:
-        RpcError: They are in the wrong order, beyond the head, or not there yet.
+        RpcError: They are in the wrong order or beyond the head, or no block has the tag yet.
     """
     if PENDING in (wanted.from_block, wanted.to_block):
         raise invalid_params("pending traces are not supported")
@@ -177,6 +177,6 @@ def _bound(view: Snapshot, number: NumberOrTag) -> BlockNumber:
 
 
 def contracts_of(params: FilterParameters) -> list[int] | None:
-    """Return the contracts whose traces are wanted, None for those of all."""
+    """Return the contracts that the filter names, None for a filter of all."""
     wanted = params.filter
     return numbers([*wanted.from_addresses, *wanted.to_addresses]) or None

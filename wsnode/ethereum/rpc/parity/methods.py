@@ -1,4 +1,4 @@
-"""The trace_ methods under their names."""
+"""Registration of the trace_ methods."""
 
 from functools import partial
 

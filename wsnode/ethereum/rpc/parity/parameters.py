@@ -1,4 +1,4 @@
-"""What the trace_ methods take besides what all methods do: types of traces, places in a tree, filters."""
+"""Parameters of the trace_ methods: types of traces, places in a tree of calls, filters."""
 
 from typing import Any, Final
 
@@ -16,25 +16,25 @@ MOST: Final = (1 << 64) - 1
 
 
 class TraceTypes(bytes):
-    """Which traces are wanted, as JSON: `trace`, `vmTrace`, `stateDiff`."""
+    """The requested types of traces: `trace`, `vmTrace`, `stateDiff`."""
 
     __slots__ = ()
 
 
 class TracePlace(list[int]):
-    """Where a call stands in the tree of a transaction's calls: an index on each level below the first."""
+    """A place in the tree of a transaction's calls: an index on each level below the first."""
 
     __slots__ = ()
 
 
 class TracedCalls(list[tuple[CallObject, TraceTypes]]):
-    """Calls that run one after the other, each with the traces that are wanted of it."""
+    """Calls that run in sequence, each with its requested types of traces."""
 
     __slots__ = ()
 
 
 class TraceFilter:
-    """Which traces: of a range of blocks, by who calls and who is called, and which of those that match."""
+    """A filter of traces: a range of blocks, senders and recipients, and a page of the matches."""
 
     __slots__ = ("after", "count", "from_addresses", "from_block", "mode", "to_addresses", "to_block")
 
@@ -48,7 +48,7 @@ class TraceFilter:
         self.count: int | None = None
 
     def encoded(self) -> bytes:
-        """Return what the engine has to know: addresses and how they go together."""
+        """Return the addresses, and how they combine, as JSON for the engine."""
         return msgspec.json.encode(
             {
                 "fromAddress": [f"0x{address.hex()}" for address in self.from_addresses],
@@ -59,10 +59,10 @@ class TraceFilter:
 
 
 def decode_trace_types(value: Any) -> TraceTypes:
-    """Return the types that a list names, each once.
+    """Return the types that a list names, without duplicates.
 
     Raises:
-        ValueError: It is no list, or there is no such type.
+        ValueError: It is no list, or names an unknown type.
     """
     if type(value) is not list:
         raise mismatch(kind(value), "[]string")
@@ -75,7 +75,7 @@ def decode_trace_types(value: Any) -> TraceTypes:
 
 
 def decode_trace_filter(value: Any) -> TraceFilter:
-    """Return the filter that a JSON object describes; names match in any case, others are passed over.
+    """Return the filter that a JSON object describes; names match in any case, unknown ones are ignored.
 
     Raises:
         ValueError: A member is malformed.
@@ -102,7 +102,7 @@ def decode_count(value: Any) -> int:
     """Return the number below 2**64 that a JSON number or a quantity writes.
 
     Raises:
-        ValueError: It writes none.
+        ValueError: It is no such number.
     """
     if type(value) is str:
         return parse_quantity(value, 64)

@@ -1,4 +1,4 @@
-"""JSON schemas of what the trace_ methods take and return."""
+"""JSON schemas of the trace_ methods' parameters and results."""
 
 from typing import Final
 

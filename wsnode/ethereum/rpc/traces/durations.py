@@ -1,4 +1,4 @@
-"""Lengths of time as Go writes them."""
+"""Durations in Go's format."""
 
 import re
 from typing import Final
@@ -18,14 +18,14 @@ _SECONDS: Final = {
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _UNIT: Final = re.compile(r"[^.0-9]*")
 LONGEST: Final = 100
-"""Characters; Go reads longer ones, which nobody needs."""
+"""Characters of a duration; Go parses longer ones."""
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds that `text`, such as `1m30s`, stands for.
+    """Return the seconds of a duration such as `1m30s`.
 
     Raises:
-        ValueError: It stands for none, in Go's words.
+        ValueError: It is no duration, in Go's words.
     """
     if len(text) > LONGEST:
         raise ValueError(f'time: invalid duration "{shortened(text)}"')

@@ -1,4 +1,4 @@
-"""debug_trace…: transactions, blocks and calls under the eyes of geth's tracers."""
+"""debug_trace…: transactions, blocks and calls, traced by geth's tracers."""
 
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
@@ -44,7 +44,7 @@ from wsnode.jsonrpc.work import CancelToken, InThread, Step
 
 HASH_SIZE: Final = 32
 SMALL_BYTES: Final = 4 * 1024 * 1024
-"""What nearly all traces are smaller than. A larger one is begun anew, once there is room for the largest."""
+"""Bytes that hold nearly all traces; a larger trace restarts once there is room for the largest."""
 
 _ERRORS: Final = (
     *STATE_ERRORS,
@@ -102,7 +102,9 @@ class Traces:
         self.timed_out = server_error("execution timeout")
 
     def trace_transaction(self, view: Snapshot, params: HashTraceParameters) -> Tracing:
-        """Return the trace of a canonical transaction."""
+        """Return the trace of a canonical transaction, in the form of the chosen tracer (struct logs by
+        default).
+        """
         place = view.transaction(params.hash)
         if place is None:
             raise server_error("transaction not found")
@@ -112,7 +114,9 @@ class Traces:
         return (yield from self.trace_stored(view, found, params.options, index))
 
     def trace_block_by_number(self, view: Snapshot, params: NumberTraceParameters) -> Tracing:
-        """Return the traces of all transactions of a canonical block, or of the one to come."""
+        """Return a list of `{txHash, result}`: the traces of all transactions of a canonical or the pending
+        block.
+        """
         if is_pending(params.block):
             built = yield from self._pending.state_after(view)
             return (yield from self._trace_block(view, (built.header, built.body), params.options))
@@ -122,11 +126,13 @@ class Traces:
         return (yield from self._trace_block(view, found, params.options))
 
     def trace_block_by_hash(self, view: Snapshot, params: HashTraceParameters) -> Tracing:
-        """Return the traces of all transactions of a block on top of a canonical one."""
+        """Return a list of `{txHash, result}`: the traces of all transactions of a block with a canonical
+        parent.
+        """
         return (yield from self._trace_block(view, _hashed(view, params.hash), params.options))
 
     def trace_encoded_block(self, view: Snapshot, params: EncodedTraceParameters) -> Tracing:
-        """Return the traces of all transactions of a block that is sent along, on top of a canonical one."""
+        """Return a list of `{txHash, result}`: the traces of all transactions of a block given as RLP."""
         block = yield from self._decoded(view, params.encoded)
         found = block.header, block.body
         self._check_sent(view, header_fields(found[0]))
@@ -135,7 +141,7 @@ class Traces:
     def _decoded(self, view: Snapshot, encoded: bytes) -> Generator[Step, Any, UnverifiedBlock]:
         if len(encoded) > self._limits.trace_block_bytes:
             raise limit_exceeded(f"block has more than {self._limits.trace_block_bytes} bytes")
-        # Whoever signed its transactions has to be found out, which takes time.
+        # Recovering the senders of its transactions takes time.
         blocks, error = yield InThread(lambda _token: decode_blocks(view.spec, [encoded]))
         if error is not None:
             raise server_error(f"could not decode block: expected {error.expected}, got {error.actual}")
@@ -143,7 +149,7 @@ class Traces:
         return block
 
     def _check_sent(self, view: Snapshot, header: Header) -> None:
-        """Refuse a block that follows on none, or one whose transactions could do what no block's can."""
+        """Refuse a block without a canonical parent, or with a gas limit above that of any call."""
         if header.number == 0:
             return
         parent = view.header(header.number - 1)
@@ -166,7 +172,7 @@ class Traces:
         return (yield from self.trace_stored(view, found, options, None))
 
     def trace_stored(self, view: Snapshot, found: Rows, options: TraceOptions, index: int | None) -> Tracing:
-        """Return the traces of a stored block's transactions, or of one of them."""
+        """Return the traces of a block's transactions, or of the one at `index`."""
         seconds = self._seconds(view, options)
 
         def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
@@ -183,7 +189,7 @@ class Traces:
         return self._in_thread(run)
 
     def trace_call(self, view: Snapshot, params: CallTraceParameters) -> Tracing:
-        """Return the trace of a call after a block, or after some of its transactions."""
+        """Return the trace of a call on the state after a block, or after some of its transactions."""
         found, options = _called_on(view, params.block), params.options
         header = header_fields(found[0])
         _check_call_options(found, header.hash, options)
@@ -214,7 +220,7 @@ class Traces:
             wanted = seconds_of(options.timeout)
         except ValueError as error:
             raise server_error(str(error)) from None
-        # Threads are few, and callers without a key are not known one by one.
+        # Threads are few, and callers without a key cannot be told apart.
         return wanted if view.caller.key_name is not None else min(wanted, usual)
 
     def _in_thread(self, run: Callable[[CancelFlag, int], bytes | str]) -> Tracing:
@@ -224,12 +230,12 @@ class Traces:
 def run_in_thread(
     run: Callable[[CancelFlag, int], Traced | str], most_bytes: int, timed_out: RpcError
 ) -> Generator[Step, Any, Traced]:
-    """Return what a trace that runs in a thread comes to, as long as its caller waits.
+    """Return the result of a trace that runs in a worker thread while its caller waits.
 
-    `run` is given the bytes that it may make: few at first, and `most_bytes` once there is room for them.
+    `run` gets the most bytes that it may return: few at first, `most_bytes` once there is room for them.
 
     Raises:
-        RpcError: The engine says with a word why there is no trace, or that it cannot begin.
+        RpcError: The trace is too large, ran out of time, or cannot begin.
     """
     try:
         trace: Traced | str = yield _tracing(run, min(most_bytes, SMALL_BYTES))
@@ -257,7 +263,7 @@ def _tracing(run: Callable[[CancelFlag, int], Traced | str], most_bytes: int) ->
 
 
 def _refused_one_by_one(found: Rows, options: TraceOptions) -> bytes:
-    """Return what geth says of each transaction under a tracer that it takes for JavaScript."""
+    """Return geth's error for each transaction under a tracer that it takes for JavaScript."""
     try:
         options.encoded()
     except RpcError as error:
@@ -312,7 +318,7 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
     method("debug_traceTransaction", result=TRACE)(traces.trace_transaction)
     method("debug_traceBlockByNumber", result=TRACES)(traces.trace_block_by_number)
     method("debug_traceBlockByHash", result=TRACES)(traces.trace_block_by_hash)
-    # A block that is sent along may hold calls of whatever its sender likes.
+    # A block given as RLP may call any contract.
     encoded = method(
         "debug_traceBlock", result=TRACES, errors=(*_ERRORS, *_ENCODED_ERRORS), contracts=any_contract
     )

@@ -1,4 +1,4 @@
-"""The options of traces: which tracer, with which settings; refused in geth's words."""
+"""The options of traces: the tracer and its settings, with geth's errors."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -21,11 +21,11 @@ from wsnode.jsonrpc.errors import server_error
 
 _Overrides = TypeVar("_Overrides")
 MOST_NESTED: Final = 50
-"""Levels of tracers in tracers."""
+"""Levels of nested tracers."""
 
 
 class TraceOptions:
-    """What a caller wants to be traced; nothing means all struct logs."""
+    """The tracer and its settings; without a tracer, struct logs."""
 
     tracer: str | None = None
     tracer_config: Any = None
@@ -39,7 +39,7 @@ class TraceOptions:
         """Return the options as JSON for the engine.
 
         Raises:
-            RpcError: There is no such tracer, or its settings are malformed.
+            RpcError: The tracer does not exist, or its settings are malformed.
         """
         options: dict[str, Any] = {**self.flags, "limit": self.limit}
         if self.tracer is not None:
@@ -49,7 +49,7 @@ class TraceOptions:
 
 
 class CallTraceOptions(TraceOptions):
-    """The same for a call, with what is different in its world."""
+    """Trace options of a call, with state and block overrides."""
 
     state_overrides: StateOverrides = NO_STATE_OVERRIDES
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
@@ -95,7 +95,7 @@ def _members(config: Any, type_name: str) -> dict[str, Any]:
 
 
 def decode_trace_options(value: Any) -> TraceOptions:
-    """Return the options that a JSON object describes; names match in any case, others are passed over.
+    """Return the options that a JSON object describes; names match in any case, unknown ones are ignored.
 
     Raises:
         ValueError: A member is malformed.
@@ -139,7 +139,7 @@ def decode_call_trace_options(value: Any) -> CallTraceOptions:
 
 
 def _decoded(decode: Callable[[Any], _Overrides], value: Any, place: tuple[str, str]) -> _Overrides:
-    """Return overrides; what is wrong with them is placed inside the options, as Go's decoder does."""
+    """Return decoded overrides; errors name a place inside the options, as Go's decoder does."""
     try:
         return decode(value)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""JSON schemas of traces and witnesses, and of how they are asked for."""
+"""JSON schemas of traces and witnesses, and of their options."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The tracers that there are, and what is said of others."""
+"""The names of tracers, and the error for unknown ones."""
 
 import re
 from typing import Final
@@ -17,12 +17,12 @@ SETTINGS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 MUX: Final = "muxTracer"
 FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnData")
-"""Options of struct logs, which are made without a tracer."""
+"""Options of struct logs, the form without a tracer."""
 NOT_SUPPORTED: Final = frozenset({"erc7562Tracer", "keccak256PreimageTracer"})
 LONGEST_NAME: Final = 100
-"""Characters of what may be a name; what is longer is a script, or nothing."""
+"""Most characters of a tracer's name; a longer one is a script or invalid."""
 _IDENTIFIER: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\.[A-Za-z_$][\w$]*)*")
-# Words that are no names in JavaScript.
+# Reserved words of JavaScript.
 _RESERVED: Final = re.compile(
     r"break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|"
     r"finally|for|function|if|import|in|instanceof|let|new|null|return|super|switch|this|throw|true|"
@@ -31,12 +31,12 @@ _RESERVED: Final = re.compile(
 
 
 def is_script(tracer: str | None) -> bool:
-    """Tell whether geth would take a tracer's name for JavaScript, which it runs by transaction."""
+    """Return whether geth would take a tracer's name for JavaScript, which it runs for each transaction."""
     return tracer is not None and tracer not in {*SETTINGS, *NOT_SUPPORTED, MUX}
 
 
 def unknown_tracer(name: str) -> RpcError:
-    """Return the error for a tracer that is not there; geth takes any name but its own for JavaScript."""
+    """Return the error for an unknown tracer; geth takes any name but its own for JavaScript."""
     supported = {"reason": "unsupported_tracer", "supported": [*SETTINGS, MUX]}
     if name in NOT_SUPPORTED:
         return server_error(f"tracer {name} is not supported", supported)

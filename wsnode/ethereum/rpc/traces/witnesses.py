@@ -1,4 +1,4 @@
-"""debug_executionWitness: all that a block can be executed with by those who have no state."""
+"""debug_executionWitness: the data with which a stateless client executes a block."""
 
 from collections.abc import Generator
 from typing import Any
@@ -28,7 +28,9 @@ class Witnesses:
         self.timed_out = server_error("execution timeout")
 
     def execution_witness(self, view: Snapshot, params: BlockParameters) -> Generator[Step, Any, Pieces]:
-        """Return headers, code and trie nodes, with which a block can be executed without any state."""
+        """Return `{headers, codes, state}`: the headers, code and trie nodes to execute a block without
+        state.
+        """
         found = yield from block_rows(view, params.block, self._pending)
         number = header_fields(found[0]).number
         if number == 0:
@@ -47,7 +49,7 @@ class Witnesses:
             raise server_error(str(error)) from None
         ancestors = [_header(view, ancestor) for ancestor in range(oldest, number)]
         if header_fields(ancestors[-1]).state_root != state_root:
-            # What a development chain's methods change is in no header.
+            # No header commits to changes by a development chain's methods.
             raise server_error(f"the state after block {number - 1} was changed: nothing proves it")
         headers = b",".join(map(render_header, ancestors))
         return Pieces((b'{"headers":[', headers, b'],"codes":', codes, b',"state":', nodes, b',"keys":null}'))

@@ -1,4 +1,4 @@
-"""What a sender left open in a transaction: its fees as geth fills them (TransactionArgs.setFeeDefaults)."""
+"""Fees of incomplete transactions, filled in as geth does (TransactionArgs.setFeeDefaults)."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from wsnode.jsonrpc.errors import server_error
 
 
 class Fees(msgspec.Struct, frozen=True):
-    """One price for a unit of gas, or the most and the tip of it, in wei."""
+    """Fees for a unit of gas in wei: one price, or the highest price and the tip."""
 
     gas_price: int | None = None
     max_fee: int | None = None
@@ -15,7 +15,7 @@ class Fees(msgspec.Struct, frozen=True):
 
 
 class Unsigned(msgspec.Struct, frozen=True):
-    """A transaction that lacks nothing but a signature."""
+    """A complete transaction without a signature."""
 
     chain_id: int
     nonce: int
@@ -29,14 +29,14 @@ class Unsigned(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Return how many bytes there are of what can be long."""
+        """Return the bytes of the members of unbounded length."""
         return sum(len(text or b"") for text in (self.input, self.access_list, self.authorizations))
 
 
 def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
-    """Return the fees that a call names, those that it does not from the advised tip and the head's base fee.
+    """Return the fees of a call; missing ones follow from the suggested tip and the head's base fee.
 
-    Before there are base fees, that is a price.
+    Before London the result is one price.
 
     Raises:
         RpcError: They contradict each other.
@@ -61,10 +61,10 @@ def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
 
 
 def unsigned(call: CallObject, *, chain_id: int, nonce: int, gas: int, fees: Fees) -> Unsigned:
-    """Return the transaction that a call describes, completed.
+    """Return the complete transaction that a call describes.
 
     Raises:
-        RpcError: It has blobs, which have to be sent signed, or creates a contract of nothing.
+        RpcError: It has blobs, which must be sent signed, or creates a contract without code.
     """
     if call.blob_hashes is not None:
         raise server_error("a transaction with blobs has to be signed by its sender")
@@ -79,7 +79,7 @@ def unsigned(call: CallObject, *, chain_id: int, nonce: int, gas: int, fees: Fee
         input=content,
         gas=gas,
         fees=fees,
-        # A price without a list makes the oldest kind of transaction, as for geth.
+        # A price without an access list makes a legacy transaction, as in geth.
         access_list=call.access_list if call.gas_price is None or call.access_list != b"[]" else None,
         authorizations=call.authorizations,
     )

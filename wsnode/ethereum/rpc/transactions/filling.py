@@ -1,4 +1,4 @@
-"""eth_fillTransaction: what a transaction lacks, filled in as geth does, for somebody else to sign."""
+"""eth_fillTransaction: a transaction completed as geth does, for the caller to sign."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final, TypeVar
@@ -40,9 +40,9 @@ class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 
 
 class Completion:
-    """Completes transactions.
+    """Completes transactions: nonce, gas, fees and chain id.
 
-    Each has its own views: in a batch, a transaction must see what the ones before it have led to.
+    Each call opens its own views: in a batch, a transaction must see the effects of those before it.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Completion:
         estimates_on: BlockParameter,
         wait_quiet: Quiet | None = None,
     ) -> None:
-        """Gas is estimated on a block; `wait_quiet` returns when nobody changes the chain."""
+        """Gas is estimated on block `estimates_on`; `wait_quiet` returns once no change of the chain runs."""
         self._chain = chain
         self._pool = pool
         self._calls = calls
@@ -65,22 +65,22 @@ class Completion:
         self._oracle = PriceOracle()
 
     def fill(self, params: TransactionParameters) -> Generator[Step, Any, dict[str, Any]]:
-        """Return a transaction with what it lacked, as an object and encoded, without a signature."""
+        """Return `{raw, tx}`: the completed transaction without a signature, encoded and as an object."""
         call = params.transaction
         call.sender = call.sender or NOBODY
         transaction = yield from self.completed(call.sender, call)
         return (yield from made_of(transaction, _filled))
 
     def completed(self, sender: Address, call: CallObject) -> Generator[Step, Any, Unsigned]:
-        """Return what a transaction of `sender` is once it is complete.
+        """Return the completed transaction of `sender`.
 
         Raises:
-            RpcError: It cannot be sent like that.
+            RpcError: It cannot be completed or sent.
         """
         yield from self._quiet()
         with self._chain.snapshot() as view:
             fees = self.fees(view, call)
-            # As with geth, gas is estimated at these fees, which the sender has to be able to pay.
+            # As in geth, gas is estimated at these fees, which the sender must be able to pay.
             call.max_fee, call.max_priority_fee = fees.max_fee, fees.max_priority_fee
             is_estimated = call.gas is None
             gas = yield from self._gas(view, call)
@@ -91,7 +91,7 @@ class Completion:
         return unsigned(call, chain_id=self._chain.spec.chain_id, nonce=nonce, gas=gas, fees=fees)
 
     def fees(self, view: Snapshot, call: CallObject) -> Fees:
-        """Return the fees of a call, as far as it does not name them those advised for the next block.
+        """Return the fees of a call; missing ones are those suggested for the next block.
 
         Raises:
             RpcError: They contradict each other.
@@ -111,7 +111,7 @@ class Completion:
 
 
 def made_of(transaction: Unsigned, make: Callable[[Unsigned], Result]) -> Generator[Step, Any, Result]:
-    """Return what `make` makes of a transaction, in a thread if it is a large one."""
+    """Return `make(transaction)`, computed in a worker thread if the transaction is large."""
     if transaction.size <= LARGE_BYTES:
         return make(transaction)
     made: Result = yield short_work(lambda _cancel: make(transaction))

@@ -1,4 +1,4 @@
-"""eth_getTransactionByHash in an outage: what this node lacks is asked of a partner provider, and checked."""
+"""eth_getTransactionByHash in an outage: a partner provider is asked for what this node lacks."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -24,20 +24,20 @@ PARAMETERS: Final = TextParameters(HashParameters)
 PARTNER_FAILED: Final = RpcError(RESOURCE_UNAVAILABLE, "the partner provider failed: …")
 
 AskPartner: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
-"""Calls a method of the partner with parameters; raises UpstreamError."""
+"""Calls a method of the partner and returns its result; raises UpstreamError."""
 IsAllowed: TypeAlias = Callable[[Any], bool]
-"""Tells whether a caller's key includes forwarding."""
+"""Returns whether a caller's key permits forwarding."""
 
 
 class Outage(Protocol):
-    """Knows when this node cannot be trusted to have every transaction."""
+    """Decides when this node may lack transactions that a partner has."""
 
     def is_on(self, view: Snapshot) -> bool:
-        """Tell whether there is an outage now."""
+        """Return whether there is an outage now."""
 
 
 class StaleHead:
-    """An outage while the head is old, or while somebody has declared one."""
+    """An outage while the head is old, or while an operator has declared one."""
 
     def __init__(
         self, stale_after: float, is_declared: Callable[[], bool], clock: Callable[[], float] = time.time
@@ -47,12 +47,12 @@ class StaleHead:
         self._clock = clock
 
     def is_on(self, view: Snapshot) -> bool:
-        """Tell whether there is an outage now."""
+        """Return whether there is an outage now."""
         return self._is_declared() or view.head_timestamp < self._clock() - self._stale_after
 
 
 class FailedSnapshot:
-    """Stands for the view that the store could not give: whoever reads from it learns why."""
+    """Takes the place of a view that the store failed to open; reading from it raises the store's error."""
 
     moment = None
 
@@ -70,7 +70,7 @@ class FailedSnapshot:
 
 
 def surviving(open_view: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return `open_view` such that a failing store is noticed by what reads from it, not before."""
+    """Return `open_view`, changed so that a failing store raises at the first read."""
 
     def open_or_fail(caller: Any) -> Any:
         try:
@@ -82,7 +82,7 @@ def surviving(open_view: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Forwarding:
-    """The method with a partner behind it."""
+    """The method that asks a partner."""
 
     def __init__(
         self, registry: Registry, spec: ChainSpec, ask: AskPartner, outage: Outage, is_allowed: IsAllowed
@@ -95,7 +95,9 @@ class Forwarding:
         self._is_allowed = is_allowed
 
     def get_transaction_by_hash(self, view: Snapshot, params: bytes) -> Steps:
-        """Return a canonical transaction, or null when unknown; in an outage perhaps what a partner has."""
+        """Return a transaction, or null if unknown; in an outage, a partner provider is asked for unknown
+        ones.
+        """
         allowed = self._is_allowed(view.caller)
         try:
             found = self._get_transaction(view, params)
@@ -119,7 +121,7 @@ class Forwarding:
 
 
 def partner_failed(reason: str) -> RpcError:
-    """Return the error for a transaction that is neither here nor to be had from the partner."""
+    """Return the error for a transaction that is not stored here when the partner fails too."""
     return RpcError(
         RESOURCE_UNAVAILABLE, f"the partner provider failed: {reason}", {"reason": reason, "forwarded": True}
     )
@@ -128,7 +130,7 @@ def partner_failed(reason: str) -> RpcError:
 def add_forwarding(
     registry: Registry, spec: ChainSpec, ask: AskPartner, outage: Outage, is_allowed: IsAllowed
 ) -> None:
-    """Register the method that asks a partner in place of the one that does not."""
+    """Register the method that asks a partner in place of the one without."""
     forwarding = Forwarding(registry, spec, ask, outage, is_allowed)
     method = registry.method(
         METHOD, replacing=True, decoder=PARAMETERS, result=or_null(TRANSACTION), errors=(PARTNER_FAILED,)

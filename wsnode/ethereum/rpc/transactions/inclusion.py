@@ -1,4 +1,4 @@
-"""eth_sendRawTransactionSync: the receipt of a transaction that was sent, once there is one (EIP-7966)."""
+"""eth_sendRawTransactionSync: sends a transaction and waits for its receipt (EIP-7966)."""
 
 import time
 from collections.abc import Generator
@@ -26,7 +26,7 @@ from wsnode.jsonrpc.work import AsyncCall, Step, Steps
 USUAL_SECONDS: Final = 20.0
 MOST_SECONDS: Final = 60.0
 MOST_WAITING: Final = 1000
-"""Calls that wait at once, which is fewer than there are slow calls in flight."""
+"""Calls that wait at one time, fewer than the slow calls in flight."""
 
 WAITING_ERRORS: Final = (
     RpcError(NOT_PROCESSED, "The transaction was added to the transaction pool but wasn't …"),
@@ -46,7 +46,7 @@ class SyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Inclusion:
-    """Waits for blocks that hold what was sent."""
+    """Waits for the blocks that include sent transactions."""
 
     def __init__(self, sending: Sending, hub: Hub) -> None:
         self._sending = sending
@@ -54,16 +54,16 @@ class Inclusion:
         self._waiting = Share(MOST_WAITING)
 
     def send(self, caller: Caller, params: SyncParameters) -> Steps:
-        """Return the receipt of a transaction, as soon as it is in a block."""
+        """Return the receipt of the sent transaction, once a block includes it."""
         return (yield from self.included(caller, self._sending.sent(params.encoded), params.timeout))
 
     def included(
         self, caller: Caller, sending: Generator[Step, Any, Hash32], timeout: Milliseconds | None
     ) -> Generator[Step, Any, bytes]:
-        """Return the receipt of what `sending` sends, as soon as there is one.
+        """Return the receipt of the transaction that `sending` sends, once a block includes it.
 
         Raises:
-            RpcError: It is refused, in no block in time, or too many are waited for.
+            RpcError: It is refused, no block includes it in time, or too many calls wait already.
         """
         seconds = min(timeout / 1000, MOST_SECONDS) if timeout else USUAL_SECONDS
         self._waiting.take_or_refuse(caller.party, "too many transactions are waited for")
@@ -76,7 +76,8 @@ class Inclusion:
     def _receipt(self, sent: Hash32, seconds: float) -> Generator[Step, Any, bytes]:
         end = time.monotonic() + seconds
         while True:
-            # Whatever comes after the look at the store is another head than this one.
+            # The head is read before the store: a block that arrives after that moves the head, which ends
+            # the wait.
             head = self._hub.head
             with self._hub.snapshot() as view:
                 receipt = stored_receipt(view.reader, sent)

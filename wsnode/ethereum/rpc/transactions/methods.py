@@ -1,4 +1,4 @@
-"""Transactions by hash and by place, and their receipts."""
+"""Methods that return transactions, by hash or by place in a block, and receipts."""
 
 from functools import partial
 
@@ -33,12 +33,12 @@ from wsnode.jsonrpc.schema import list_of, or_null, reference
 
 
 def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
-    """Return a transaction of a block, or null."""
+    """Return the transaction at an index of a block, or null."""
     return _render(hashed_rows(view, params.hash), params.index)
 
 
 def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
-    """Return the receipt of a canonical transaction, or null when unknown."""
+    """Return the receipt of a canonical transaction, or null if the hash is unknown."""
     return stored_receipt(view.reader, params.hash) or NULL
 
 
@@ -52,7 +52,7 @@ def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
         return NULL
     receipts = view.side_receipts(block.hash)
     if block.require_canonical or receipts is None:
-        # A block that never was canonical has not been executed, so it has no receipts.
+        # A block that never was canonical was never executed, so it has no receipts.
         raise server_error("hash is not currently canonical")
     return _receipts(found, receipts)
 
@@ -67,27 +67,27 @@ def _render(found: tuple[bytes, Row] | None, index: int, *, pending: bool = Fals
 
 
 class Transactions:
-    """The methods that look into the pool and the block to come as well."""
+    """The methods that read the pool and the pending block too."""
 
     def __init__(self, blocks: Blocks, pool: TransactionPool | None) -> None:
         self._blocks = blocks
         self._pool = pool
 
     def get_transaction_by_hash(self, view: Snapshot, params: HashParameters) -> bytes:
-        """Return a transaction that is canonical or in the pool, or null when unknown."""
+        """Return a canonical transaction or one in the pool, or null if the hash is unknown."""
         if (stored := stored_transaction(view.reader, params.hash)) is not None:
             return stored
         waiting = None if self._pool is None else self._pool.find(params.hash)
         return NULL if waiting is None else render_pooled_transaction(waiting)
 
     def get_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
-        """Return a transaction of a canonical block or of the one to come, or null."""
-        # Only the specification has no place for what is not in a block yet.
+        """Return the transaction at an index of a canonical or the pending block, or null."""
+        # Only the specification's form omits the place of a pending transaction.
         pending = view.caller.service_form and is_pending(params.block)
         return _render(self._blocks.rows_of(view, params.block), params.index, pending=pending)
 
     def get_block_receipts(self, view: Snapshot, params: BlockParameters) -> bytes:
-        """Return all receipts of a block, or null when it is unknown."""
+        """Return the list of a block's receipts, or null if the block is unknown."""
         block = params.block
         if block.number is None:
             return _receipts_by_hash(view, block)

@@ -1,7 +1,7 @@
-"""A transaction as another node tells it, proved by its own signature as far as that reaches.
+"""Checks of a transaction from another node, against its hash and its signature.
 
-The fields are encoded again and given to the engine, which computes the hash and recovers the sender. What
-no signature covers is taken from the partner once its form is right: the place in the chain, the price paid.
+The fields are encoded again, and the engine computes the hash and recovers the sender. Members that no
+signature covers are checked in form only: the place in the chain and the price paid.
 """
 
 from typing import Annotated, Any, Final
@@ -22,7 +22,7 @@ Account = Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-fA-F]{40}\Z")]
 _FAR: Final = (1 << 62).to_bytes(8, "big")
 _NO_BLOOM: Final = bytes(256)
 _HASH: Final = bytes(32)
-# A block so late that every fork of the chain is in force; nothing but its transaction is looked at.
+# A block so late that every fork of the chain is in force; only its transaction is read.
 _HEADER: Final[list[Item]] = [
     *(_HASH, _HASH, bytes(20), _HASH, _HASH, _HASH, _NO_BLOOM),
     *(b"", _FAR, _FAR, b"", _FAR, b"", _HASH, bytes(8)),
@@ -30,7 +30,7 @@ _HEADER: Final[list[Item]] = [
 
 
 class AnswerError(Exception):
-    """The partner's answer is not the transaction that was asked for."""
+    """The partner's answer is not the requested transaction."""
 
 
 class Access(msgspec.Struct, rename="camel"):
@@ -52,7 +52,7 @@ class Authorization(msgspec.Struct, rename="camel"):
 
 
 class Told(msgspec.Struct, rename="camel"):
-    """A transaction object; what it has besides is passed over."""
+    """A transaction object; other members are ignored."""
 
     type: Number
     hash: Hash
@@ -80,10 +80,10 @@ class Told(msgspec.Struct, rename="camel"):
 
 
 def checked_transaction(spec: ChainSpec, wanted: bytes, answer: Any) -> bytes:
-    """Return the JSON text of the transaction `wanted`, as this node would tell it.
+    """Return the JSON text of the transaction `wanted`, in this node's form.
 
     Raises:
-        AnswerError: The answer is something else.
+        AnswerError: The answer is not that transaction.
     """
     try:
         told = msgspec.convert(answer, Told)
@@ -129,7 +129,7 @@ def _unsigned(told: Told, highest_price: int) -> dict[str, Any]:
 
 
 def _encoded(told: Told) -> Item:
-    """Return the transaction as it stands in a block: a list, or the bytes of its envelope."""
+    """Return the transaction as a block holds it: a list, or the bytes of its envelope."""
     to = b"" if told.to is None else _bytes(told.to)
     nonce, gas, price = _number(told.nonce), _number(told.gas), _number(told.gas_price)
     body: list[Item] = [gas, to, _number(told.value), _bytes(told.input)]

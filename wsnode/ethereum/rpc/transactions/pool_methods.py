@@ -1,4 +1,4 @@
-"""txpool_… and eth_pendingTransactions: what waits for a block, in geth's shapes."""
+"""txpool_… and eth_pendingTransactions: the transactions of the pool, in geth's form."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from functools import partial
@@ -23,15 +23,15 @@ _ACCOUNT: Final = "0x[0-9a-fA-F]{40}"
 NONE: Final = b'{"pending":"0x0","queued":"0x0"}'
 
 SLICE: Final = 64
-"""Transactions and names written in a row: about a millisecond."""
+"""Transactions and names written in one slice: about a millisecond."""
 SLICE_BYTES: Final = 256 * 1024
-"""Bytes that are written between two looks at other callers."""
+"""Bytes written in one slice."""
 
 Render = Callable[[PooledTransaction], bytes]
 Slices = Generator[int, None, bytes | Pieces]
 Writing = Generator[int, None, None]
 Named = Sequence[tuple[bytes, Sequence[Entry]]]
-"""The transactions of accounts, by address."""
+"""The transactions of each account, by address."""
 
 
 class SenderParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -41,27 +41,29 @@ class SenderParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Pool:
-    """The methods; without a pool nothing ever waits."""
+    """The methods; without a pool their results are empty."""
 
     def __init__(self, pool: TransactionPool | None, accounts: Collection[bytes]) -> None:
         self._pool = pool
         self._accounts = accounts
 
     def status(self) -> bytes:
-        """Return how many transactions can be executed, and how many wait for others."""
+        """Return `{pending, queued}`: the number of executable transactions and of those with a nonce gap."""
         pool = self._pool
         return NONE if pool is None else b'{"pending":"0x%x","queued":"0x%x"}' % (pool.pending, pool.queued)
 
     def content(self) -> Slices:
-        """Return the transactions by account and nonce."""
+        """Return `{pending, queued}`: the pool's transactions by account and nonce."""
         return (yield from self._by_account(render_pooled_transaction))
 
     def inspect(self) -> Slices:
-        """Return the transactions by account and nonce, each as a line of text."""
+        """Return `{pending, queued}`: a line of text for each of the pool's transactions, by account and
+        nonce.
+        """
         return (yield from self._by_account(_line))
 
     def content_from(self, params: SenderParameters) -> Slices:
-        """Return the transactions of an account by nonce."""
+        """Return `{pending, queued}`: an account's transactions in the pool, by nonce."""
         sender = None if self._pool is None else self._pool.sender(params.address)
         if sender is None:
             return NOTHING
@@ -75,7 +77,7 @@ class Pool:
         return written.pieces
 
     def pending_transactions(self) -> Slices:
-        """Return the executable transactions of the node's own accounts."""
+        """Return the list of executable transactions whose senders are the node's own accounts."""
         senders = () if self._pool is None else self._pool.senders
         entries = [entry for each in senders if each.address in self._accounts for entry in each.pending]
         written = _Written(render_pooled_transaction)
@@ -87,7 +89,7 @@ class Pool:
 
     def _by_account(self, render: Render) -> Slices:
         senders = () if self._pool is None else self._pool.senders
-        # Between two slices the pool changes: what is told is how it was.
+        # The pool changes between slices: the result is its state at the start.
         held = [(each.address, tuple(each.pending), tuple(each.queued.values())) for each in senders]
         named: list[tuple[bytes, Sequence[Entry], Sequence[Entry]]] = []
         for count, (address, pending, queued) in enumerate(held, 1):
@@ -106,7 +108,7 @@ class Pool:
 
 
 class _Written:
-    """What there is of a result, and how much of it was written since others had a turn."""
+    """The written part of a result, and its length since the last slice."""
 
     def __init__(self, render: Render) -> None:
         self.pieces = Pieces()
@@ -114,7 +116,7 @@ class _Written:
         self._render = render
 
     def add(self, before: bytes, entry: Entry) -> bool:
-        """Write one more entry behind `before`; return whether others should have a turn."""
+        """Write `before` and one more entry; return whether the slice is full."""
         text = self._render(entry.transaction)
         self.pieces += (before, text)
         size = len(text)
@@ -135,7 +137,7 @@ def _accounts(named: Named, written: _Written) -> Writing:
 
 
 def _by_nonce(entries: Iterable[Entry], written: _Written) -> Writing:
-    # Members are in the order of their names here too.
+    # Members are in order of their names here too.
     named = sorted(((b"%d" % entry.nonce, entry) for entry in entries), key=itemgetter(0))
     for number, (nonce, entry) in enumerate(named):
         if written.add(b'%b"%b":' % (b"," if number else b"{", nonce), entry):

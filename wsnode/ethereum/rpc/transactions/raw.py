@@ -1,4 +1,4 @@
-"""Headers, blocks, transactions and receipts in the form that consensus hashes."""
+"""Methods that return headers, blocks, transactions and receipts in their consensus encoding."""
 
 from contextlib import suppress
 from functools import partial
@@ -31,7 +31,7 @@ _NOTHING = data(b"")
 
 
 class Raw:
-    """The methods; the block to come has a raw form too, and so have transactions in the pool."""
+    """The methods; they cover the pending block and transactions in the pool too."""
 
     def __init__(self, transactions: Transactions, blocks: Blocks, pool: TransactionPool | None) -> None:
         self._transactions = transactions
@@ -39,17 +39,17 @@ class Raw:
         self._pool = pool
 
     def get_raw_block(self, view: Snapshot, params: BlockParameters) -> bytes:
-        """Return a block's RLP, nothing beyond the head."""
+        """Return the RLP of a block, or null beyond the head."""
         found = self._rows(view, params.block, "block")
         return _NOTHING if found is None else data(block_rlp(*found))
 
     def get_raw_header(self, view: Snapshot, params: BlockParameters) -> bytes:
-        """Return a header's RLP, nothing beyond the head."""
+        """Return the RLP of a block's header, or null beyond the head."""
         found = self._rows(view, params.block, "header")
         return _NOTHING if found is None else data(encoded_items(block_rlp(*found))[0])
 
     def get_raw_transaction(self, view: Snapshot, params: HashParameters) -> bytes:
-        """Return a signed transaction as it is sent, without blobs, nothing when unknown."""
+        """Return the encoding of a canonical or pooled transaction without its blobs, or `0x` if unknown."""
         place = view.transaction(params.hash)
         found = None if place is None else rows(view, place[0])
         if place is not None and found is not None:
@@ -58,23 +58,23 @@ class Raw:
         return _NOTHING if waiting is None else data(waiting.encoded)
 
     def get_raw_transaction_by_block_hash(self, view: Snapshot, params: IndexByHashParameters) -> bytes:
-        """Return a transaction of a block as it is sent, without blobs, nothing when there is none."""
+        """Return the encoding of the transaction at an index of a block, without blobs, or `0x` if none."""
         return _indexed(hashed_rows(view, params.hash), params.index)
 
     def get_raw_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
-        """Return a transaction of a canonical block or of the one to come, nothing when there is none."""
+        """Return the encoding of the transaction at an index of a canonical or the pending block, or `0x`."""
         found = None
-        # No error: geth answers with nothing where there is no such block, whatever the reason.
+        # As in geth, a missing block is no error, whatever the reason.
         with suppress(RpcError):
             found = self._blocks.rows_of(view, params.block)
         return _indexed(found, params.index)
 
     def get_code(self, view: Snapshot, params: HashParameters) -> bytes:
-        """Return the code with this hash, nothing if no contract of the chain ever had it."""
+        """Return the contract code with this hash, or `0x` if no contract of the chain ever had it."""
         return data(view.state.find_code(params.hash) or b"")
 
     def get_raw_receipts(self, view: Snapshot, params: BlockParameters) -> list[str] | bytes:
-        """Return a block's receipts, each by itself; null beyond the head, none for an unknown hash."""
+        """Return the list of a block's encoded receipts; null beyond the head, empty for an unknown hash."""
         receipts = msgspec.json.decode(self._transactions.get_block_receipts(view, params))
         if receipts is None:
             return NULL if params.block.hash is None else b"[]"
@@ -117,7 +117,7 @@ def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None
     """Register this module's methods."""
     raw = Raw(Transactions(blocks, pool), blocks, pool)
     method = registry.method
-    # A hash does not say whose code it is.
+    # A code hash does not name a contract.
     method("debug_codeByHash", result=BYTES, contracts=any_contract)(raw.get_code)
     of_block = partial(method, errors=BLOCK_ERRORS)
     of_block("debug_getRawBlock", result=or_null(BYTES))(raw.get_raw_block)

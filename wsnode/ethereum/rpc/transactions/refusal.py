@@ -1,4 +1,4 @@
-"""What a caller learns where the pool does not take a transaction."""
+"""The pool's refusals as errors of JSON-RPC."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ from wsnode.jsonrpc.errors import server_error
 
 @contextmanager
 def refusal_by_pool() -> Iterator[None]:
-    """Turn what the pool refuses into an error for the caller, in its words, which are geth's.
+    """Convert the pool's errors to JSON-RPC errors with geth's messages.
 
     Raises:
-        RpcError: The pool refuses a transaction.
+        RpcError: The pool refused the transaction.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""JSON schemas of receipts and of transactions that nobody has signed."""
+"""JSON schemas of receipts and of unsigned transactions."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""eth_sendRawTransaction: a signed transaction into the pool."""
+"""eth_sendRawTransaction: adds a signed transaction to the pool."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final
@@ -18,7 +18,7 @@ from wsnode.jsonrpc.work import AsyncCall, InThread, Step, Steps
 
 METHOD: Final = "eth_sendRawTransaction"
 NO_POOL: Final = {METHOD: {"reason": "this network takes no transactions"}}
-"""What a caller learns besides that there is no such method: both viem and ethers know those words."""
+"""Reasons beside "method not found" on a network without a pool, in words that viem and ethers recognise."""
 
 SENDING_ERRORS: Final = (
     server_error("already known"),
@@ -32,27 +32,27 @@ Settle = Callable[[], Awaitable[None]]
 
 
 class RawTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[signed transaction]`, with its blobs if it has any."""
+    """`[signed transaction]`, with its blobs if any."""
 
     encoded: Payload
 
 
 class Sending:
-    """The method; `settle` returns when a chain that gives each transaction a block has done so."""
+    """The method; `settle` returns once a chain with a block for each transaction has built it."""
 
     def __init__(self, pool: TransactionPool, settle: Settle | None) -> None:
         self._pool = pool
         self._settle = settle
 
     def send_raw_transaction(self, params: RawTransactionParameters) -> Steps:
-        """Return the hash of a transaction that is in the pool now, or already in a block."""
+        """Return the hash of the sent transaction, which is now in the pool or already in a block."""
         return data((yield from self.sent(params.encoded)))
 
     def sent(self, encoded: bytes) -> Generator[Step, Any, Hash32]:
-        """Return the same as bytes.
+        """Return the hash of the sent transaction as bytes.
 
         Raises:
-            RpcError: The transaction is refused.
+            RpcError: The pool refused the transaction.
         """
         pool = self._pool
         with refusal_by_pool():

@@ -1,4 +1,4 @@
-"""Transactions that nobody has signed yet, as geth encodes and shows them: with a signature of zeros."""
+"""Unsigned transactions as geth encodes and shows them: with a signature of zeros."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ _NO_SIGNATURE: Final[list[Item]] = [b"", b"", b""]
 
 
 def kind_of(transaction: Unsigned) -> int:
-    """Return the type of a transaction, which follows from its members."""
+    """Return the type of a transaction, derived from its members."""
     if transaction.authorizations is not None:
         return WITH_AUTHORIZATIONS
     if transaction.fees.gas_price is None:
@@ -27,7 +27,7 @@ def kind_of(transaction: Unsigned) -> int:
 
 
 def encoded(transaction: Unsigned) -> bytes:
-    """Return the envelope, in which v, r and s are zero."""
+    """Return the encoded transaction, with v, r and s of zero."""
     kind, fees = kind_of(transaction), transaction.fees
     prices = [fees.gas_price] if fees.gas_price is not None else [fees.max_priority_fee, fees.max_fee]
     items: list[Item] = [number(transaction.nonce), *(number(price or 0) for price in prices)]
@@ -41,7 +41,7 @@ def encoded(transaction: Unsigned) -> bytes:
 
 
 def rendered(transaction: Unsigned, transaction_hash: bytes) -> dict[str, Any]:
-    """Return the object that geth writes for such a transaction."""
+    """Return the transaction as a JSON object in geth's form."""
     kind, fees = kind_of(transaction), transaction.fees
     members: dict[str, Any] = {"type": hex(kind)}
     if kind != LEGACY:
