@@ -63,10 +63,14 @@ class Share:
             return False
         return self.used < self.limit - self.limit // KEPT_BACK or held < self._little
 
-    def take(self, party: Any) -> None:
-        """Count one more of `party`, be it admitted or not."""
-        self.used += 1
-        self._held[holder_of(party)] += 1
+    def held_by(self, party: Any) -> int:
+        """Return how much the peer of `party` holds, on all of its connections."""
+        return self._held[holder_of(party)]
+
+    def take(self, party: Any, count: int = 1) -> None:
+        """Count so many more of `party`, be they admitted or not."""
+        self.used += count
+        self._held[holder_of(party)] += count
 
     def take_or_refuse(self, party: Any, message: str) -> None:
         """Count one more of `party`.
@@ -78,10 +82,10 @@ class Share:
             raise limit_exceeded(message, {"limit": self.limit})
         self.take(party)
 
-    def give_back(self, party: Any) -> None:
-        """Count one less of `party`."""
-        self.used -= 1
+    def give_back(self, party: Any, count: int = 1) -> None:
+        """Count so many less of `party`."""
+        self.used -= count
         holder = holder_of(party)
-        self._held[holder] -= 1
+        self._held[holder] -= count
         if not self._held[holder]:
             del self._held[holder]

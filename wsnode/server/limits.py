@@ -52,10 +52,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     outbox_bytes: Room = 4 * MIB
     """Replies that wait for one client to read; above it no further request of that client is begun."""
     waiting_bytes: Room = 256 * MIB
-    """Replies that wait for all clients together; above it each has 64 KiB until others have read."""
+    """Replies that wait for all clients together, and what calls hold of theirs; half of it for one client,
+    and above it 64 KiB for each until others have read."""
     received_bytes: Room = 256 * MIB
-    """Messages and bodies of all clients that are unfinished, or whose calls are in flight; above it the
-    client with most of them, if it has more than 64 KiB, is told 1013 or 503."""
+    """Messages and bodies of all clients that are unfinished, or whose calls are in flight, half for one
+    client; above it the largest connection of the client with most of them is told 1013 or 503."""
     inbox_bytes: Room = 1 * MIB
     """Requests read ahead while the outbox is full, so that pings and closes are still seen."""
     fragment_bytes: Room = 256 * KIB

@@ -24,7 +24,6 @@ from wsnode.server.limit_report import register_limits
 from wsnode.server.limits import Limits
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import StreamTransport, Transport, say
-from wsnode.server.turns.budget import SHARE_BYTES
 from wsnode.server.upkeep.background import keep_running
 from wsnode.server.websocket.connection import WebSocketConnection
 from wsnode.server.websocket.handshake import refusal, shake_hands
@@ -312,9 +311,15 @@ class Server:
             connection.close(*REVOKED)
 
     def _drop_replies(self) -> None:
-        """End the connection whose client leaves most unread."""
-        largest = max(self._alive, key=lambda connection: connection.waiting_bytes, default=None)
-        if largest is not None and largest.waiting_bytes > SHARE_BYTES:
+        """End the connection whose client leaves most unread, of the peer for which most is kept."""
+        waiting = self.shared.waiting
+
+        def weight(connection: WebSocketConnection) -> tuple[int, int]:
+            unread = connection.waiting_bytes
+            return (waiting.kept_for(connection.party) if unread else 0), unread
+
+        largest = max(self._alive, key=weight, default=None)
+        if largest is not None and largest.waiting_bytes:
             logger.warning("too many bytes wait to be read: the client that leaves most of them is cut off")
             largest.give_up_replies()
 

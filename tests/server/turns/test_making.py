@@ -142,7 +142,7 @@ async def test_beyond_the_bytes_of_all_calls_are_refused_and_the_others_end() ->
 
 async def test_who_holds_little_goes_on_while_others_wait() -> None:
     stage = Stage(100 * 1000)
-    stage.lane.making.budget.used = 200 * 1000
+    stage.lane.making.budget.add(Party(), 200 * 1000)
     small = Account(stage.lane.making, 1 << 30)
     with trio.fail_after(60):
         pending = stage.begun()
@@ -187,16 +187,16 @@ async def test_results_that_may_be_large_wait_for_room_and_leave_some(
 
 
 async def test_nobody_is_refused_for_what_others_may_make() -> None:
-    stage = Stage(100 * 1000)
+    stage = Stage(120 * 1000)
     making, account = stage.lane.making, Account(stage.lane.making, 1 << 30)
-    await making.reserve(90 * 1000)
+    await making.reserve(party := Party(), 100 * 1000)
     pendings = [stage.begun() for _ in range(4)]
     async with trio.open_nursery() as nursery:
         for pending in pendings:
             nursery.start_soon(stage.lane.finish, pending, Party(), account)
         await until(lambda: stage.held > SHARE_BYTES)
         await wait_all_tasks_blocked()
-        making.give_back(90 * 1000)
+        making.give_back(party, 100 * 1000)
     assert [len(json.loads(pending.reply or b"")["result"]) for pending in pendings] == [PIECE * PIECES] * 4
 
 
@@ -216,3 +216,23 @@ async def test_the_client_that_leaves_most_unread_is_cut_off_before_all_memory_i
         assert (await reader.reply())["result"] == "0x1"
         # The largest went, the smallest is still there.
         assert len((await peers[0].reply())["result"]) == 400_000
+
+
+async def test_the_calls_of_one_address_hold_half_and_those_of_others_go_on() -> None:
+    limit = 400 * 1000
+    stage = Stage(limit)
+    making = stage.lane.making
+    crowd = [Account(making, 1 << 30, party=Party("198.51.100.1")) for _ in range(40)]
+    other = Account(making, 1 << 30, party=Party("198.51.100.2"))
+    async with trio.open_nursery() as nursery:
+        pendings = [(stage.begun(), account) for account in crowd for _ in range(10)]
+        for pending, account in pendings:
+            nursery.start_soon(stage.lane.finish, pending, account.party, account)
+        await until(lambda: making.budget.has_used_up(crowd[0].party))
+        honest = [stage.begun() for _ in range(4)]
+        for pending in honest:
+            nursery.start_soon(stage.lane.finish, pending, other.party, other)
+    assert stage.most <= limit // 2 + SHARE_BYTES + PIECE * PIECES * len(honest)
+    assert all("result" in json.loads(pending.reply or b"") for pending in honest)
+    told = ["error" in json.loads(pending.reply or b"") for pending, _ in pendings]
+    assert 0 < sum(told) < len(told)

@@ -62,7 +62,8 @@ class HttpConnection:
 
     def __init__(self, transport: Transport, service: Service, party: Party | None = None) -> None:
         self._transport = transport
-        self._party = Party() if party is None else party
+        self.party = Party() if party is None else party
+        """What its parts of all that is shared count for."""
         self._service = service
         self._ahead = b""
         """What has arrived and was not looked at."""
@@ -168,7 +169,7 @@ class HttpConnection:
             return self._page(headers.only("host"), target)
         if method == "OPTIONS":
             await self._read_body(headers)
-            entrance = self._service.directory.enter(headers.only("host"), target, self._party, socket=False)
+            entrance = self._service.directory.enter(headers.only("host"), target, self.party, socket=False)
             return Response(
                 204, headers=preflight(headers, entrance.caller, self._service.directory.perimeter)
             )
@@ -182,7 +183,7 @@ class HttpConnection:
 
     def _enter(self, headers: Headers, target: str) -> Entrance:
         """Return where a POST leads, if its head admits it there."""
-        entrance = self._service.directory.enter(headers.only("host"), target, self._party, socket=False)
+        entrance = self._service.directory.enter(headers.only("host"), target, self.party, socket=False)
         if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
             raise RefusedError(415, request_error("invalid content type, only application/json is supported"))
         return entrance
@@ -206,7 +207,7 @@ class HttpConnection:
                 answer = await self._finish(answer, entrance.caller.party)
             finally:
                 self._service.shared.received.hold(self, 0)
-        if not self._service.shared.waiting.allows(len(answer or b"")):
+        if not self._service.shared.waiting.allows(self.party, len(answer or b"")):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
             raise RefusedError(503, error, {"Retry-After": "1"})
         reply, encoded = await encode_body(
@@ -233,7 +234,7 @@ class HttpConnection:
         if (page := self._service.pages.get(path)) is not None:
             status, content_type, body = page()
             return Response(status, body, content_type)
-        self._service.directory.enter(host, target, self._party, socket=False)
+        self._service.directory.enter(host, target, self.party, socket=False)
         return Response(200, content_type="text/plain")
 
     async def _finish(self, pending: Pending, party: Party | None) -> bytes | None:
@@ -247,7 +248,7 @@ class HttpConnection:
                 self._ahead += data
 
         shared = self._service.shared
-        account = Account(shared.making, shared.limits.outbox_bytes)
+        account = Account(shared.making, shared.limits.outbox_bytes, party=party)
         async with trio.open_nursery() as nursery:
             self._patience = nursery.cancel_scope
             nursery.start_soon(watch, nursery.cancel_scope)
@@ -293,12 +294,12 @@ class HttpConnection:
     async def _take_turns(self) -> None:
         """Let others run, if this connection has been served for the time of a turn."""
         if perf_counter() > self._turn_ends:
-            await self._service.shared.lane.turns.pass_through(self._party)
+            await self._service.shared.lane.turns.pass_through(self.party)
             self._turn_ends = perf_counter() + self._limits.slice_seconds
 
     async def _wait_request(self) -> None:
         with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
-            self._service.idle[scope] = self._party
+            self._service.idle[scope] = self.party
             self._service.shared.counters.http_serving -= 1
             try:
                 self._ahead = await self._transport.receive()
@@ -339,13 +340,13 @@ class HttpConnection:
 
     async def _send_all(self, data: bytes) -> None:
         waiting = self._service.shared.waiting
-        waiting.used += len(data)
+        waiting.add(self.party, len(data))
         try:
             await send_all(self._transport, data, self._limits.idle_seconds)
         except trio.BrokenResourceError:
             raise _DisconnectedError from None
         finally:
-            waiting.used -= len(data)
+            waiting.add(self.party, -len(data))
 
 
 def _reason(error: h11.RemoteProtocolError) -> str:

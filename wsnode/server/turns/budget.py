@@ -1,37 +1,70 @@
 """Bytes that a whole process keeps for its clients, and who has to wait or go when they run out."""
 
+from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
+
+from wsnode.jsonrpc.share import Share, holder_of
 
 OVERFLOW_BYTES = 64 * 1024 * 1024
 """What may be kept beyond a limit before the one that keeps most has to let go."""
 SHARE_BYTES = 64 * 1024
-"""What each connection may keep even then, so that no client can starve the others."""
+"""What each peer may keep even then, so that no client can starve the others."""
 
 
 class Budget:
-    """A bound on bytes kept by many connections together."""
+    """A bound on bytes kept by many connections together, of which each peer has a share (see `Share`)."""
 
-    __slots__ = ("limit", "on_overflow", "used")
+    __slots__ = ("_share", "on_overflow")
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
+        self._share = Share(limit, little=SHARE_BYTES)
         self.on_overflow: Callable[[], None] | None = None
         """Called while far more is kept than there should be: many clients may get one more reply each."""
 
     @property
-    def is_overflowing(self) -> bool:
-        """Tell whether more is kept than the limit and one large reply."""
-        return self.used > self.limit + OVERFLOW_BYTES
+    def limit(self) -> int:
+        """How many bytes should be kept at most."""
+        return self._share.limit
 
-    def allows(self, kept: int) -> bool:
-        """Tell whether someone who keeps `kept` bytes may keep more."""
-        return self.used < self.limit or kept <= SHARE_BYTES
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._share.limit = limit
+
+    @property
+    def used(self) -> int:
+        """How many bytes are kept."""
+        return self._share.used
+
+    def add(self, party: Any, size: int) -> None:
+        """Count `size` bytes more, or less, as kept for `party`."""
+        if size < 0:
+            self._share.give_back(party, -size)
+        elif size:
+            self._share.take(party, size)
+            if self.used > self.limit + OVERFLOW_BYTES and self.on_overflow is not None:
+                self.on_overflow()
+
+    def kept_for(self, party: Any) -> int:
+        """Return how much is kept for the peer of `party`, on all of its connections."""
+        return self._share.held_by(party)
+
+    def has_used_up(self, party: Any) -> bool:
+        """Tell whether the peer of `party`, if it has one, keeps as much as one may."""
+        return holder_of(party) is not party and 2 * self.kept_for(party) >= self.limit
+
+    def allows(self, party: Any, more: int = 0) -> bool:
+        """Tell whether a connection may keep `more` bytes than are kept for it, and then still more."""
+        return self.kept_for(party) + more <= SHARE_BYTES or self._share.admits(party)
 
 
 class Holder(Protocol):
     """A connection that keeps bytes which only its client can put an end to."""
+
+    @property
+    def party(self) -> Any:
+        """What its part counts for."""
+        ...
 
     def give_up(self) -> None:
         """Let go of them: no other connection keeps as many, and there are too many of all."""
@@ -39,24 +72,45 @@ class Holder(Protocol):
 
 
 class Held:
-    """Bytes that connections keep for messages and calls; beyond the limit the largest of them goes."""
+    """Bytes that connections keep for messages and calls, half of them for one peer at most.
 
-    __slots__ = ("_holders", "limit", "used")
+    Beyond that the largest connection goes, of the peer that keeps most.
+    """
+
+    __slots__ = ("_by_peer", "_holders", "limit", "used")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
         self._holders: dict[Holder, int] = {}
+        self._by_peer = Counter[Any]()
 
     def hold(self, holder: Holder, size: int) -> None:
         """Count `size` bytes as what `holder` keeps, instead of what it kept before."""
-        before = self._holders.pop(holder, 0)
-        self.used += size - before
+        before = self._holders.get(holder, 0)
+        self._count(holder, size)
+        if size > before:
+            peer = holder_of(holder.party)
+            while peer is not holder.party and 2 * self._by_peer[peer] > self.limit:
+                self._give_up(peer)
+            while self.used > self.limit and self._give_up(max(self._by_peer, key=self._by_peer.__getitem__)):
+                pass
+
+    def _count(self, holder: Holder, size: int) -> None:
+        more = size - self._holders.pop(holder, 0)
         if size:
             self._holders[holder] = size
-        while size > before and self.used > self.limit:
-            largest = max(self._holders, key=self._holders.__getitem__)
-            if self._holders[largest] <= SHARE_BYTES:
-                return
-            self.used -= self._holders.pop(largest)
-            largest.give_up()
+        self.used += more
+        self._by_peer[peer := holder_of(holder.party)] += more
+        if not self._by_peer[peer]:
+            del self._by_peer[peer]
+
+    def _give_up(self, peer: Any) -> bool:
+        """End the largest connection of a peer, unless it is a small one of what is not far too much."""
+        mine = (holder for holder in self._holders if holder_of(holder.party) is peer)
+        largest = max(mine, key=self._holders.__getitem__)
+        if self._by_peer[peer] <= SHARE_BYTES and self.used <= self.limit + OVERFLOW_BYTES:
+            return False
+        self._count(largest, 0)
+        largest.give_up()
+        return True

@@ -1,10 +1,12 @@
 """Results in the making: how much of them there may be, and whose turn it is to make more."""
 
-from typing import Protocol
+from collections import Counter
+from typing import Any, Protocol
 
 import trio
 
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
+from wsnode.jsonrpc.share import holder_of
 from wsnode.jsonrpc.work import Pending
 from wsnode.server.turns.budget import Budget
 
@@ -28,8 +30,8 @@ class Waiting(Protocol):
 class Making:
     """What the calls of all connections hold of their results, beside the replies that wait to be read.
 
-    Both count in one budget. Beyond it, no call of a connection that holds more than its share makes more. If
-    calls hold more than waiting replies do, one of the connection that holds most is refused: others can end.
+    Both count in one budget. Beyond it, no call of a peer that holds more than its share makes more. If calls
+    hold more than waiting replies do, one of the peer that holds most is refused: others can end.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -38,13 +40,15 @@ class Making:
         """Bytes that calls hold, which are part of what the budget counts."""
         self.accounts: dict[Account, None] = {}
         """The connections that have calls in flight."""
-        self._refused_bytes = self._reserved = 0
+        self._reserved = 0
+        self._refusable = Counter[Any]()
+        """What calls hold that have not been refused, by the peer."""
         self._changed = trio.lowlevel.ParkingLot()
 
-    def add(self, size: int) -> None:
-        """Count `size` bytes more, or less."""
+    def add(self, party: Any, size: int) -> None:
+        """Count `size` bytes more, or less, as held for `party`."""
         self.used += size
-        self.budget.used += size
+        self.budget.add(party, size)
         if size < 0:
             self._changed.unpark_all()
 
@@ -53,20 +57,20 @@ class Making:
         with trio.move_on_after(AGAIN_SECONDS):
             await self._changed.park()
 
-    async def reserve(self, size: int) -> None:
-        """Wait until there is room for `size` bytes, and count them; `give_back` ends that.
+    async def reserve(self, party: Any, size: int) -> None:
+        """Wait until there is room for `size` bytes, and count them for `party`; `give_back` ends that.
 
         Of the budget half can be reserved at the most: it may all be for results that turn out small.
         """
         while not self._has_room(size):
             await self.wait_change()
         self._reserved += size
-        self.add(size)
+        self.add(party, size)
 
-    def give_back(self, size: int) -> None:
+    def give_back(self, party: Any, size: int) -> None:
         """Count no more what was reserved."""
         self._reserved -= size
-        self.add(-size)
+        self.add(party, -size)
 
     def _has_room(self, size: int) -> bool:
         limit = self.budget.limit
@@ -75,25 +79,36 @@ class Making:
         return not self.budget.used or self.budget.used + size <= limit
 
     def shed(self) -> None:
-        """Refuse the call that holds most, of the connection whose calls do, where that makes room."""
-        # What is reserved is no call's that could be refused.
-        if 2 * (self.used - self._reserved - self._refused_bytes) < self.budget.used:
+        """Refuse the call that holds most, of the peer whose calls do, where that makes room."""
+        if not self._refusable:
             return
-        largest = max(self.accounts, key=lambda account: account.made)
-        self._refused_bytes += largest.refuse_largest()
+        peer, made = self._refusable.most_common(1)[0]
+        mine = [account for account in self.accounts if holder_of(account.party) is peer]
+        largest = max(mine, key=lambda account: account.made)
+        kept = self.budget.used
+        if self.budget.has_used_up(largest.party):
+            kept = self.budget.kept_for(largest.party)
+        else:
+            made = self._refusable.total()
+        # Where replies that wait to be read are most of it, or what is reserved, no refusal helps.
+        if 2 * made >= kept:
+            largest.refuse_largest()
 
-    def forget_refused(self, size: int) -> None:
-        """Take note that a refused call has let go of `size` bytes."""
-        self._refused_bytes -= size
+    def count_refusable(self, party: Any, size: int) -> None:
+        """Count `size` bytes more, or less, as what a call of `party` would let go if it were refused."""
+        self._refusable[peer := holder_of(party)] += size
+        if not self._refusable[peer]:
+            del self._refusable[peer]
 
 
 class Account:
     """What the calls of one connection hold, and which of them may make more."""
 
-    __slots__ = ("_calls", "_limit", "_making", "_refused", "_waiting", "made")
+    __slots__ = ("_calls", "_limit", "_making", "_refused", "_waiting", "made", "party")
 
-    def __init__(self, making: Making, limit: int, waiting: Waiting | None = None) -> None:
-        """`limit` is how much may be there before calls take turns."""
+    def __init__(self, making: Making, limit: int, waiting: Waiting | None = None, party: Any = None) -> None:
+        """`limit` is how much may be there before calls take turns; what they hold counts for `party`."""
+        self.party = self if party is None else party
         self._making = making
         self._limit = limit
         self._waiting = waiting
@@ -101,8 +116,8 @@ class Account:
         """Bytes that they hold."""
         # In the order in which they began.
         self._calls: dict[Pending, int] = {}
-        self._refused: dict[Pending, int] = {}
-        """Calls that are to be refused, and what each of them held then."""
+        self._refused = set[Pending]()
+        """Those of them that are to be refused."""
 
     def begin(self, pending: Pending) -> None:
         """Take a call up."""
@@ -115,14 +130,19 @@ class Account:
         more = pending.made - self._calls[pending]
         self._calls[pending] = pending.made
         self.made += more
-        self._making.add(more)
+        self._making.add(self.party, more)
+        if pending not in self._refused:
+            self._making.count_refusable(self.party, more)
 
     def end(self, pending: Pending) -> None:
         """Let go of a call, whose reply is posted next."""
         size = self._calls.pop(pending)
         self.made -= size
-        self._making.add(-size)
-        self._making.forget_refused(self._refused.pop(pending, 0))
+        self._making.add(self.party, -size)
+        if pending in self._refused:
+            self._refused.remove(pending)
+        else:
+            self._making.count_refusable(self.party, -size)
         if not self._calls:
             del self._making.accounts[self]
 
@@ -131,7 +151,7 @@ class Account:
         if self._waiting is not None:
             await self._waiting.wait_room()
         while pending not in self._refused and not self.may_go_on(pending):
-            if not self._making.budget.allows(self._kept):
+            if not self._making.budget.allows(self.party):
                 self._making.shed()
             await self._making.wait_change()
             if self._waiting is not None:
@@ -140,14 +160,12 @@ class Account:
             return None
         return limit_exceeded("too many bytes of replies are being made, try again")
 
-    def refuse_largest(self) -> int:
-        """Refuse the call that holds most, and return how many bytes that is."""
-        left = [call for call in self._calls if call not in self._refused]
-        if not left:
-            return 0
-        largest = max(left, key=self._calls.__getitem__)
-        size = self._refused[largest] = self._calls[largest]
-        return size
+    def refuse_largest(self) -> None:
+        """Refuse the call that holds most."""
+        if left := [call for call in self._calls if call not in self._refused]:
+            largest = max(left, key=self._calls.__getitem__)
+            self._refused.add(largest)
+            self._making.count_refusable(self.party, -self._calls[largest])
 
     @property
     def _kept(self) -> int:
@@ -155,10 +173,9 @@ class Account:
 
     def may_go_on(self, pending: Pending) -> bool:
         """Tell whether the call may make more of its result now."""
-        kept = self._kept
-        if not self._making.budget.allows(kept):
+        if not self._making.budget.allows(self.party):
             return False
-        if kept <= self._limit:
+        if self._kept <= self._limit:
             return True
         # One at a time: the first of those that have begun to make something.
         first = next((call for call, made in self._calls.items() if made), pending)

@@ -136,11 +136,11 @@ class SlowLane:
             self._large.release(party)
 
     async def _run_large(self, party: Any, work: InThread, turn: Turn) -> Any:
-        await self.making.reserve(work.most_bytes)
+        await self.making.reserve(party, work.most_bytes)
         try:
             return await self.workers.run(party, work.function, turn)
         finally:
-            self.making.give_back(work.most_bytes)
+            self.making.give_back(party, work.most_bytes)
 
 
 def _end_of(work: InThread | AsyncCall, pending: Pending) -> float:

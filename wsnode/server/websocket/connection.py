@@ -50,12 +50,12 @@ class WebSocketConnection:
         "_nursery",
         "_outbox",
         "_owing",
-        "_party",
         "_sending",
         "_session",
         "_shared",
         "_slow",
         "_transport",
+        "party",
         "post",
     )
 
@@ -72,9 +72,10 @@ class WebSocketConnection:
         self._session = session
         self._shared = shared
         self._deflate = deflate
-        self._party = party
+        self.party = party
+        """What its parts of all that is shared count for."""
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
-        self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting)
+        self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting, party)
         encoding = PLAIN if deflate is None else deflate.local_max_window_bits
         self._channel = SocketChannel(self, self._outbox, shared, allowance, encoding)
         self._sending = Sending(self, self._framing, self._outbox, self._channel, shared, deflate, party)
@@ -124,7 +125,7 @@ class WebSocketConnection:
         """Wait until no other connection ends that has as much to end, if this one has much."""
         if self._channel.subscription_count + self._slow.count > QUICKLY_ENDED:
             with trio.CancelScope(shield=True):
-                await self._shared.lane.turns.pass_through(self._party)
+                await self._shared.lane.turns.pass_through(self.party)
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
@@ -265,10 +266,10 @@ class WebSocketConnection:
         """Read and answer what one turn could not, unless replies have to wait for the client."""
         while self._backlog or self._framing.has_more:
             if self.has_more:
-                await self._shared.lane.turns.pass_through(self._party)
+                await self._shared.lane.turns.pass_through(self.party)
                 self.resume()
             elif self._framing.has_more and self._may_read_ahead:
-                await self._shared.lane.turns.pass_through(self._party)
+                await self._shared.lane.turns.pass_through(self.party)
                 self._receive(b"")
             elif self._may_read_ahead:
                 break

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import trio
 
+from wsnode.jsonrpc.share import Party
 from wsnode.server.transport.transport import Transport
 from wsnode.server.turns.budget import Budget
 from wsnode.server.websocket.frames import text_frame
@@ -42,6 +43,7 @@ class Outbox:
         "_budget",
         "_current",
         "_limit",
+        "_party",
         "_room",
         "_transport",
         "_urgent",
@@ -50,9 +52,10 @@ class Outbox:
         "waiting_bytes",
     )
 
-    def __init__(self, transport: Transport, limit: int, budget: Budget) -> None:
+    def __init__(self, transport: Transport, limit: int, budget: Budget, party: Party) -> None:
         self._transport = transport
         self._budget = budget
+        self._party = party
         self._limit = limit
         # Idle connections are many, so nothing is kept for what most of them never need.
         self._waiting: deque[bytes | LargeReply] | None = None
@@ -73,12 +76,12 @@ class Outbox:
     def is_full(self) -> bool:
         """Tell whether the client should read before it is given more."""
         kept = self.waiting_bytes
-        return kept > 0 and (kept > self._limit or not self._budget.allows(kept))
+        return kept > 0 and (kept > self._limit or not self._budget.allows(self._party))
 
     def has_room(self, size: int) -> bool:
         """Tell whether `size` bytes more are within the bounds; always, where nothing waits."""
         kept = self.waiting_bytes
-        return not kept or (kept + size <= self._limit and self._budget.allows(kept + size))
+        return not kept or (kept + size <= self._limit and self._budget.allows(self._party, size))
 
     def send(self, frames: bytes) -> bool:
         """Send whole frames after all that waits; True when someone must call `drain`.
@@ -159,11 +162,8 @@ class Outbox:
             await self._room.wait()
 
     def _add(self, size: int) -> None:
-        budget = self._budget
         self.waiting_bytes += size
-        budget.used += size
-        if size > 0 and budget.is_overflowing and budget.on_overflow is not None:
-            budget.on_overflow()
+        self._budget.add(self._party, size)
 
     def _next(self) -> memoryview | None:
         if self._urgent:

@@ -45,7 +45,7 @@ class SlowCalls:
     ) -> None:
         self._session = session
         self._sending = sending
-        self._account = Account(shared.making, shared.limits.outbox_bytes, outbox)
+        self._account = Account(shared.making, shared.limits.outbox_bytes, outbox, party)
         self._channel = channel
         self._shared = shared
         self._party = party

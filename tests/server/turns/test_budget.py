@@ -1,0 +1,111 @@
+"""Bytes that connections keep are counted for their peers, of which none may keep more than half."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from wsnode.jsonrpc.share import Party
+from wsnode.server.turns.budget import OVERFLOW_BYTES, SHARE_BYTES, Budget, Held
+
+LIMIT = 64 * SHARE_BYTES
+CROWD, OTHER = "198.51.100.1", "198.51.100.2"
+
+
+class Keeper:
+    """A connection that keeps bytes until it has to let go."""
+
+    def __init__(self, peer: str | None) -> None:
+        self.party = Party(peer)
+        self.has_given_up = False
+
+    def give_up(self) -> None:
+        self.has_given_up = True
+
+
+def test_one_address_keeps_half_of_a_budget_on_however_many_connections() -> None:
+    budget = Budget(LIMIT)
+    parties = [Party(CROWD) for _ in range(1000)]
+    for party in parties:
+        if budget.allows(party):
+            budget.add(party, SHARE_BYTES // 2)
+    assert budget.used == LIMIT // 2
+    assert not budget.allows(parties[-1])
+    assert budget.allows(Party(OTHER), SHARE_BYTES * 2)
+
+
+def test_the_last_quarter_of_a_budget_is_for_who_keeps_little() -> None:
+    budget = Budget(LIMIT)
+    parties = [Party(f"198.51.100.{number}") for number in range(10, 13)]
+    for party in parties:
+        budget.add(party, LIMIT // 4)
+    assert not any(map(budget.allows, parties))
+    assert budget.allows(Party(OTHER), SHARE_BYTES)
+    assert budget.allows(Party(), SHARE_BYTES)
+
+
+def test_who_keeps_little_may_keep_that_whatever_others_keep() -> None:
+    budget = Budget(LIMIT)
+    budget.add(Party(CROWD), 2 * LIMIT)
+    assert budget.allows(Party(OTHER), SHARE_BYTES)
+    assert not budget.allows(Party(OTHER), SHARE_BYTES + 1)
+
+
+def test_a_budget_says_when_far_more_is_kept_than_there_should_be() -> None:
+    budget, overflows = Budget(LIMIT), list[int]()
+    budget.on_overflow = lambda: overflows.append(budget.used)
+    party = Party()
+    budget.add(party, LIMIT + OVERFLOW_BYTES)
+    assert overflows == []
+    budget.add(party, 1)
+    assert overflows == [LIMIT + OVERFLOW_BYTES + 1]
+    budget.add(party, -budget.used)
+    assert (budget.used, budget.kept_for(party), len(overflows)) == (0, 0, 1)
+
+
+def keepers(held: Held, peer: str | None, sizes: Iterator[int] | range) -> list[Keeper]:
+    found = []
+    for size in sizes:
+        found.append(Keeper(peer))
+        held.hold(found[-1], size)
+    return found
+
+
+def test_the_largest_connection_of_an_address_goes_beyond_its_half() -> None:
+    held = Held(LIMIT)
+    (other,) = keepers(held, OTHER, iter([LIMIT // 4]))
+    crowd = keepers(held, CROWD, range(1000, LIMIT, 1000))
+    assert held.used <= LIMIT // 2 + LIMIT // 4
+    assert not other.has_given_up
+    assert [keeper.has_given_up for keeper in crowd].count(True) > len(crowd) // 2
+    assert not crowd[0].has_given_up
+
+
+def test_many_small_connections_of_an_address_keep_no_more_than_its_half() -> None:
+    held = Held(LIMIT)
+    crowd = keepers(held, CROWD, iter([SHARE_BYTES] * 200))
+    assert held.used == LIMIT // 2
+    assert [keeper.has_given_up for keeper in crowd].count(False) == 32
+
+
+@pytest.mark.parametrize("peer", [None, OTHER])
+def test_a_newcomer_has_room_where_others_keep_all_that_they_may(peer: str | None) -> None:
+    held = Held(LIMIT)
+    crowds = [keepers(held, f"198.51.100.{number}", iter([SHARE_BYTES] * 64)) for number in range(10, 15)]
+    (newcomer,) = keepers(held, peer, iter([4 * SHARE_BYTES]))
+    assert not newcomer.has_given_up
+    assert held.used <= LIMIT
+    assert all(any(not keeper.has_given_up for keeper in crowd) for crowd in crowds)
+
+
+def test_connections_without_an_address_keep_little_each_until_it_is_far_too_much() -> None:
+    held = Held(SHARE_BYTES)
+    crowd = keepers(held, None, iter([SHARE_BYTES] * (OVERFLOW_BYTES // SHARE_BYTES + 10)))
+    assert held.used <= SHARE_BYTES + OVERFLOW_BYTES
+    assert [keeper.has_given_up for keeper in crowd].count(True) == 9
+
+
+def test_what_is_kept_no_more_leaves_nothing_behind() -> None:
+    held = Held(LIMIT)
+    for keeper in keepers(held, CROWD, range(0, 10_000, 1000)):
+        held.hold(keeper, 0)
+    assert held.used == 0
