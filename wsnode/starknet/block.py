@@ -1,4 +1,4 @@
-"""A block of this family: its header and what it changed; transactions are not kept."""
+"""A block of this family: its header and its state diff; transactions are not kept."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from wsnode.starknet.state_diff import StateDiff
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What a source tells of a block beside its diff; a state update alone tells none of it."""
+    """The members of a block beside its diff; a state update alone has none of them."""
 
     hash: bytes
     number: int | None = None
@@ -17,9 +17,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: int | None = None
     version: str | None = None
     commitment: bytes | None = None
-    """To the state diff."""
+    """The commitment to the state diff."""
     more: dict[str, Any] = {}
-    """Members of starknet-specs' BLOCK_HEADER that are only passed on, as they are answered."""
+    """Members of starknet-specs' BLOCK_HEADER that are passed on unchecked, in the form of results."""
 
 
 class UnverifiedBlock(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,11 +38,11 @@ class UnverifiedBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifiedBlock(UnverifiedBlock, frozen=True, kw_only=True):
-    """A block that fits on the head it was checked against."""
+    """A block that follows the head against which it was checked."""
 
 
 def version_numbers(version: str | None) -> tuple[int, ...] | None:
-    """Return `0.13.2` as numbers, nothing when the version is unknown."""
+    """Return `0.13.2` as numbers, None for an unknown version."""
     if not version:
         return None
     return tuple(int(part) if part.isdecimal() else 0 for part in version.split("."))

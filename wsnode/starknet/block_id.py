@@ -1,4 +1,4 @@
-"""Which block a caller means: a number, a hash, the latest or the pending one (starknet-specs BLOCK_ID)."""
+"""References to blocks: a number, a hash, the latest or the pending one (starknet-specs BLOCK_ID)."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -27,7 +27,7 @@ class Latest(msgspec.Struct, frozen=True):
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """What is being built on the head."""
+    """The block that is being built on the head."""
 
 
 Choice: TypeAlias = ByNumber | ByHash | Latest | Pending
@@ -53,7 +53,7 @@ def decode_block_id(value: object) -> BlockId:
     if isinstance(value, str):
         return BlockId(_tagged(value))
     if isinstance(value, dict):
-        # Of both members the number counts, as in pathfinder.
+        # If both members are present, the number counts, as in pathfinder.
         if "block_number" in value:
             return BlockId(ByNumber(_number(value["block_number"])))
         if "block_hash" in value:

@@ -25,7 +25,7 @@ from wsnode.starknet.storage.writing import put_block, put_class, remove_blocks_
 from wsnode.store.environment import Environment, Reader, Writer
 
 FOLDER: Final = "alt"
-# A dump does not say which network it is of; the first block's hash does.
+# A dump does not name its network; the first block's hash identifies it.
 KNOWN_CHAINS: Final = {
     felt_bytes("0x47c3637b57c2b079b93c61539950c17e868a28f46cdef28f88521067f21e943"): "SN_MAIN",
     felt_bytes("0x5c627d4aeb51280058bed93c7889bce78114d63baad1be0f0aeb32496d5f19c"): "SN_SEPOLIA",
@@ -33,7 +33,7 @@ KNOWN_CHAINS: Final = {
 
 
 class Chain:
-    """Blocks from the first to the head, the state after each of them, and the classes they name."""
+    """Blocks from the first to the head, the state after each, and the classes that they name."""
 
     def __init__(self, environment: Environment, lock: WriterLock | None) -> None:
         self.store = environment
@@ -51,13 +51,13 @@ class Chain:
         if not writer and not (folder / "chain").is_dir():
             raise StarknetError(f"{folder}: no alt chain here; `wsnode import alt` makes one")
         lock = WriterLock(folder / "lock") if writer else None
-        # Another layout may lack tables, so its number is looked at first, alone.
+        # Another layout may lack tables, so its number is read first, alone.
         with closing(Environment(folder / "chain", (META,), writer=writer)) as environment:
             _check_schema(environment, folder, writer=writer)
         return cls(Environment(folder / "chain", TABLES, writer=writer), lock)
 
     def snapshot(self, _caller: object = None) -> Snapshot:
-        """Return the chain as it is now, the same for every caller."""
+        """Return a snapshot of the chain; it does not depend on the caller."""
         return Snapshot(self.store.read())
 
     def reader(self) -> Reader:
@@ -65,7 +65,7 @@ class Chain:
         return self.store.read()
 
     def begin(self, first_block: int, chain_id: str | None) -> None:
-        """Note where an empty chain begins, and its name if that is known."""
+        """Record where an empty chain begins, and its name if known."""
 
         def change(writer: Writer) -> None:
             writer.put(META, FIRST_BLOCK_KEY, number_key(first_block))
@@ -81,10 +81,10 @@ class Chain:
         *,
         after: int | None = None,
     ) -> None:
-        """Add the next blocks, and classes, all of it or nothing.
+        """Add the next blocks and classes, in one transaction.
 
-        With `after` they take the place of the blocks above that number, whose classes stay; no reader sees
-        anything between.
+        With `after` they replace the blocks above that number, whose classes stay; no reader sees an
+        intermediate state.
         """
 
         def change(writer: Writer) -> None:

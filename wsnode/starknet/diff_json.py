@@ -1,4 +1,4 @@
-"""State diffs as they are stored and answered.
+"""State diffs in their stored form and in the form of results.
 
 The stored text is the specification's: one `storage_diffs` row a slot, so `alt_getStateUpdate` copies it.
 starknet-specs nests a contract's slots below its address; that form is made from the stored one.
@@ -16,7 +16,7 @@ from wsnode.starknet.state_diff import StateDiff
 
 
 class FlatEntry(msgspec.Struct, frozen=True, gc=False):
-    """A slot that says whose it is."""
+    """A slot with its contract's address."""
 
     address: str
     key: str
@@ -36,7 +36,7 @@ class _Members(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deployed_contracts: list[Deployed]
     replaced_classes: list[Replacement]
     nonces: list[Nonce]
-    # starknet.py refuses it when it is empty, and it is optional (starknet-specs 0.10.0).
+    # starknet.py refuses an empty list, and the member is optional (starknet-specs 0.10.0).
     migrated_compiled_classes: list[Declared] = []
 
 
@@ -82,7 +82,7 @@ def flat_diff(diff: StateDiff) -> FlatDiff:
 
 
 def state_diff(flat: FlatDiff) -> StateDiff:
-    """Return the diff that `flat` was made from."""
+    """Return the diff whose stored form is `flat`."""
     return StateDiff(
         storage=[
             (felt_bytes(row.address), felt_bytes(row.key), felt_bytes(row.value))
@@ -102,7 +102,7 @@ def state_diff(flat: FlatDiff) -> StateDiff:
 
 
 def nested_diff(flat: FlatDiff) -> NestedDiff:
-    """Return the diff as starknet-specs has it; the rows of a contract stand side by side."""
+    """Return the diff in starknet-specs' form; the rows of a contract are adjacent in `flat`."""
     contracts = [
         ContractEntries(address, [Entry(row.key, row.value) for row in rows])
         for address, rows in groupby(flat.storage_diffs, attrgetter("address"))
@@ -119,7 +119,9 @@ def nested_diff(flat: FlatDiff) -> NestedDiff:
 
 
 def filtered(flat: FlatDiff, addresses: Collection[str]) -> FlatDiff:
-    """Return what concerns the contracts at `addresses`; declared classes concern none and stay (0.10.1)."""
+    """Return the changes of the contracts at `addresses`; declared classes belong to none and stay
+    (0.10.1).
+    """
     return msgspec.structs.replace(
         flat,
         storage_diffs=[row for row in flat.storage_diffs if row.address in addresses],

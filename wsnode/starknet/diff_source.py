@@ -1,4 +1,4 @@
-"""State diffs as they come: a node's nested form and the feeder gateway's.
+"""State diffs in the forms of sources: a node's nested form and the feeder gateway's.
 
 The feeder has maps for storage and nonces, `old_declared_contracts` and `replaced_classes[].address`; a node
 answers starknet-specs' STATE_DIFF (0.2.0 and later: `storage_entries` nested in `storage_diffs`).
@@ -44,7 +44,7 @@ class Replaced(msgspec.Struct, frozen=True, gc=False):
 
 
 class Declared(msgspec.Struct, frozen=True, gc=False):
-    """A Sierra class and what it compiles to."""
+    """A Sierra class and its compiled class."""
 
     class_hash: str
     compiled_class_hash: str
@@ -65,7 +65,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RpcDiff(_Common, frozen=True, kw_only=True):
-    """The diff as nodes answer it."""
+    """The diff in the form of nodes."""
 
     storage_diffs: list[ContractEntries]
     nonces: list[Nonce] = []
@@ -73,7 +73,7 @@ class RpcDiff(_Common, frozen=True, kw_only=True):
 
 
 class FeederDiff(_Common, frozen=True, kw_only=True):
-    """The diff as the feeder gateway answers it."""
+    """The diff in the form of the feeder gateway."""
 
     storage_diffs: dict[str, list[Entry]]
     nonces: dict[str, str] = {}

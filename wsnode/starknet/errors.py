@@ -1,10 +1,10 @@
-"""What is wrong with a chain or a dump, in one line that says where."""
+"""Errors of a chain or a dump, each a line that names the place."""
 
 from wsnode.starknet.felt import felt_text
 
 
 class StarknetError(Exception):
-    """The alt chain cannot go on."""
+    """The alt chain cannot continue."""
 
 
 class DumpError(StarknetError):
@@ -12,7 +12,7 @@ class DumpError(StarknetError):
 
 
 class InvalidBlockError(StarknetError):
-    """A block breaks a rule; the blocks before it stay."""
+    """A block violates a rule; the blocks before it stay."""
 
     def __init__(self, number: int, block_hash: bytes, rule: str, expected: str, actual: str) -> None:
         super().__init__(

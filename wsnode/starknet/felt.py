@@ -9,13 +9,16 @@ _DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 
 
 class Felt(bytes):
-    """A field element that a caller gave: 32 bytes, big-endian."""
+    """A field element: a hex number below the field's prime.
+
+    Held as 32 bytes, big-endian.
+    """
 
     __slots__ = ()
 
 
 def felt_bytes(text: str) -> bytes:
-    """Return the element written as `text`; padding and upper-case digits are taken.
+    """Return the element written as `text`; padding and upper-case digits are accepted.
 
     Raises:
         ValueError: It is no hex number below the prime.
@@ -23,7 +26,7 @@ def felt_bytes(text: str) -> bytes:
     digits = text[2:]
     if text[:2] not in ("0x", "0X") or not digits:
         raise ValueError(f"a felt is a hex number with 0x before it, got {text[:80]!r}")
-    # int() would take underscores, blanks and a sign.
+    # int() would accept underscores, blanks and a sign.
     if len(digits) > 64 or not _DIGITS.issuperset(digits):
         raise ValueError(f"a felt has 1 to 64 hex digits, got {text[:80]!r}")
     value = int(digits, 16)
@@ -60,7 +63,7 @@ def decode_felt(value: object) -> Felt:
 
 
 def is_canonical(text: str) -> bool:
-    """Tell whether `text` is how this node writes a felt."""
+    """Return whether `text` is a felt in canonical form."""
     try:
         return felt_text(felt_bytes(text)) == text
     except ValueError:

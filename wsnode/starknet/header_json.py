@@ -1,4 +1,4 @@
-"""A block's header as starknet-specs' BLOCK_HEADER, with those members that the chain's source told."""
+"""A block's header as starknet-specs' BLOCK_HEADER, with the members that the chain's source had."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from wsnode.starknet.storage.rows import BlockRow
 
 
 def render_header(view: Snapshot, number: int, row: BlockRow) -> bytes:
-    """Return the JSON of block `number`; what is known of no member is left out, and nothing made up."""
+    """Return the JSON of block `number`, without the members that are unknown."""
     members: dict[str, Any] = {"block_hash": felt_text(row.hash)}
     if (parent := _parent_hash(view, number, row)) is not None:
         members["parent_hash"] = felt_text(parent)
@@ -24,7 +24,9 @@ def render_header(view: Snapshot, number: int, row: BlockRow) -> bytes:
 
 
 def _parent_hash(view: Snapshot, number: int, row: BlockRow) -> bytes | None:
-    """Return what the header tells, or else the block under it: a bare state update follows that one."""
+    """Return the header's parent hash, or else the hash of the block below: a bare state update follows
+    it.
+    """
     if row.parent_hash is not None:
         return row.parent_hash
     if number == 0:

@@ -23,7 +23,7 @@ class Intake:
     def __init__(
         self, chain: Chain, find_class: FindClass, *, verify_roots: bool = True, after: int | None = None
     ) -> None:
-        """With `after`, a stored block, what is taken replaces the blocks above it, once it is committed."""
+        """With `after`, a stored block, the new blocks replace those above it once they are committed."""
         self._chain = chain
         self._after = after
         self._find_class = find_class
@@ -36,10 +36,10 @@ class Intake:
         self._roots = self._state_roots() if verify_roots else None
 
     def begin(self, first_block: int, chain_id: str | None) -> None:
-        """Settle where an empty chain begins; a chain that has begun only agrees or not.
+        """Set the beginning of an empty chain; check it for any other.
 
         Raises:
-            DumpError: Its history begins elsewhere, or it is of another network.
+            DumpError: Its history begins elsewhere, or it belongs to another network.
         """
         if self.head is None:
             self._chain.begin(first_block, chain_id)
@@ -62,10 +62,10 @@ class Intake:
         return self._roots is not None
 
     def check_stored(self, number: int, block_hash: bytes) -> None:
-        """Return quietly if block `number`, which is stored, has that hash.
+        """Check that the stored block `number` has this hash.
 
         Raises:
-            InvalidBlockError: It has another one.
+            InvalidBlockError: It has another hash.
         """
         row = self._snapshot.block(number)
         if row is not None and row.hash != block_hash:
@@ -77,7 +77,7 @@ class Intake:
         """Verify `block` and find the classes that it names.
 
         Raises:
-            InvalidBlockError: It breaks a rule; the blocks before it stand and wait for `flush`.
+            InvalidBlockError: It violates a rule; the blocks before it stay and wait for `flush`.
         """
         verified = verify(block, self.head, self._roots, self._is_deployed)
         self._blocks.append(verified)
@@ -90,7 +90,7 @@ class Intake:
             self.flush()
 
     def fill_missing(self) -> int:
-        """Seek the definitions that earlier imports lacked, and return how many were found."""
+        """Look for the definitions that earlier imports lacked, and return the number found."""
         for class_hash, _ in self._snapshot.missing_classes():
             self._seek(class_hash)
         found = sum(found is not None for found in self._classes.values())
@@ -98,7 +98,7 @@ class Intake:
         return found
 
     def flush(self) -> None:
-        """Commit what was taken."""
+        """Commit the blocks taken since the last commit."""
         classes = [found for found in self._classes.values() if found is not None]
         if self._blocks or classes:
             self._chain.append(self._blocks, classes, after=self._after if self._blocks else None)
@@ -109,12 +109,12 @@ class Intake:
         self._renew_snapshot()
 
     def close(self) -> None:
-        """Commit what was taken, and let go of the snapshot."""
+        """Commit the blocks taken since the last commit, and close the snapshot."""
         self.flush()
         self.give_up()
 
     def give_up(self) -> None:
-        """Let go of the snapshot; what was taken since the last commit is not stored."""
+        """Close the snapshot; blocks taken since the last commit are not stored."""
         self._snapshot.__exit__(None, None, None)
 
     def _seek(self, class_hash: bytes) -> None:
@@ -138,7 +138,7 @@ class Intake:
 
 
 def head_of(snapshot: Snapshot, number: int | None = None) -> Head | None:
-    """Return number, hash and root of the head or of block `number`, nothing for an empty chain."""
+    """Return number, hash and root of the head or of block `number`, None for an empty chain."""
     number = snapshot.head if number is None else number
     row = None if number is None else snapshot.block(number)
     return None if number is None or row is None else (number, row.hash, row.new_root)

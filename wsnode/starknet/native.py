@@ -1,4 +1,4 @@
-"""The hashes and tries of the engine: the one place of this family that imports it."""
+"""The engine's hashes and tries: the one module of this family that imports the engine."""
 
 from wsnode._native.starknet import (
     StarknetTries,

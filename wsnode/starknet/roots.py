@@ -1,4 +1,4 @@
-"""The state's tries, brought up to the stored head and then taken along block by block."""
+"""The state's tries, built from the stored head and updated block by block."""
 
 from collections.abc import Iterator
 
@@ -22,14 +22,14 @@ ENTRIES_A_CALL = 50_000
 
 
 class StateRoots:
-    """The tries of one state, in memory: about 370 bytes a slot that is not zero."""
+    """The tries of one state, in memory: about 370 bytes for each non-zero slot."""
 
     def __init__(self) -> None:
         self.tries = StarknetTries()
 
     @classmethod
     def of_head(cls, reader: Reader, last: int | None = None) -> "StateRoots":
-        """Return the tries of the state after the stored head, from what the histories say last.
+        """Return the tries of the state after the stored head, from the last entries of the histories.
 
         With `last`, of the state after that block.
         """
@@ -45,16 +45,16 @@ class StateRoots:
         return roots
 
     def root(self, *, always_joined: bool = False) -> bytes:
-        """Return the root of the state as it is now."""
+        """Return the root of the current state."""
         return self.tries.root(always_joined)
 
     def after(self, block: UnverifiedBlock) -> bytes:
-        """Return the root of the state after `block`, which is applied."""
+        """Apply `block` and return the root of the state after it."""
         self.tries.apply(*block.diff.packed())
         version = version_numbers(block.header.version)
         root = self.tries.root(version is not None and version >= ALWAYS_JOINED)
         if version is None and root != block.new_root:
-            # A bare state update does not tell its version: both forms of the root are the state's.
+            # A bare state update lacks a version, so either form of the root is accepted.
             joined = self.tries.root(True)
             return joined if joined == block.new_root else root
         return root

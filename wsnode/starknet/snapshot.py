@@ -1,4 +1,4 @@
-"""One moment of the chain: all that a request reads, it reads here."""
+"""The chain at one moment: everything that a request reads."""
 
 from types import TracebackType
 from typing import Self
@@ -31,7 +31,7 @@ from wsnode.store.table import last_key, scan
 
 
 class Snapshot:
-    """The chain as it was when the snapshot was opened; a context manager."""
+    """The chain at the moment when the snapshot was opened; a context manager."""
 
     __slots__ = ("_reader",)
 
@@ -54,13 +54,13 @@ class Snapshot:
 
     @property
     def first_block(self) -> int:
-        """The number that the history begins at; nothing below it is known."""
+        """The number of the first stored block."""
         key = self._reader.get(META, FIRST_BLOCK_KEY)
         return 0 if key is None else key_number(key)
 
     @property
     def chain_id(self) -> str | None:
-        """The chain's name, such as SN_MAIN, if anything told it."""
+        """The chain's name, such as SN_MAIN, if known."""
         name = self._reader.get(META, CHAIN_ID_KEY)
         return None if name is None else name.decode()
 
@@ -75,12 +75,12 @@ class Snapshot:
         return None if key is None else key_number(key)
 
     def dropped(self, block_hash: bytes) -> tuple[int, bytes] | None:
-        """Return the number of a block that was taken back and the hash of the block that was under it."""
+        """Return the number of a dropped block and the hash of its parent."""
         value = self._reader.get(DROPPED, block_hash)
         return None if value is None else (key_number(value[:NUMBER_BYTES]), value[NUMBER_BYTES:])
 
     def diff_text(self, number: int) -> bytes | None:
-        """Return the stored JSON of what block `number` changed."""
+        """Return the stored JSON of block `number`'s state diff."""
         frame = self._reader.get(DIFFS, number_key(number))
         return None if frame is None else decompress(frame)
 
@@ -90,18 +90,18 @@ class Snapshot:
         return None if value is None else value[:-1]
 
     def nonce_at(self, address: bytes, number: int) -> bytes | None:
-        """Return the nonce after block `number`, None when none was ever written."""
+        """Return the nonce after block `number`, None if none was written."""
         return value_at(self._reader, NONCE_AT, address, number)
 
     def storage_at(self, address: bytes, key: bytes, number: int) -> tuple[bytes, int] | None:
-        """Return the slot after block `number` and the block that wrote it, None when none did."""
+        """Return a slot's value after block `number` and the block that wrote it, None if none did."""
         entry = entry_at(self._reader, STORAGE_AT, address + key, number)
         return None if entry is None else (entry[1].rjust(32, b"\x00"), key_number(entry[0]))
 
     def was_deployed_here(self, address: bytes, last: int | None = None) -> bool:
-        """Tell whether the contract's whole life lies in this history: what is unwritten is then zero.
+        """Return whether the contract was deployed in this history, so that its unwritten values are zero.
 
-        With `last`, whether it was deployed by then.
+        With `last`, whether it was deployed up to that block.
         """
         if (entry := first_entry(self._reader, CLASS_AT, address)) is None:
             return False
@@ -109,12 +109,12 @@ class Snapshot:
         return value[-1:] == DEPLOYED and (last is None or key_number(key) <= last)
 
     def rendered_class(self, class_hash: bytes) -> bytes | None:
-        """Return the class as it is answered."""
+        """Return the class in the form of results."""
         row = self._reader.get(CLASSES, class_hash)
         return None if row is None else decompress(memoryview(row)[1:])
 
     def has_class(self, class_hash: bytes) -> bool:
-        """Tell whether the definition is stored."""
+        """Return whether the definition is stored."""
         return self._reader.get(CLASSES, class_hash) is not None
 
     def first_named(self, class_hash: bytes) -> int | None:
@@ -123,5 +123,5 @@ class Snapshot:
         return None if key is None else key_number(key)
 
     def missing_classes(self) -> list[tuple[bytes, int]]:
-        """Return the classes that no source had a definition of, and the first block that names each."""
+        """Return the hashes of classes without a definition, and the first block that names each."""
         return [(class_hash, key_number(key)) for class_hash, key in scan(self._reader, MISSING, b"")]

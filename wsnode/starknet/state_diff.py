@@ -1,4 +1,4 @@
-"""What a block changes, checked and sorted: the form that everything else is made from."""
+"""A block's changes, checked and sorted: the form from which all others are derived."""
 
 from collections.abc import Iterable
 from typing import TypeAlias
@@ -10,11 +10,11 @@ Slot: TypeAlias = tuple[bytes, bytes, bytes]
 
 
 class InvalidStateDiffError(ValueError):
-    """The diff contradicts itself or holds what is no felt."""
+    """The diff contradicts itself or holds a value that is no felt."""
 
 
 class StateDiff(msgspec.Struct, frozen=True, gc=False):
-    """One block's changes, each list sorted and free of doubles."""
+    """One block's changes, each list sorted and without duplicates."""
 
     storage: list[Slot] = []
     """Address, key, value."""
@@ -32,17 +32,17 @@ class StateDiff(msgspec.Struct, frozen=True, gc=False):
     """Class hash: Cairo 0."""
 
     def named_classes(self) -> list[bytes]:
-        """Return the classes that a reader of this diff may ask for; not all of them are declared here."""
+        """Return the class hashes that the diff names; it need not declare them all."""
         hashes = {class_hash for _, class_hash in (*self.deployed, *self.replaced)}
         hashes.update(class_hash for class_hash, _ in self.declared)
         hashes.update(self.deprecated)
         return sorted(hashes)
 
     def packed(self) -> tuple[bytes, bytes, bytes, bytes]:
-        """Return storage, class hashes, nonces and compiled classes as the engine takes them."""
+        """Return storage, class hashes, nonces and compiled classes in the engine's form."""
         return (
             _packed(self.storage),
-            # A replaced class stands above the deployed one, so it comes last.
+            # A replacing class overrides the deployed one, so it comes last.
             _packed(self.deployed) + _packed(self.replaced),
             _packed(self.nonces),
             _packed(self.declared) + _packed(self.migrated),

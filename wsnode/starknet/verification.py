@@ -1,4 +1,4 @@
-"""What a block must fulfil to follow the head: links, commitments, deployments, state root."""
+"""The rules for a block that follows the head: links, commitments, deployments, state root."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from wsnode.starknet.felt import ZERO, felt_text
 from wsnode.starknet.native import starknet_diff_commitment
 from wsnode.starknet.roots import StateRoots
 
-# Earlier versions committed to the diff in another way, and some signatures carry that one.
+# Earlier versions had another commitment to the diff, which some signatures cover.
 COMMITMENT_VERSION = (0, 13, 2)
 
 Head = tuple[int, bytes, bytes]
@@ -21,10 +21,10 @@ def verify(
     roots: StateRoots | None,
     is_deployed: Callable[[bytes], bool],
 ) -> VerifiedBlock:
-    """Return `block`, checked; without a head it is the first one of its history.
+    """Return `block` after all checks; without a head it is the first of its history.
 
     Raises:
-        InvalidBlockError: It breaks a rule.
+        InvalidBlockError: It violates a rule.
     """
     if head is not None:
         _check_links(block, head)
@@ -51,7 +51,7 @@ def verify(
 def _check_links(block: UnverifiedBlock, head: Head) -> None:
     number, block_hash, root = head
     _check(block, "number", str(number + 1), str(block.number))
-    # A bare state update does not tell its parent; the roots link it all the same.
+    # A bare state update does not name its parent; the roots link it nevertheless.
     if block.header.parent_hash is not None:
         _check(block, "parent_hash", felt_text(block_hash), felt_text(block.header.parent_hash))
     _check(block, "old_root", felt_text(root), felt_text(block.old_root))

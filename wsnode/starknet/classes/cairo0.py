@@ -25,7 +25,7 @@ from wsnode.starknet.classes.hinted import hinted_text
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.native import cairo0_class_hash
 
-# As nodes write it; the bytes differ between nodes anyway, the program inside does not.
+# As nodes write it; the compressed bytes differ between nodes, the program does not.
 GZIP_LEVEL = 6
 MAX_PROGRAM_BYTES = 64 * 1024 * 1024
 
@@ -75,7 +75,7 @@ def _offset(offset: int | str) -> int:
 
 
 def _program(source: bytes) -> tuple[bytes, str]:
-    """Return the program's JSON text and its form in an answer."""
+    """Return the program's JSON text and its form in results."""
     if source.startswith(b'"'):
         encoded = msgspec.json.decode(source, type=str)
         return _inflate(encoded), encoded
@@ -109,7 +109,7 @@ def _render(source: _Source, entry_points: EntryPoints, encoded: str) -> bytes:
             for kind, points in entry_points.items()
         },
     }
-    # The ABI goes through as it is; without one the member is left out.
+    # The ABI is passed on unchanged; without one the member is left out.
     abi = compact(source.abi)
     if abi != b"null":
         answer["abi"] = msgspec.Raw(abi)

@@ -1,4 +1,4 @@
-"""A class definition: which kind it is, and the JSON text that a node answers for it."""
+"""A class definition: its kind, and its JSON text in results."""
 
 import enum
 from typing import Any, TypeAlias
@@ -27,11 +27,11 @@ class ContractClass(msgspec.Struct, frozen=True):
 
 
 class NotAClassError(ValueError):
-    """The document holds no class definition; the message says what is wrong with it."""
+    """The document holds no class definition; the message gives the reason."""
 
 
 def compact(raw: msgspec.Raw | bytes) -> bytes:
-    """Return the JSON value without white space, its numbers and order as they were."""
+    """Return the JSON value without white space, with its numbers and order unchanged."""
     return msgspec.json.format(bytes(raw), indent=-1)
 
 
@@ -39,7 +39,7 @@ def kinds_of(entry_points: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Return the entry points of all three kinds; the feeder leaves out kinds that are empty.
 
     Raises:
-        NotAClassError: There is a kind that nobody knows.
+        NotAClassError: A kind is unknown.
     """
     if unknown := entry_points.keys() - set(ENTRY_POINT_KINDS):
         raise NotAClassError(f"entry points of an unknown kind: {sorted(unknown)[0][:40]}")

@@ -1,7 +1,7 @@
 """The text whose Keccak is the hinted hash of a Cairo 0 class.
 
 The definition is cairo-lang's: Python's `json.dumps` of the program and the ABI, with sorted keys, default
-separators and ASCII escapes. What programs of older compilers had differently is undone as cairo-lang does.
+separators and ASCII escapes. Differences of older compilers are undone as in cairo-lang.
 """
 
 import json
@@ -12,7 +12,7 @@ def hinted_text(program: dict[str, Any], abi: Any) -> bytes:
     """Return the canonical text of `program`, which is changed on the way, and `abi`."""
     program["debug_info"] = None
     _trim_attributes(program)
-    # As numbers, 10 comes after 9: that is how cairo-lang holds and sorts them.
+    # cairo-lang sorts them as numbers, so 10 comes after 9.
     program["hints"] = {int(offset): hints for offset, hints in program["hints"].items()}
     if program.get("compiler_version", ...) is None:
         del program["compiler_version"]
@@ -23,7 +23,7 @@ def hinted_text(program: dict[str, Any], abi: Any) -> bytes:
 
 
 def _trim_attributes(program: dict[str, Any]) -> None:
-    """Leave out what attributes did not have before Cairo 0.8, and their list while it is empty."""
+    """Remove members that attributes lacked before Cairo 0.8, and an empty list of attributes."""
     for attribute in program.get("attributes") or []:
         if not attribute.get("accessible_scopes", True):
             del attribute["accessible_scopes"]
@@ -34,7 +34,7 @@ def _trim_attributes(program: dict[str, Any]) -> None:
 
 
 def _space_named_tuples(value: Any) -> None:
-    """Write `name : type` in types, as compilers did before they told their version."""
+    """Write `name : type` in types, as compilers did before they wrote their version."""
     if isinstance(value, list):
         for item in value:
             _space_named_tuples(item)

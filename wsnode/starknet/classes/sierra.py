@@ -1,4 +1,4 @@
-"""Sierra classes: the feeder's form and a node's (CONTRACT_CLASS) are the same."""
+"""Sierra classes; the feeder's form equals a node's (CONTRACT_CLASS)."""
 
 import msgspec
 

@@ -15,7 +15,7 @@ from wsnode.starknet.felt import felt_bytes, felt_text
 
 
 class WrongClassError(Exception):
-    """A Sierra class does not hash to the hash it is given under."""
+    """The hash of a Sierra class differs from the hash under which it is listed."""
 
 
 class ClassFiles:
@@ -28,7 +28,7 @@ class ClassFiles:
         self._reader = DocumentReader()
 
     def add_folder(self, folder: Path) -> None:
-        """Note the classes in `folder`; what is none is reported.
+        """Record the classes in `folder`; other files are reported.
 
         Raises:
             DumpError: There is no such folder, or a file cannot be read.
@@ -41,7 +41,7 @@ class ClassFiles:
                     self.add(place, text)
 
     def add(self, place: Place, text: bytes | None = None) -> None:
-        """Note the class at `place`; what is none is reported."""
+        """Record the class at `place`; another document is reported."""
         if class_hash := _hash_in_name(place.path):
             self._places[class_hash] = place
             return
@@ -53,11 +53,13 @@ class ClassFiles:
             self._places[found.class_hash] = place
 
     def carry(self, classes: dict[str, msgspec.Raw]) -> None:
-        """Look among `classes`, which came with a block, before the files; forget the last block's."""
+        """Search `classes`, which came with a block, before the files; they replace those of the last
+        block.
+        """
         self._carried = {class_hash: text for name, text in classes.items() if (class_hash := _hash_of(name))}
 
     def find(self, class_hash: bytes) -> ContractClass | None:
-        """Return the class of that hash; nothing when there is none or it is refused, which is reported."""
+        """Return the class of that hash; None if it is missing or refused, and a refusal is reported."""
         where, text = self._look_up(class_hash)
         if text is None:
             return None
@@ -76,10 +78,10 @@ class ClassFiles:
 
 
 def checked(found: ContractClass, class_hash: bytes, where: str, report: Report) -> ContractClass:
-    """Return the class under the hash that the chain knows it by.
+    """Return the class under its hash on the chain.
 
-    Of Cairo 0, 42 classes of the main network do not hash to their own class hash, so a wrong one is reported
-    and taken, as pathfinder does; a wrong Sierra class is refused.
+    The hash of 42 Cairo 0 classes of the main network differs from their class hash, so a difference is
+    reported and accepted, as in pathfinder; a Sierra class with a wrong hash is refused.
 
     Raises:
         WrongClassError: A Sierra class has another hash.

@@ -1,4 +1,4 @@
-"""What a JSON document of a dump is: header, state update, both, pending update, class or none of these.
+"""The kinds of a dump's JSON documents: header, state update, both, pending update, class, or another.
 
 Feeder form: get_block, get_state_update (with includeBlock or without), get_class_by_hash. RPC form:
 getBlockWithTxHashes and its kin, getStateUpdate, getClass, each bare or as the result of a JSON-RPC reply.
@@ -57,12 +57,12 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What one document told; `other` says what it was when none of the rest."""
+    """The content of one document; `other` names the kind of one without any of the rest."""
 
     header: Header | None = None
     update: Update | None = None
     is_pending: bool = False
-    """Whether it is the update of a block that is not finished."""
+    """Whether it is the update of an unfinished block."""
     is_class: bool = False
     classes: dict[str, msgspec.Raw] = {}
     other: str | None = None
@@ -72,7 +72,7 @@ _decode = msgspec.json.Decoder(_Members).decode
 
 
 def read_document(text: bytes | msgspec.Raw) -> Document:
-    """Return what `text` is; never raises."""
+    """Return the content of `text`; never raises."""
     try:
         return _document(text)
     except (ValueError, RecursionError) as error:
@@ -116,7 +116,7 @@ def _state_update(members: _Members, text: bytes | msgspec.Raw) -> Document:
 
 
 def _header(members: _Members, text: bytes | msgspec.Raw) -> Header | None:
-    """Return the header, if there is more of one than a state update always has."""
+    """Return the header, if the document has more members of one than every state update."""
     parent = members.parent_block_hash or members.parent_hash
     if members.block_hash is None or (parent is None and members.block_number is None):
         return None

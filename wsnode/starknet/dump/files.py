@@ -20,14 +20,14 @@ _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a document is: a line's offset, or an item's index in a file's array."""
+    """The place of a document: a line's offset, or an item's index in a file's array."""
 
     path: Path
     position: int = 0
 
 
 def dump_files(folder: Path) -> list[Path]:
-    """Return the files below `folder` that may hold documents, 2 before 10; `folder` may be such a file.
+    """Return the files below `folder` that may hold documents, in numeric order; `folder` may be such a file.
 
     Raises:
         DumpError: There are none.
@@ -70,7 +70,7 @@ def documents(path: Path) -> Iterator[tuple[Place, bytes]]:
 
 
 def read_file(path: Path) -> bytes:
-    """Return what the file holds, inflated.
+    """Return the content of the file, decompressed.
 
     Raises:
         DumpError: It cannot be read.
@@ -83,7 +83,7 @@ def read_file(path: Path) -> bytes:
 
 
 class DocumentReader:
-    """Reads documents again by their places; cheap when the places come in the order of the files."""
+    """Reads documents again by their places; fast for places in the order of the files."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
@@ -94,7 +94,7 @@ class DocumentReader:
         """Return the document at `place`.
 
         Raises:
-            DumpError: The file cannot be read any more.
+            DumpError: The file can no longer be read.
         """
         if place.path != self._path:
             self._turn_to(place.path)
@@ -108,7 +108,7 @@ class DocumentReader:
             raise DumpError(f"{place.path}: {error}") from None
 
     def close(self) -> None:
-        """Close the file at hand."""
+        """Close the open file."""
         if self._stream is not None:
             self._stream.close()
         self._stream, self._path = None, None

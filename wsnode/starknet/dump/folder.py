@@ -1,7 +1,7 @@
-"""A folder of documents as a chain's blocks in order.
+"""A folder of documents, read as a chain's blocks in order.
 
-The first pass notes where each state update is and keeps the headers, which may be in other files; the second
-one reads the updates again, one by one. What a dump holds in memory is its headers, not its diffs.
+The first pass records the place of each state update and keeps the headers, which may be in other files. The
+second reads the updates again, one by one. So a dump holds its headers in memory, not its diffs.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,10 +28,10 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class Dump(msgspec.Struct, frozen=True):
-    """What the first pass found."""
+    """The result of the first pass."""
 
     blocks: list[Listed]
-    """By number, and each but once."""
+    """In order of number, without duplicates."""
     headers: dict[bytes, Header]
     class_places: list[Place]
 
@@ -69,12 +69,12 @@ class Dump(msgspec.Struct, frozen=True):
 
 
 def read_dump(folder: Path, first_block: int | None, report: Report) -> Dump:
-    """Return what `folder` holds; documents that are of no use are reported and passed over.
+    """Return the blocks in `folder`; other documents are reported and skipped.
 
-    Blocks whose number nothing tells follow the one before them, from `first_block` on.
+    A block without a number follows the one before it, from `first_block` on.
 
     Raises:
-        DumpError: There is nothing to read, or two blocks have one number.
+        DumpError: It holds no block, or two blocks have one number.
     """
     headers: dict[bytes, Header] = {}
     updates: list[tuple[Update, Place]] = []
@@ -85,7 +85,7 @@ def read_dump(folder: Path, first_block: int | None, report: Report) -> Dump:
             if document.header is not None:
                 headers[document.header.hash] = _fuller(headers.get(document.header.hash), document.header)
             if document.update is not None:
-                # The text is read again when its turn comes.
+                # The second pass reads the text again.
                 updates.append((msgspec.structs.replace(document.update, diff_text=b""), place))
             if document.is_class:
                 class_places.append(place)
@@ -101,7 +101,7 @@ def _report_unused(document: Document, place: Place, report: Report) -> None:
 
 
 def _fuller(known: Header | None, other: Header) -> Header:
-    """Return one header out of two documents' about the same block."""
+    """Return one header from two documents about one block."""
     if known is None:
         return other
     told = {name: value for name, value in msgspec.structs.asdict(other).items() if value is not None}

@@ -1,4 +1,4 @@
-"""What a header's document tells beside links and roots: the rest of starknet-specs' BLOCK_HEADER."""
+"""The members of a header beside links and roots: the rest of starknet-specs' BLOCK_HEADER."""
 
 from typing import Annotated, Any, Literal
 
@@ -35,7 +35,7 @@ class _Members(msgspec.Struct, frozen=True):
 
 
 class _Contents(msgspec.Struct, frozen=True):
-    """What the gateway lists instead of counting it."""
+    """Lists of the gateway, of which nodes give the lengths."""
 
     transactions: list[msgspec.Raw] | None = None
     transaction_receipts: list[_Receipt] | None = None
@@ -46,7 +46,7 @@ _decode_contents = msgspec.json.Decoder(_Contents).decode
 
 
 def header_members(text: bytes | msgspec.Raw) -> dict[str, Any]:
-    """Return what a block's document tells, as it is answered; nothing of one that is malformed."""
+    """Return the members of a block's document in the form of results, without malformed ones."""
     try:
         told = msgspec.structs.asdict(_decode(text))
         counts = _counts(text)

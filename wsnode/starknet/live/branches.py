@@ -1,4 +1,4 @@
-"""Blocks that were taken back, and the way down from them."""
+"""Dropped blocks, and the way from them to their ancestor on the chain."""
 
 from wsnode.starknet.felt import ZERO
 from wsnode.starknet.live.position import BEGINNING, Position
@@ -6,7 +6,7 @@ from wsnode.starknet.snapshot import Snapshot
 
 
 class UnknownBlockError(Exception):
-    """The block of a position is neither on the chain nor known to have been."""
+    """The block of a position is neither on the chain nor known as dropped."""
 
     def __init__(self, position: Position) -> None:
         super().__init__(f"unknown block {position.number}")
@@ -14,21 +14,21 @@ class UnknownBlockError(Exception):
 
 
 def head_position(view: Snapshot) -> Position:
-    """Return the position behind the chain's last block."""
+    """Return the position after the chain's last block."""
     return BEGINNING if (number := view.head) is None else position_at(view, number)
 
 
 def position_at(view: Snapshot, number: int) -> Position:
-    """Return the position behind block `number`; before the first one it is the beginning."""
+    """Return the position after block `number`; before the first block, the beginning."""
     row = view.block(number) if number >= 0 else None
     return BEGINNING if row is None else Position(number, row.hash)
 
 
 def is_canonical(view: Snapshot, position: Position) -> bool:
-    """Tell whether a position is on the chain.
+    """Return whether a position is on the chain.
 
     Raises:
-        UnknownBlockError: It has another number than its block.
+        UnknownBlockError: Its number is not that of its block.
     """
     if position == BEGINNING:
         return True
@@ -39,10 +39,10 @@ def is_canonical(view: Snapshot, position: Position) -> bool:
 
 
 def dropped_from(view: Snapshot, position: Position) -> tuple[list[Position], Position]:
-    """Return the replaced blocks from a position down, highest first, and the block under them.
+    """Return the dropped blocks from a position down, highest first, and the block below them.
 
     Raises:
-        UnknownBlockError: One of them is not known.
+        UnknownBlockError: One of them is unknown.
     """
     dropped: list[Position] = []
     while not is_canonical(view, position):

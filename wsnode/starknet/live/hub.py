@@ -1,4 +1,4 @@
-"""The head that subscribers have been told, and how it follows the store's."""
+"""The head that subscribers have received, and how it follows the store's."""
 
 import logging
 from collections.abc import Callable
@@ -25,25 +25,27 @@ logger = logging.getLogger("wsnode.live")
 
 
 class Hub:
-    """Tells the live subscriptions of one alt chain what happens, out of the store."""
+    """Publishes new blocks and reorganisations from the store to the live subscriptions of one alt chain."""
 
     def __init__(self, chain: Chain, fan_out: FanOut | None = None) -> None:
-        """`fan_out` is that of the network, if another chain of it has one."""
+        """`fan_out` is shared with another chain of the network, if there is one."""
         self._chain = chain
         self.fan_out = fan_out or FanOut()
-        """Hands the events to the subscribers; somebody runs it."""
+        """Delivers the events to the subscribers; its owner runs it."""
         self._groups: dict[Form, Group] = {}
         with chain.snapshot() as view:
             self.head = head_position(view)
-        """The last head that was told."""
+        """The last head that was published."""
         self._watch = StoreWatch(self.fan_out)
 
     def snapshot(self) -> Snapshot:
-        """Return the store as it is now."""
+        """Return a snapshot of the chain."""
         return self._chain.snapshot()
 
     def group(self, form: Form) -> Group:
-        """Return the group of those who ask in a form; join it at once, since an empty one may be dropped."""
+        """Return the group of the subscriptions with this form; join it at once, because an empty one may be
+        dropped.
+        """
         if (group := self._groups.get(form)) is None:
             group = self._groups[form] = Group(self.fan_out, lambda: self._drop(form))
         return group
@@ -52,9 +54,9 @@ class Hub:
         del self._groups[form]
 
     def advance(self) -> None:
-        """Tell what has happened since the last time.
+        """Publish the changes since the last call.
 
-        After many blocks at once only the first are told of, and the rest by the watching task.
+        Of many blocks at once it publishes the first ones; the watching task publishes the rest.
         """
         with self._chain.snapshot() as view:
             if (head := head_position(view)) != self.head:
@@ -77,7 +79,7 @@ class Hub:
             self._tell_header(header, behind)
 
     def _own_up(self, lost: Position, before: Position) -> None:
-        """Tell those that have notices that a block was lost, and close the connections of the others."""
+        """Send subscriptions with notices the loss of a block, and close the connections of the others."""
         for form, group in list(self._groups.items()):
             if form.has_notices:
                 group.publish(Event([unknown_block_notice(form, lost, self.head)]), before)
@@ -93,5 +95,5 @@ class Hub:
             group.publish(Event([render(form)]), before)
 
     async def watch(self) -> None:
-        """Tell of what another process writes, and of the rest of many blocks, for ever."""
+        """Publish blocks that another process writes, and the rest of many blocks, for ever."""
         await self._watch.run(self.advance)

@@ -1,4 +1,4 @@
-"""The text of notifications and notices: what stands before and after a subscription's id."""
+"""The text of notifications and notices: the parts before and after a subscription's id."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.position import Position
 
 CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
-"""How the connection ends where a subscription that has no notices would lose blocks."""
+"""Closes a connection whose subscription without notices would lose blocks."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"%b_subscription%b","params":{"subscription_id":"'
 
 Family = Literal["alt", "starknet"]
@@ -21,14 +21,16 @@ Message = tuple[bytes, bytes]
 
 
 class Form(msgspec.Struct, frozen=True):
-    """Under which names a subscriber asked, and whether for cursors."""
+    """The family of a subscription's method names, and whether it has cursors."""
 
     family: Family
     cursors: bool = False
 
     @property
     def has_notices(self) -> bool:
-        """Tell whether it is told more than starknet-specs has, which Starknet's libraries break off at."""
+        """Return whether it gets notices that starknet-specs lacks, at which Starknet's libraries
+        disconnect.
+        """
         return self.cursors
 
 
@@ -38,7 +40,7 @@ def header_notification(form: Form, header: bytes, behind: Position) -> Message:
 
 
 def reorganisation(form: Form, dropped: Sequence[Position], behind: Position) -> Message:
-    """Return the notification that blocks, highest first, are not on the chain any more."""
+    """Return the notification that blocks, highest first, have left the chain."""
     last, first = dropped[0], dropped[-1]
     members = {
         "starting_block_hash": felt_text(first.hash),
@@ -50,18 +52,20 @@ def reorganisation(form: Form, dropped: Sequence[Position], behind: Position) ->
 
 
 def fallen_behind_notice(form: Form, cursor: Position, missed: int) -> Message:
-    """Return the notice that the client reads too slowly: what it missed is sent again from `cursor` on."""
+    """Return the notice that the client reads too slowly; the missed events are sent again from `cursor`
+    on.
+    """
     message = "the client reads too slowly: what it missed follows from the cursor on"
     return _error(form, LIMIT_EXCEEDED, message, {"cursor": str(cursor), "missed": missed})
 
 
 def restart_notice(form: Form, cursor: Position) -> Message:
-    """Return the last notice of a node that stops."""
+    """Return the notice that the node stops, the last of the subscription."""
     return _error(form, RESTARTING, "the node is restarting", {"cursor": str(cursor)})
 
 
 def unknown_block_notice(form: Form, lost: Position, cursor: Position) -> Message:
-    """Return the notice that the node has lost a block it told of, and goes on from `cursor`."""
+    """Return the notice that the node has lost a block that it published, and continues from `cursor`."""
     data = {**lost.named, "cursor": str(cursor)}
     return _error(form, RESOURCE_NOT_FOUND, "the block is not known any more", data)
 

@@ -1,4 +1,4 @@
-"""What has happened between a position and the head, a page at a time, each out of one snapshot."""
+"""Pages of the events between a position and the head, each from one snapshot."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,21 +12,21 @@ from wsnode.starknet.live.position import Position
 from wsnode.starknet.snapshot import Snapshot
 
 STEP_BLOCKS: Final = 64
-"""How many blocks are told of before others have a turn: about a millisecond."""
+"""Blocks of one page: about a millisecond."""
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Notifications in their order, and the position behind all of them."""
+    """Notifications in order, and the position after them."""
 
     messages: Sequence[Message]
     position: Position
 
 
 def page_behind(view: Snapshot, form: Form, position: Position, last: int) -> Page:
-    """Return what comes behind `position`, up to block `last` at most; nothing if it stands there already.
+    """Return the page after `position`, up to block `last` at most; empty if it is there already.
 
     Raises:
-        UnknownBlockError: The position's block is not known.
+        UnknownBlockError: The position's block is unknown.
     """
     dropped, position = dropped_from(view, position)
     messages = [reorganisation(form, dropped, position)] if dropped else []
@@ -37,7 +37,7 @@ def page_behind(view: Snapshot, form: Form, position: Position, last: int) -> Pa
 
 
 def headers_behind(view: Snapshot, position: Position, last: int) -> list[tuple[bytes, Position]]:
-    """Return the next headers on the chain, and the position behind each; so many as are told at once."""
+    """Return the next headers on the chain with the position after each, at most one page."""
     first = max(position.number + 1, view.first_block)
     found = []
     for number in range(first, min(last + 1, first + STEP_BLOCKS)):

@@ -1,4 +1,4 @@
-"""How far a subscriber has been told, and the text that a client hands back to go on from there."""
+"""The position of a subscription, and the cursor with which a client continues from it."""
 
 from typing import Final, Self
 
@@ -12,7 +12,7 @@ _SIZE: Final = 8 + FELT_BYTES
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Everything is told up to the block `number` with the hash `hash`."""
+    """The position after block `number` with hash `hash`."""
 
     number: int
     """-1 before the first block."""
@@ -24,10 +24,10 @@ class Position(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the position that the cursor `text` writes.
+        """Return the position encoded in the cursor `text`.
 
         Raises:
-            ValueError: It writes none.
+            ValueError: `text` is no cursor.
         """
         content = decode_cursor(text, _VERSION, _SIZE)
         number = int.from_bytes(content[:8], "big", signed=True)
@@ -37,7 +37,7 @@ class Position(msgspec.Struct, frozen=True):
 
     @property
     def named(self) -> dict[str, int | str]:
-        """Return the block as errors and notices name it."""
+        """Return the block in the form of errors and notices."""
         return {"block_number": self.number, "block_hash": felt_text(self.hash)}
 
 

@@ -1,4 +1,4 @@
-"""A client's subscription to new heads: live in a group, or on its way from a position to the head."""
+"""A client's subscription to new heads: live in a group, or catching up from a position."""
 
 import trio
 
@@ -18,10 +18,10 @@ from wsnode.starknet.live.position import Position
 
 
 class HeadSubscription(Subscription):
-    """`newHeads`: whatever it was not told is in the store."""
+    """`newHeads`; events that it has not received are in the store."""
 
     def __init__(self, channel: Channel, hub: Hub, form: Form, position: Position | None) -> None:
-        """Without a `position` it is told what happens from its beginning on."""
+        """Without a `position` it gets the events after its creation."""
         super().__init__("newHeads", channel)
         self._hub = hub
         self._form = form
@@ -36,13 +36,13 @@ class HeadSubscription(Subscription):
             self._catch_up_from(self._position)
 
     def fall_behind(self, position: Position, missed: int) -> None:
-        """Tell the client, if it has notices, and begin again at `position` once it has read."""
+        """Send a notice, if it has notices, and continue from `position` once the client has read."""
         if self._form.has_notices:
             self.deliver(Event([fallen_behind_notice(self._form, position, missed)]))
         self._catch_up_from(position)
 
     def farewell(self) -> Event | None:
-        """Return the notice of a restart, with the cursor to go on from, if it has notices."""
+        """Return the notice of a restart, with the cursor to continue from; None without notices."""
         if not self._form.has_notices:
             return None
         return Event([restart_notice(self._form, self._position or self._hub.head)])
@@ -59,7 +59,7 @@ class HeadSubscription(Subscription):
             self.channel.catch_up(self)
 
     async def take_step(self) -> bool:
-        """Tell the next page; False once it is live."""
+        """Send the next page; return False once it is live."""
         await trio.lowlevel.checkpoint()
         if not self.ended and self._position != self._hub.head:
             self._take_page()
@@ -85,5 +85,5 @@ class HeadSubscription(Subscription):
         if page.messages:
             self.deliver(Event(page.messages))
         else:
-            # The hub has not come here yet, or told last of a branch that is not the chain any more.
+            # The hub is behind, or last published a branch that has left the chain.
             self._hub.advance()

@@ -1,4 +1,4 @@
-"""The head, the chain's name, and the specification's version."""
+"""Methods that return the head, the chain's name and the specification's version."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ SPEC_VERSION = "0.10.3"
 
 
 def block_number(snapshot: Snapshot) -> int:
-    """Return the head's number."""
+    """Return the number of the head."""
     if (head := snapshot.head) is None:
         raise no_blocks()
     return head
 
 
 def block_hash_and_number(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the head's hash and number."""
+    """Return `{block_hash, block_number}` of the head."""
     number = block_number(snapshot)
     if (block := snapshot.block(number)) is None:
         raise no_blocks()
@@ -33,10 +33,10 @@ def chain_id(snapshot: Snapshot) -> str:
 
 
 def spec_version() -> str:
-    """Return the version of starknet-specs."""
+    """Return the version of starknet-specs that the results follow."""
     return SPEC_VERSION
 
 
 def syncing(_snapshot: Snapshot) -> bool:
-    """Return false: the chain holds what was imported, and nothing is on its way."""
+    """Return false: the chain holds imported blocks and does not sync."""
     return False

@@ -1,4 +1,4 @@
-"""Classes: of a contract, by hash, and the hash alone."""
+"""Methods that return classes, by contract or hash, and class hashes."""
 
 from wsnode.jsonrpc.work import Rendered
 from wsnode.starknet.felt import felt_text
@@ -14,24 +14,24 @@ from wsnode.starknet.snapshot import Snapshot
 
 
 def get_class_at(snapshot: Snapshot, params: ContractParams) -> Rendered:
-    """Return the class of the contract."""
+    """Return the class definition of the contract, a JSON object."""
     state = resolve(snapshot, params.block_id)
     return _rendered(snapshot, class_hash_of(snapshot, state, params.contract_address))
 
 
 def get_class_hash_at(snapshot: Snapshot, params: ContractParams) -> str:
-    """Return the hash of the contract's class."""
+    """Return the class hash of the contract, a felt."""
     state = resolve(snapshot, params.block_id)
     return felt_text(class_hash_of(snapshot, state, params.contract_address))
 
 
 def get_class(snapshot: Snapshot, params: ClassParams) -> Rendered:
-    """Return the class of that hash, if a block up to the one meant names it."""
+    """Return the class definition with this hash, if a block up to `block_id` names it."""
     state = resolve(snapshot, params.block_id)
     class_hash = params.class_hash
     named = snapshot.first_named(class_hash)
     if named is None or named > state.number:
-        # The blocks below the first one may have named it already.
+        # Blocks below the first stored one may have named it.
         raise history_unavailable(first) if (first := snapshot.first_block) else class_hash_not_found()
     return _rendered(snapshot, class_hash)
 
@@ -40,7 +40,7 @@ def class_hash_of(snapshot: Snapshot, state: State, address: bytes) -> bytes:
     """Return the class hash of the contract at `address`.
 
     Raises:
-        RpcError: No contract is there, or only blocks below the history could tell.
+        RpcError: The contract does not exist, or only blocks below the history could show it.
     """
     class_hash = snapshot.class_hash_at(address, state.number)
     if class_hash is None:
@@ -49,7 +49,7 @@ def class_hash_of(snapshot: Snapshot, state: State, address: bytes) -> bytes:
 
 
 def absent_contract(snapshot: Snapshot, address: bytes) -> Exception:
-    """Return the error for a contract that is not there, as far as this history tells."""
+    """Return the error for a contract that is not deployed in this history."""
     first = snapshot.first_block
     if first > 0 and not snapshot.was_deployed_here(address):
         return history_unavailable(first)

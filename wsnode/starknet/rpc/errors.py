@@ -1,4 +1,4 @@
-"""Errors of starknet-specs, and those for what a node with a partial history cannot know."""
+"""Errors of starknet-specs, and errors of a node with a partial history."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ def block_not_found() -> RpcError:
 
 
 def class_hash_not_found() -> RpcError:
-    """Return the error for a class that no block up to the one asked about names."""
+    """Return the error for a class that no block up to the requested one names."""
     return RpcError(CLASS_HASH_NOT_FOUND, "Class hash not found")
 
 
@@ -35,7 +35,7 @@ def no_blocks() -> RpcError:
 
 
 def invalid_subscription_id() -> RpcError:
-    """Return the error for an id under which the connection is told nothing."""
+    """Return the error for an id that names no subscription of the connection."""
     return RpcError(INVALID_SUBSCRIPTION_ID, "Invalid subscription id")
 
 
@@ -45,17 +45,17 @@ def too_many_blocks_back() -> RpcError:
 
 
 def history_unavailable(first_block: int) -> RpcError:
-    """Return the error for what depends on blocks below the first one that this node has."""
+    """Return the error for results that depend on blocks below the first stored one."""
     message = f"history is not available below block {first_block}"
     return RpcError(SERVER_ERROR, message, {"first_block": first_block})
 
 
 def class_unavailable(class_hash: bytes) -> RpcError:
-    """Return the error for a class that the chain names and no source had a definition of."""
+    """Return the error for a class whose definition no source had."""
     message = "the definition of the class is missing on this node"
     return RpcError(INTERNAL_ERROR, message, {"class_hash": felt_text(class_hash)})
 
 
 def chain_id_unknown() -> RpcError:
-    """Return the error for a chain whose name nothing told."""
+    """Return the error for a chain whose name is unknown."""
     return RpcError(SERVER_ERROR, "the chain id is unknown: no import gave --chain-id")

@@ -1,4 +1,4 @@
-"""All methods of the alt family, and how each gets its two names.
+"""Registration of the alt family's methods, each under its two names.
 
 `starknet_` takes parameters by name or by position, as Starknet's nodes do; `alt_` by name only, as the
 specification says.
@@ -40,7 +40,7 @@ from wsnode.starknet.rpc.schemas import (
 from wsnode.starknet.snapshot import Snapshot
 
 SnapshotOf: TypeAlias = Callable[[Any], Snapshot]
-"""How a network's view gives the alt chain's snapshot."""
+"""Returns the alt chain's snapshot of a network's view."""
 Handler: TypeAlias = Callable[..., Any]
 
 FAMILIES: Final[tuple[Family, ...]] = ("alt", "starknet")
@@ -48,16 +48,16 @@ CONTRACT_ERRORS: Final = (block_not_found(), contract_not_found())
 
 
 def build_registry(unavailable: Mapping[str, Any] | None = None, *, hub: Hub | None = None) -> Registry:
-    """Return the methods of a network that has nothing but an alt chain; its views are snapshots."""
+    """Return the methods of a network with only an alt chain, whose views are snapshots."""
     registry = Registry(unavailable)
     add_methods(registry, lambda view: cast(Snapshot, view), hub)
     return registry
 
 
 def add_methods(registry: Registry, snapshot_of: SnapshotOf, hub: Hub | None = None) -> None:
-    """Register the alt family's methods, which read what `snapshot_of` makes of a view.
+    """Register the alt family's methods, which read `snapshot_of(view)`.
 
-    With a `hub`, which tells of new blocks, they can be subscribed to.
+    Subscriptions to new heads need a `hub`.
     """
     registry.define(COMPONENTS)
     for family in FAMILIES:
@@ -84,7 +84,7 @@ def _add_reading(registry: Registry, family: Family, snapshot_of: SnapshotOf) ->
     add("blockHashAndNumber", blocks.block_hash_and_number, result=HEAD, errors=(no_blocks(),))
     add("chainId", blocks.chain_id, result=HEX, errors=(chain_id_unknown(),))
     add("syncing", blocks.syncing, result={"const": False})
-    # The one method whose two names answer two forms.
+    # The one method with a different form under each name.
     update = state.get_flat_state_update if family == "alt" else state.get_nested_state_update
     add("getStateUpdate", update, result=STATE_UPDATES[family], errors=(block_not_found(),))
 
@@ -105,7 +105,7 @@ def _add_subscriptions(registry: Registry, family: Family, hub: Hub) -> None:
 
 
 class OnlyNamedParameters(NamedParameters):
-    """Parameters by name; an array is refused, be it empty."""
+    """Parameters by name; an array is refused, even an empty one."""
 
     def explain(self, params: bytes) -> Any:
         """Return `params` member by member.
@@ -134,7 +134,7 @@ def _parameters_of(handler: Handler) -> type[msgspec.Struct] | None:
 
 
 def _reading(handler: Handler, struct: type[msgspec.Struct] | None, snapshot_of: SnapshotOf) -> Handler:
-    """Return `handler` for views."""
+    """Return `handler`, changed to take a network's view."""
 
     @wraps(handler)
     def read(view: Any, params: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The methods' parameters, by their names in starknet-specs and in the order that they have by position."""
+"""The methods' parameters, under their names in starknet-specs and in their order by position."""
 
 from typing import Literal
 
@@ -29,7 +29,7 @@ class ClassParams(msgspec.Struct, frozen=True):
 
 
 class StorageParams(msgspec.Struct, frozen=True):
-    """`contract_address`, `key`, `block_id`; a flag (0.10.1) asks for the block of the last write too."""
+    """`contract_address`, `key`, `block_id`; a flag (0.10.1) adds the block of the last write."""
 
     contract_address: Felt
     key: Felt
@@ -38,7 +38,7 @@ class StorageParams(msgspec.Struct, frozen=True):
 
 
 class StateUpdateParams(msgspec.Struct, frozen=True):
-    """`block_id`; with `contract_addresses`, only what concerns those (0.10.1), an empty list being all."""
+    """`block_id`; `contract_addresses` selects the changes of these (0.10.1), an empty list those of all."""
 
     block_id: BlockId
     contract_addresses: list[Felt] = []

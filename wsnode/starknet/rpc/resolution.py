@@ -1,4 +1,4 @@
-"""From a caller's block id to the state to read."""
+"""From a block id to the state that it names."""
 
 from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending
 from wsnode.starknet.rpc.errors import block_not_found, history_unavailable
@@ -7,7 +7,7 @@ from wsnode.starknet.storage.rows import BlockRow
 
 
 class State:
-    """The state after `number`; for the pending block, which changes nothing yet, that is the head's."""
+    """The state after `number`; for the pending block, which changes nothing yet, the head's."""
 
     __slots__ = ("block", "is_pending", "number")
 
@@ -18,10 +18,10 @@ class State:
 
 
 def resolve(snapshot: Snapshot, block_id: BlockId) -> State:
-    """Return the state that `block_id` means.
+    """Return the state that `block_id` names.
 
     Raises:
-        RpcError: There is no such block, or the node's history begins above it.
+        RpcError: The block does not exist, or the node's history begins above it.
     """
     choice = block_id.choice
     number = _number(snapshot, choice)

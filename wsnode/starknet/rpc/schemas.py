@@ -1,4 +1,4 @@
-"""JSON schemas of what the alt family's methods take and return, under starknet-specs' names."""
+"""JSON schemas of the alt family's parameters and results, under starknet-specs' names."""
 
 from typing import Final
 
@@ -48,7 +48,7 @@ def _state_update(diff: str) -> Schema:
     changed: dict[str, Schema] = {"old_root": FELT, "state_diff": reference(diff)}
     return either(
         record({**dict.fromkeys(("block_hash", "new_root"), FELT), **changed}),
-        # The block that is being built has neither a hash nor a root.
+        # A pending block has neither a hash nor a root.
         record(changed),
     )
 
@@ -87,7 +87,7 @@ COMPONENTS: Final[dict[str, Schema]] = {
 }
 CLASS: Final = either(reference("CONTRACT_CLASS"), reference("DEPRECATED_CONTRACT_CLASS"))
 STATE_UPDATES: Final = {"alt": _state_update("FLAT_STATE_DIFF"), "starknet": _state_update("STATE_DIFF")}
-"""The two forms of the one method that answers each family in its own."""
+"""The two forms of getStateUpdate, one for each family."""
 SLOT: Final = either(FELT, record({"value": FELT, "last_update_block": COUNT}))
 HEAD: Final = record({"block_hash": FELT, "block_number": COUNT})
 SUBSCRIPTION: Final = text("0x[0-9a-f]{32}")

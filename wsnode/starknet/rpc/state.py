@@ -1,4 +1,4 @@
-"""What blocks change, and single values of the state."""
+"""Methods that return state updates and single values of the state."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from wsnode.starknet.rpc.params import ContractParams, StateUpdateParams, Storag
 from wsnode.starknet.rpc.resolution import State, resolve
 from wsnode.starknet.snapshot import Snapshot
 
-# They hold the operating system's own storage, such as block hashes, and have no class.
+# These addresses hold the operating system's own storage, such as block hashes, and have no class.
 SYSTEM_CONTRACTS = frozenset(address.to_bytes(32, "big") for address in (1, 2))
 
 
 def get_flat_state_update(snapshot: Snapshot, params: StateUpdateParams) -> Rendered:
-    """Return the state update with one `storage_diffs` row a slot, as the specification has it."""
+    """Return the state update of a block, with one `storage_diffs` row for each slot."""
     state = resolve(snapshot, params.block_id)
     if state.is_pending or params.contract_addresses:
         return _update(state, msgspec.json.encode(_chosen(snapshot, state, params)))
@@ -26,17 +26,17 @@ def get_flat_state_update(snapshot: Snapshot, params: StateUpdateParams) -> Rend
 
 
 def get_nested_state_update(snapshot: Snapshot, params: StateUpdateParams) -> Rendered:
-    """Return the state update with a contract's slots below its address, as starknet-specs has it."""
+    """Return the state update of a block, with slots grouped by contract, as in starknet-specs."""
     state = resolve(snapshot, params.block_id)
     return _update(state, msgspec.json.encode(nested_diff(_chosen(snapshot, state, params))))
 
 
 def get_storage_at(snapshot: Snapshot, params: StorageParams) -> str | dict[str, Any]:
-    """Return the slot's value; one that was never written is 0x0."""
+    """Return the value of a slot, a felt; 0x0 if it was never written."""
     state = resolve(snapshot, params.block_id)
     address = params.contract_address
     written = snapshot.storage_at(address, params.key, state.number)
-    # Of a slot that was never written, starknet-specs says 0 for the block too.
+    # For a slot that was never written, starknet-specs gives block 0 too.
     value, number = written or (_unwritten(snapshot, state, address), 0)
     if params.response_flags:
         return {"value": felt_text(value), "last_update_block": number}
@@ -44,7 +44,7 @@ def get_storage_at(snapshot: Snapshot, params: StorageParams) -> str | dict[str,
 
 
 def get_nonce(snapshot: Snapshot, params: ContractParams) -> str:
-    """Return the contract's nonce."""
+    """Return the nonce of the contract, a felt."""
     state = resolve(snapshot, params.block_id)
     address = params.contract_address
     nonce = snapshot.nonce_at(address, state.number)
@@ -61,7 +61,9 @@ def _unwritten(snapshot: Snapshot, state: State, address: bytes) -> bytes:
 
 
 def _zero(snapshot: Snapshot, address: bytes) -> bytes:
-    """Return zero for a value that no block of this history wrote, if no earlier one can have written it."""
+    """Return zero for a value that no block of this history wrote, if no earlier block can have written
+    it.
+    """
     first = snapshot.first_block
     if first > 0 and not snapshot.was_deployed_here(address):
         raise history_unavailable(first)
@@ -85,7 +87,7 @@ def _chosen(snapshot: Snapshot, state: State, params: StateUpdateParams) -> Flat
 def _update(state: State, diff: bytes) -> Rendered:
     block = state.block
     if state.is_pending:
-        # The specification has `old_root` in it; starknet-specs as of 0.10.0 makes it optional.
+        # The specification requires `old_root`; starknet-specs 0.10.0 makes it optional.
         return Rendered(b'{"old_root":"%b","state_diff":%b}' % (felt_text(block.new_root).encode(), diff))
     roots = (block.hash, block.old_root, block.new_root)
     parts = [felt_text(felt).encode() for felt in roots]

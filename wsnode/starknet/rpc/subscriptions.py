@@ -1,4 +1,4 @@
-"""alt_subscribeNewHeads and alt_unsubscribe: new blocks over the connection, from where the client wants."""
+"""alt_subscribeNewHeads and alt_unsubscribe: new heads over a connection, from a chosen position."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -33,7 +33,9 @@ class FirstBlock(BlockId):
 
 
 class HeadsParams(msgspec.Struct, frozen=True):
-    """`block_id`, the first block to be told of, or a `cursor`; both cursors are additions of this node's."""
+    """`block_id`, the first block to receive, or a `cursor`; both cursor members are additions of this
+    node.
+    """
 
     block_id: FirstBlock | None = None
     cursor: str | None = None
@@ -50,10 +52,10 @@ Handler = Callable[[Channel, Any], bytes]
 
 
 def handlers(hub: Hub, family: Family) -> tuple[Handler, Handler]:
-    """Return what subscribes to new heads and what ends that."""
+    """Return the handlers of subscribeNewHeads and unsubscribe."""
 
     def subscribe(channel: Channel, params: HeadsParams) -> bytes:
-        """Return the id under which the client is told of new blocks from now on."""
+        """Return the id of a new subscription; new headers follow as notifications on this connection."""
         form = Form(family, params.cursors or params.cursor is not None)
         with hub.snapshot() as view:
             position = _position(view, params)
@@ -62,7 +64,7 @@ def handlers(hub: Hub, family: Family) -> tuple[Handler, Handler]:
         return b'"%b"' % subscription.identity
 
     def unsubscribe(channel: Channel, params: IdParams) -> bytes:
-        """Return true, once nothing more will be told under the id."""
+        """Return true once the subscription has ended; no notification with this id follows."""
         if not channel.subscriptions.remove(params.subscription_id.encode(errors="replace")):
             raise invalid_subscription_id()
         return b"true"
@@ -71,10 +73,10 @@ def handlers(hub: Hub, family: Family) -> tuple[Handler, Handler]:
 
 
 def _position(view: Snapshot, params: HeadsParams) -> Position | None:
-    """Return where a subscription begins, nothing for the head.
+    """Return the position where a subscription begins, None for the head.
 
     Raises:
-        RpcError: There is no such block, it is too far back, or the cursor's is unknown.
+        RpcError: The block does not exist or is too far back, or the cursor's block is unknown.
     """
     if params.cursor is not None:
         if params.block_id is not None:

@@ -1,4 +1,4 @@
-"""One writer a folder."""
+"""The lock that allows one writer for each folder."""
 
 import fcntl
 import os
@@ -25,5 +25,5 @@ class WriterLock:
             raise StarknetError(f"{path.parent}: another process writes to this folder") from None
 
     def close(self) -> None:
-        """Let go."""
+        """Release the lock."""
         os.close(self._file)

@@ -8,7 +8,7 @@ CLASS_LEVEL = 9  # written once and read often: a Sierra class of 1.39 MB takes 
 
 
 class BlockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is kept of a block beside its diff."""
+    """The stored header of a block."""
 
     hash: bytes
     parent_hash: bytes | None
@@ -17,7 +17,7 @@ class BlockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     timestamp: int | None
     version: str | None
     more: bytes = b""
-    """What else the source told of the header: a JSON object, or nothing."""
+    """Further members of the header: a JSON object, or empty."""
 
 
 encode_block = msgspec.msgpack.Encoder().encode
@@ -25,7 +25,7 @@ decode_block = msgspec.msgpack.Decoder(BlockRow).decode
 
 
 def compress(text: bytes, level: int) -> bytes:
-    """Return `text` as one zstd frame that tells its size."""
+    """Return `text` as one zstd frame with its size."""
     return zstandard.ZstdCompressor(level=level).compress(text)
 
 

@@ -23,9 +23,9 @@ CLASSES: Final = Table("classes")
 FIRST_NAMED: Final = Table("first_named")
 """class hash -> number of the first block that declares, deploys or replaces to it"""
 MISSING: Final = Table("missing")
-"""class hash -> the same number, for classes that no source had a definition of"""
+"""class hash -> that number, for classes without a definition"""
 DROPPED: Final = Table("dropped")
-"""hash of a block that was taken back -> its number, hash of the block under it (zero under the first one)"""
+"""hash of a dropped block -> its number, hash of its parent (zero below the first block)"""
 META: Final = Table("meta")
 
 TABLES: Final = (
@@ -52,7 +52,7 @@ NUMBER_BYTES: Final = 8
 
 
 def number_key(number: int) -> bytes:
-    """Return `number` as it stands in keys."""
+    """Return `number` in the form of keys."""
     return number.to_bytes(NUMBER_BYTES, "big")
 
 
@@ -62,13 +62,13 @@ def key_number(key: bytes) -> int:
 
 
 def value_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> bytes | None:
-    """Return what a history says of `subject` after block `number`, None when nothing was ever written."""
+    """Return the value of `subject` in a history after block `number`, None if none was written."""
     entry = entry_at(reader, table, subject, number)
     return None if entry is None else entry[1]
 
 
 def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> tuple[bytes, bytes] | None:
-    """Return the same with its key, which tells the block that wrote it."""
+    """Return key and value of `subject` after block `number`; the key ends with the block that wrote it."""
     cursor: Cursor = reader.cursor(table)
     found = cursor.prev() if cursor.set_range(subject + number_key(number + 1)) else cursor.last()
     if not found:
@@ -79,7 +79,7 @@ def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> t
 
 
 def first_entry(reader: HasCursors, table: Table, subject: bytes) -> tuple[bytes, bytes] | None:
-    """Return the first that a history says of `subject` with its key, None when it says nothing."""
+    """Return key and value of the first entry of `subject` in a history, None if it has none."""
     cursor = reader.cursor(table)
     if not cursor.set_range(subject):
         return None

@@ -67,14 +67,14 @@ def put_block(writer: Writer, block: VerifiedBlock) -> None:
 
 
 def put_class(writer: Writer, found: ContractClass) -> None:
-    """Write a class once and for all; reorganisations leave it."""
+    """Write a class, which reorganisations do not remove."""
     text = bytes([found.kind]) + compress(found.rendered, CLASS_LEVEL)
     writer.put(CLASSES, found.class_hash, text)
     writer.delete(MISSING, found.class_hash)
 
 
 def remove_blocks_above(writer: Writer, number: int) -> None:
-    """Take back all blocks above `number`, the last one first."""
+    """Remove all blocks above `number`, the last one first."""
     while (key := last_key(writer, BLOCKS)) is not None and key_number(key) > number:
         _remove_block(writer, key_number(key))
 
@@ -106,7 +106,7 @@ def _histories(diff: StateDiff) -> Iterator[tuple[Table, bytes, bytes]]:
     replaced = dict(diff.replaced)
     deployed = dict(diff.deployed)
     for address, class_hash in diff.deployed:
-        # Deployed and replaced in one block: the later class counts, and the contract is new all the same.
+        # Deployed and replaced in one block: the later class counts, and the contract is new nevertheless.
         yield CLASS_AT, address, replaced.get(address, class_hash) + DEPLOYED
     for address, class_hash in diff.replaced:
         if address not in deployed:

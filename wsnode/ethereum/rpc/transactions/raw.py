@@ -39,12 +39,12 @@ class Raw:
         self._pool = pool
 
     def get_raw_block(self, view: Snapshot, params: BlockParameters) -> bytes:
-        """Return the RLP of a block, or null beyond the head."""
+        """Return the RLP of a block, or `0x` beyond the head."""
         found = self._rows(view, params.block, "block")
         return _NOTHING if found is None else data(block_rlp(*found))
 
     def get_raw_header(self, view: Snapshot, params: BlockParameters) -> bytes:
-        """Return the RLP of a block's header, or null beyond the head."""
+        """Return the RLP of a block's header, or `0x` beyond the head."""
         found = self._rows(view, params.block, "header")
         return _NOTHING if found is None else data(encoded_items(block_rlp(*found))[0])
 

@@ -1,0 +1,63 @@
+"""Published prose is plain: the summaries that rpc.discover writes, and the lines of the documents."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.memory_transport import asking
+from tests.vector_files import CHECKOUT
+from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.live import DevelopmentSettings, Live
+from wsnode.demo.run import build_ethereum
+from wsnode.demo.starknet_chain import build_starknet
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.node.config import Config, NetworkConfig
+from wsnode.node.networks import open_network
+
+WIDTH = 110
+VAGUE = re.compile(
+    r"\b(who|whom|whoever|nobody|somebody|everybody|anybody|told|the same|so many|so much|so long)\b",
+    re.IGNORECASE,
+)
+"""Words in whose place the field has a noun."""
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+"""Decisions and changes are records, which stay as they were written."""
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return the document of a network that has every method: a development chain beside an alt one."""
+    folder = tmp_path_factory.mktemp("prose")
+    build_ethereum(folder)
+    build_starknet(folder)
+    settings = NetworkConfig(str(folder))
+    grow = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
+    with open_network("one", settings, Config(networks={"one": settings}, open=True), grow=grow) as network:
+        return asking(Dispatcher(network.registry, network.open_view))("rpc.discover")["result"]
+
+
+def test_each_summary_begins_with_what_the_method_returns(document: Any) -> None:
+    others = [each["name"] for each in document["methods"] if not each["summary"].startswith("Return ")]
+    assert others == []
+
+
+def test_no_summary_has_a_vague_word(document: Any) -> None:
+    texts = {each["name"]: each["summary"] for each in document["methods"]}
+    components = document["components"]["schemas"]
+    texts |= {name: schema.get("description", "") for name, schema in components.items()}
+    found = {name: VAGUE.findall(text) for name, text in texts.items()}
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_lines_of_documents_are_wrapped(page: Path) -> None:
+    prose = "".join(page.read_text().split("```")[::2])
+    lines = [line for line in prose.splitlines() if not line.startswith(("|", "    "))]
+    assert [line for line in lines if len(line) > WIDTH] == []
+
+
+def test_the_index_names_every_page() -> None:
+    index = (CHECKOUT / "docs" / "index.md").read_text()
+    assert [page.name for page in PAGES if page.name != "index.md" and f"{page.name})" not in index] == []
