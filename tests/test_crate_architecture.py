@@ -45,6 +45,8 @@ ORDER = (
     "evm/trace",
     "evm/witness",
     "wire/parameters",
+    "wire/frame",
+    "wire/request",
     "wire/answers",
     "wire",
     "starknet",

@@ -1,7 +1,9 @@
 //! Methods that the engine answers by itself, from the text of the parameters to the text of the result.
 
+mod replies;
 mod state;
 
+pub use replies::{Form, Replies, Room};
 pub use state::{write_balance, write_code, write_storage, write_transaction_count};
 
 use alloy_eips::BlockNumHash;

@@ -1,0 +1,193 @@
+//! Replies to the plainest calls of a turn or a batch, one behind another.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::time::{Duration, Instant};
+
+use super::{Moment, Read};
+use crate::json::Writer;
+use crate::wire::frame::write_head;
+use crate::wire::request::Envelope;
+
+/// How many calls are answered at the most, and how long others are begun.
+const MOST: usize = 64;
+const SLICE: Duration = Duration::from_millis(1);
+/// Longer texts are read by themselves.
+const LONGEST: usize = 256 * 1024;
+/// After how many calls the clock is looked at.
+const STRETCH: usize = 8;
+const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+const MIDDLE: &[u8] = br#","result":"#;
+
+/// What stands around each reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The head of a text frame, before it.
+    Frames,
+    /// Commas between replies, as in a batch.
+    Joined,
+}
+
+/// What replies may take, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// A single reply.
+    pub largest: usize,
+    /// All replies together.
+    pub whole: usize,
+}
+
+/// The replies so far, and what further calls are answered with.
+pub struct Replies<'a> {
+    pub form: Form,
+    room: Room,
+    /// Results by method, for calls without parameters.
+    results: &'a [(&'a str, &'a [u8])],
+    methods: &'a [(String, Read)],
+    moment: Option<Moment<'a>>,
+    text: Vec<u8>,
+    /// The bytes of the replies in `text`, without what stands around them.
+    size: usize,
+    /// For each of `results`, and then of `methods`.
+    counted: Vec<usize>,
+    /// The result of the current call; kept for its memory.
+    result: Vec<u8>,
+}
+
+impl<'a> Replies<'a> {
+    pub fn new(
+        form: Form,
+        room: Room,
+        results: &'a [(&'a str, &'a [u8])],
+        methods: &'a [(String, Read)],
+        moment: Option<Moment<'a>>,
+    ) -> Self {
+        let counted = vec![0; results.len() + methods.len()];
+        Self { form, room, results, methods, moment, text: Vec::new(), size: 0, counted, result: Vec::new() }
+    }
+
+    /// Answer `calls` up to the first that is left to others, or until they are many or have taken long.
+    ///
+    /// `answer` is given each of them, and says whether it was answered.
+    pub fn take<Call, Failure>(
+        &mut self,
+        calls: impl Iterator<Item = Call>,
+        mut answer: impl FnMut(&mut Self, Call) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        let began = Instant::now();
+        for (count, call) in calls.take(MOST).enumerate() {
+            let is_late = count % STRETCH == STRETCH - 1 && began.elapsed() > SLICE;
+            if is_late || !answer(self, call)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Answer the call that a message is; whether it was not left to others.
+    pub fn answer_message(&mut self, text: &[u8]) -> bool {
+        text.len() <= LONGEST && Envelope::read(text).is_some_and(|call| self.answer(&call))
+    }
+
+    /// Answer a call; whether it was not left to others.
+    pub fn answer(&mut self, call: &Envelope<'_>) -> bool {
+        let mut result = std::mem::take(&mut self.result);
+        result.clear();
+        let index = self.write_result(call, &mut result);
+        let is_pushed = index.is_some() && self.push(call.identity, &result);
+        if let Some(index) = index.filter(|_| is_pushed) {
+            self.counted[index] += 1;
+        }
+        self.result = result;
+        is_pushed
+    }
+
+    /// The text of all replies, and how many there are for each of the results and then of the methods.
+    pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
+        (self.text, self.counted)
+    }
+
+    /// Write the result of a call, and return where calls of its method are counted; nothing if it is left to others.
+    fn write_result(&mut self, call: &Envelope<'_>, result: &mut Vec<u8>) -> Option<usize> {
+        if call.identity.is_empty() {
+            return None;
+        }
+        if let Some(index) = self.results.iter().position(|(name, _)| *name == call.method) {
+            result.extend_from_slice(self.results[index].1);
+            return call.is_bare().then_some(index);
+        }
+        let index = self.methods.iter().position(|(name, _)| name == call.method)?;
+        let (moment, read) = (self.moment.as_mut()?, self.methods[index].1);
+        let mut text = Writer::new(std::mem::take(result));
+        // What panics here panics for the method too, which reports it.
+        let write = AssertUnwindSafe(|| moment.write(read, call.params, &mut text));
+        let is_written = catch_unwind(write).unwrap_or(false);
+        *result = text.into_text();
+        is_written.then_some(self.results.len() + index)
+    }
+
+    /// Add a reply, unless it is too long.
+    fn push(&mut self, identity: &[u8], result: &[u8]) -> bool {
+        let length = OPENING.len() + identity.len() + MIDDLE.len() + result.len() + 1;
+        if length > self.room.largest || self.size + length > self.room.whole {
+            return false;
+        }
+        match self.form {
+            Form::Frames => write_head(&mut self.text, length),
+            Form::Joined if self.size > 0 => self.text.push(b','),
+            Form::Joined => {}
+        }
+        for part in [OPENING, identity, MIDDLE, result, b"}"] {
+            self.text.extend_from_slice(part);
+        }
+        self.size += length;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULTS: &[(&str, &[u8])] = &[("eth_chainId", b"\"0x1\"")];
+    const CALL: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"eth_chainId","params":[]}"#;
+    const REPLY: &[u8] = br#"{"jsonrpc":"2.0","id":7,"result":"0x1"}"#;
+    const AMPLE: Room = Room { largest: 1024, whole: 1024 };
+
+    fn answered(form: Form, room: Room, calls: &[&[u8]]) -> (Vec<u8>, usize) {
+        let mut replies = Replies::new(form, room, RESULTS, &[], None);
+        let answer = |replies: &mut Replies<'_>, call: &&[u8]| Ok::<_, ()>(replies.answer_message(call));
+        replies.take(calls.iter(), answer).unwrap();
+        let (text, counted) = replies.into_parts();
+        (text, counted[0])
+    }
+
+    #[test]
+    fn replies_are_frames_or_joined_by_commas() {
+        let framed = [&[0x81, REPLY.len() as u8][..], REPLY].concat();
+        assert_eq!(answered(Form::Frames, AMPLE, &[CALL, CALL]), ([&framed[..], &framed].concat(), 2));
+        assert_eq!(answered(Form::Joined, AMPLE, &[CALL, CALL]), ([REPLY, b",", REPLY].concat(), 2));
+    }
+
+    #[test]
+    fn the_first_call_that_is_left_to_others_ends_the_run() {
+        for other in [&br#"{"jsonrpc":"2.0","id":7,"method":"eth_call"}"#[..], b"{", &CALL[..CALL.len() - 1]]
+        {
+            assert_eq!(answered(Form::Joined, AMPLE, &[CALL, other, CALL]).1, 1);
+        }
+        let notification = br#"{"jsonrpc":"2.0","method":"eth_chainId"}"#;
+        assert_eq!(answered(Form::Joined, AMPLE, &[notification, CALL]).1, 0);
+    }
+
+    #[test]
+    fn replies_stay_within_their_room() {
+        let whole = 2 * REPLY.len();
+        assert_eq!(answered(Form::Joined, Room { largest: 1024, whole }, &[CALL; 3]).1, 2);
+        assert_eq!(answered(Form::Joined, Room { largest: REPLY.len() - 1, whole }, &[CALL]).1, 0);
+    }
+
+    #[test]
+    fn a_run_ends_after_sixty_four_calls() {
+        let room = Room { largest: 1024, whole: 1 << 20 };
+        assert!(answered(Form::Joined, room, &[CALL; 100]).1 <= MOST);
+    }
+}
