@@ -19,7 +19,7 @@ from websockets.uri import parse_uri
 from tests.server.feed import Feed
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import CancelToken, InThread, Step
-from wsnode.server.access.directory import KeyRing, Network
+from wsnode.server.access.directory import KeyRing, Network, TokenCheck
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 
@@ -185,14 +185,27 @@ class Site:
     """A server on memory streams."""
 
     def __init__(
-        self, nursery: trio.Nursery, gate: Gate, limits: Limits, keys: KeyRing | None = None, **options: Any
+        self,
+        nursery: trio.Nursery,
+        gate: Gate,
+        limits: Limits,
+        keys: KeyRing | None = None,
+        tokens: TokenCheck | None = None,
+        **options: Any,
     ) -> None:
         self.nursery = nursery
         self.gate = gate
         self.feed = Feed()
         methods = registry()
         self.feed.register(methods)
-        network = Network("test", methods, lambda _caller: View(gate), keys=keys, fan_out=self.feed.fan_out)
+        network = Network(
+            "test",
+            methods,
+            lambda _caller: View(gate),
+            keys=keys,
+            fan_out=self.feed.fan_out,
+            tokens=tokens,
+        )
         self.server = Server([network], limits, **options)
         nursery.start_soon(self.server.hand_out)
 

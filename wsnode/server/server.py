@@ -74,7 +74,8 @@ class Server:
         }
         hosts = {host: network.name for network in networks for host in network.hosts}
         keys = {network.name: network.keys for network in networks if network.keys is not None}
-        self.directory = Directory(self._dispatchers, hosts, keys, perimeter)
+        tokens = {network.name: network.tokens for network in networks if network.tokens is not None}
+        self.directory = Directory(self._dispatchers, hosts, keys, perimeter, tokens)
         self.farewell = STOPPING
         """What WebSocket clients are told at the end: a close code and a reason."""
         self.waits: list[trio.CancelScope] = []
@@ -88,7 +89,7 @@ class Server:
         # No web page comes by a path of the file system, so its clients may call the node what they like.
         unnamed = msgspec.structs.replace(perimeter, hosts=None)
         self.socket_service = msgspec.structs.replace(
-            self.service, directory=Directory(self._dispatchers, hosts, keys, unnamed)
+            self.service, directory=Directory(self._dispatchers, hosts, keys, unnamed, tokens)
         )
         """What clients of a Unix socket are served."""
         self.operators_service = Service(

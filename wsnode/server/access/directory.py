@@ -57,6 +57,18 @@ class KeyRing(Protocol):
         ...
 
 
+class TokenCheck(Protocol):
+    """Says which tokens let a request in."""
+
+    def check(self, authorization: str) -> None:
+        """Return if the value of the header `Authorization` does.
+
+        Raises:
+            RefusedError: It does not.
+        """
+        ...
+
+
 class Network(msgspec.Struct, frozen=True):
     """One network: its methods and the way into its chain; without hosts it serves every host."""
 
@@ -74,6 +86,18 @@ class Network(msgspec.Struct, frozen=True):
     """How many versions of its chains are being read."""
     background: Sequence[Callable[[], Awaitable[None]]] = ()
     """What runs as long as the network is served."""
+    tokens: TokenCheck | None = None
+    """With it every request and every handshake needs a token."""
+    ports: Sequence["Port"] = ()
+    """What is served beside it, each on an address of its own."""
+
+
+class Port(msgspec.Struct, frozen=True):
+    """Methods that have an address of their own; what runs with them is their network's."""
+
+    host: str
+    port: int
+    network: Network
 
 
 class Entrance(msgspec.Struct, frozen=True):
@@ -92,14 +116,18 @@ class Directory:
         hosts: Mapping[str, str],
         keys: Mapping[str, KeyRing],
         perimeter: Perimeter = OPEN,
+        tokens: Mapping[str, TokenCheck] | None = None,
     ) -> None:
-        """`networks` by name, `hosts` to names, `keys` by the names of the networks that have some."""
+        """`networks` by name, `hosts` to names, `keys` and `tokens` by the names of those that have some."""
         self.perimeter = perimeter
+        self._tokens = tokens or {}
         self._networks = networks
         self._hosts = {host.lower(): name for host, name in hosts.items()}
         self._keys = keys
 
-    def enter(self, host: str, target: str, party: Party | None = None, *, socket: bool) -> Entrance:
+    def enter(
+        self, host: str, target: str, party: Party | None = None, *, socket: bool, authorization: str = ""
+    ) -> Entrance:
         """Return where a request of `party` for `target` on `host` goes.
 
         Raises:
@@ -108,6 +136,8 @@ class Directory:
         self.perimeter.check_host(host)
         path = target.partition("?")[0]
         name = self._network_of(host)
+        if (tokens := self._tokens.get(name)) is not None:
+            tokens.check(authorization)
         if path == "/" and name not in self._keys:
             return Entrance(self._networks[name], Caller(network=name, open_path=True, party=party))
         match = _PATH.fullmatch(path)

@@ -183,7 +183,13 @@ class HttpConnection:
 
     def _enter(self, headers: Headers, target: str) -> Entrance:
         """Return where a POST leads, if its head admits it there."""
-        entrance = self._service.directory.enter(headers.only("host"), target, self.party, socket=False)
+        entrance = self._service.directory.enter(
+            headers.only("host"),
+            target,
+            self.party,
+            socket=False,
+            authorization=headers.first("authorization"),
+        )
         if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
             raise RefusedError(415, request_error("invalid content type, only application/json is supported"))
         return entrance

@@ -35,7 +35,13 @@ def shake_hands(head: bytes, directory: Directory, party: Party | None = None) -
     if request is None:
         return _refuse(_bad_request())
     try:
-        entrance = directory.enter(_host(request.headers), request.path, party, socket=True)
+        entrance = directory.enter(
+            _host(request.headers),
+            request.path,
+            party,
+            socket=True,
+            authorization=next(iter(request.headers.get_all("Authorization")), ""),
+        )
         directory.perimeter.check_origin(entrance.caller.grant, _origin(request.headers))
         _check_connections(entrance.caller)
     except RefusedError as refused:
