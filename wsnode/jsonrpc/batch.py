@@ -41,11 +41,13 @@ class Batch(Calls):
         """Return, in the end, the reply to a message that a thread has to read."""
         most = self._dispatcher.bounds.batch_items
         try:
-            message = yield from aside(lambda _cancel: decode_message(text, most))
+            message = yield from aside(partial(_decode_message, text, most))
         except UnusableRequestError as unusable:
             return unusable.reply
         except RpcError as refusal:
             return error_reply(find_identity(text) or NULL, refusal)
+        # The requests are copies of its parts.
+        del text
         if isinstance(message, list):
             return (yield from self.run(message)) if message else empty_batch()
         try:
@@ -166,6 +168,12 @@ def _listed(replies: list[bytes]) -> Generator[Step, Any, bytes]:
 def empty_batch() -> bytes:
     """Return the reply to a batch of nothing."""
     return error_reply(NULL, invalid_request("empty batch"))
+
+
+def _decode_message(
+    text: bytes, batch_items: int, _cancel: CancelToken
+) -> Request | list[Request] | list[bytes]:
+    return decode_message(text, batch_items)
 
 
 def _decode_long(item: bytes, _cancel: CancelToken) -> Request | UnusableRequestError:

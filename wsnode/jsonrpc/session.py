@@ -33,16 +33,16 @@ class Session(Calls):
         if (request := read_request(text)) is None:
             return self._receive_unusual(text)
         reply = self.call(request)
-        return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
+        return reply if reply is None or isinstance(reply, bytes) else self._begin(reply, len(text))
 
     def take_held(self) -> list[Any]:
         """Return what is held for the replies given so far."""
         held, self.held = self.held, []
         return held
 
-    def _begin(self, steps: Replying) -> Answer:
+    def _begin(self, steps: Replying, weight: int) -> Answer:
         dispatcher = self._dispatcher
-        pending = Pending(steps, dispatcher.clock() + self.patience)
+        pending = Pending(steps, dispatcher.clock() + self.patience, weight)
         self.mark = 0.0
         if self.eager and pending.resume():
             return pending.reply
@@ -61,16 +61,13 @@ class Session(Calls):
         if isinstance(message, list):
             return self._receive_batch(message)
         reply = self.call(message)
-        return reply if reply is None or isinstance(reply, bytes) else self._begin(reply)
+        return reply if reply is None or isinstance(reply, bytes) else self._begin(reply, len(text))
 
     def _receive_batch(self, items: list[Request] | list[bytes]) -> Answer:
         if not items:
             return empty_batch()
         batch = self._batch()
-        answer = self._begin_batch(batch, batch.run(items))
-        if isinstance(answer, Pending):
-            answer.weight = len(items) * ITEM_BYTES
-        return answer
+        return self._begin_batch(batch, batch.run(items), len(items) * ITEM_BYTES)
 
     def _is_long(self, text: bytes) -> bool:
         # The items of a batch are looked at one by one, where it is not long itself.
@@ -81,16 +78,16 @@ class Session(Calls):
         if self.refusal is not None:
             return error_reply(find_identity(text) or NULL, self.refusal)
         batch = self._batch()
-        return self._begin_batch(batch, batch.run_text(text))
+        return self._begin_batch(batch, batch.run_text(text), len(text))
 
     def _batch(self) -> Batch:
         batch = Batch(self._dispatcher, self.caller, self.gate)
         batch.refusal, batch.channel = self.refusal, self.channel
         return batch
 
-    def _begin_batch(self, batch: Batch, steps: Replying) -> Answer:
+    def _begin_batch(self, batch: Batch, steps: Replying, weight: int) -> Answer:
         self.patience = self._dispatcher.bounds.batch_seconds
-        answer = self._begin(steps)
+        answer = self._begin(steps, weight)
         if isinstance(answer, Pending):
             answer.held = batch.held
         else:

@@ -112,7 +112,7 @@ class Pending:
 
     __slots__ = ("_steps", "deadline", "held", "made", "reply", "step", "view", "weight")
 
-    def __init__(self, steps: Replying, deadline: float = inf) -> None:
+    def __init__(self, steps: Replying, deadline: float = inf, weight: int = 0) -> None:
         self._steps = steps
         self.deadline = deadline
         """Until when it may wait, on the session's clock: for a thread, or for its caller to read."""
@@ -122,8 +122,8 @@ class Pending:
         """What is to be done before it is resumed."""
         self.made = 0
         """Bytes of result that it holds so far, as far as it says."""
-        self.weight = 0
-        """Bytes that it keeps for what it was asked, beside the text of that."""
+        self.weight = weight
+        """Bytes that it keeps for what it was asked, beside the text: what is read of that, or requests."""
         self.reply: bytes | None = None
         self.held: list[Any] = []
         """What its calls have begun, held until the reply is posted."""

@@ -45,8 +45,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Subscriptions open in the whole process; one more is told -32005."""
     calls_per_connection: Count = 256
     """Slow calls in flight on one connection; one more is told -32005."""
-    call_bytes: Room = 16 * MIB
-    """The messages of slow calls in flight on one connection; above it one more is told -32005."""
+    call_bytes: Room = 32 * MIB
+    """The messages of slow calls in flight on one connection, and what is read of them, which counts as much;
+    above it one more is told -32005."""
     calls: Count = 4096
     """Slow calls in flight in the whole process; one more is told -32005."""
     outbox_bytes: Room = 4 * MIB

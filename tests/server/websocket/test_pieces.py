@@ -197,14 +197,15 @@ async def test_the_request_with_the_largest_body_goes_first(open_site: OpenSite)
 
 
 async def test_messages_of_calls_in_flight_have_a_limit(open_site: OpenSite) -> None:
-    async with open_site(Limits(call_bytes=20_000)) as site:
+    async with open_site(Limits(call_bytes=40_000)) as site:
         peer = await site.peer()
         for number in range(4):
             call = {"jsonrpc": "2.0", "id": number, "method": "wait", "params": []}
             await peer.send(json.dumps(call) + " " * 15_000)
         refused = await peer.reply()
         assert refused["error"] == {"code": -32005, "message": "too many calls in flight"}
-        assert 30_000 < site.server.shared.received.used < 31_000
+        # Both messages, and what was read of them.
+        assert 60_000 < site.server.shared.received.used < 62_000
         site.gate.opened = 1
         assert {(await peer.reply()).get("result") for _ in range(3)} >= {"passed"}
         await until(lambda: site.server.shared.received.used == 0)
