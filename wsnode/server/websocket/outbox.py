@@ -1,7 +1,8 @@
 """What is to be sent on one connection, in order, and with pings and pongs ahead of what waits."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import trio
 
@@ -40,8 +41,10 @@ class Outbox:
     """Frames on their way out: sent at once when nothing waits, else by `drain`."""
 
     __slots__ = (
+        "_aside",
         "_budget",
         "_current",
+        "_half_sent",
         "_limit",
         "_party",
         "_room",
@@ -64,24 +67,40 @@ class Outbox:
         self._room: trio.Event | None = None
         self.waiting_bytes = 0
         """How much has been put here and not been sent."""
+        self._aside = 0
+        """Bytes of replies that will be put here."""
+        self._half_sent = 0
+        """Bytes that have been sent of a large reply, which is kept until its last frame is made."""
         self.progressed = False
         """Whether anything was sent since somebody last set this to False."""
 
     @property
     def room(self) -> int:
         """Return how much more the client may be given before it reads; negative beyond that."""
-        return self._limit - self.waiting_bytes
+        return self._limit - self.waiting_bytes - self._aside
 
     @property
     def is_full(self) -> bool:
         """Tell whether the client should read before it is given more."""
-        kept = self.waiting_bytes
+        kept = self.waiting_bytes + self._aside
         return kept > 0 and (kept > self._limit or not self._budget.allows(self._party))
 
     def has_room(self, size: int) -> bool:
         """Tell whether `size` bytes more are within the bounds; always, where nothing waits."""
-        kept = self.waiting_bytes
+        kept = self.waiting_bytes + self._aside
         return not kept or (kept + size <= self._limit and self._budget.allows(self._party, size))
+
+    @contextmanager
+    def kept_aside(self, size: int) -> Iterator[None]:
+        """Count a reply that will be put here once it is compressed."""
+        self._aside += size
+        self._budget.add(self._party, size)
+        try:
+            yield
+        finally:
+            self._aside -= size
+            self._budget.add(self._party, -size)
+            self._tell_of_room()
 
     def send(self, frames: bytes) -> bool:
         """Send whole frames after all that waits; True when someone must call `drain`.
@@ -133,19 +152,17 @@ class Outbox:
             self._current = current
             sent = await self._transport.send_some(current)
             self._current = current[sent:] if sent < len(current) else None
-            self._add(-min(sent, self.waiting_bytes))
+            self._take_off(min(sent, self.waiting_bytes))
             self.progressed = True
             if not self.is_full:
-                if self._room is not None:
-                    self._room.set()
-                    self._room = None
+                self._tell_of_room()
                 on_room()
         self.discard()
 
     def discard(self) -> None:
         """Forget what waits."""
         self._waiting = self._urgent = self._current = None
-        self._add(-self.waiting_bytes)
+        self._take_off(self.waiting_bytes)
 
     async def wait_room(self) -> None:
         """Wait until the outbox is not full."""
@@ -164,6 +181,18 @@ class Outbox:
     def _add(self, size: int) -> None:
         self.waiting_bytes += size
         self._budget.add(self._party, size)
+
+    def _take_off(self, size: int) -> None:
+        self.waiting_bytes -= size
+        self._half_sent += size
+        if not self._waiting or isinstance(self._waiting[0], bytes):
+            self._budget.add(self._party, -self._half_sent)
+            self._half_sent = 0
+
+    def _tell_of_room(self) -> None:
+        if self._room is not None and not self.is_full:
+            self._room.set()
+            self._room = None
 
     def _next(self) -> memoryview | None:
         if self._urgent:

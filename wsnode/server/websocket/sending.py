@@ -119,11 +119,14 @@ class Sending:
     async def _post_compressed(
         self, reply: bytes, deflate: PerMessageDeflate, held: Sequence[Subscription]
     ) -> None:
-        payload = await self._shared.lane.short_work.run(
-            self._party, lambda _cancel: compress(reply, deflate)
-        )
+        with self._outbox.kept_aside(len(reply)):
+            payload = await self._shared.lane.short_work.run(
+                self._party, lambda _cancel: compress(reply, deflate)
+            )
         self._post_message(payload, compressed=True)
         self._channel.release(held)
+        if self._host is not None:
+            await _resume(self._host)
 
     def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
         if self._said_goodbye:
@@ -156,6 +159,11 @@ class Sending:
             await self._outbox.drain(host.resume)
         except trio.BrokenResourceError:
             host.end_within(0)
-        while host.has_more:
-            await trio.lowlevel.checkpoint()
-            host.resume()
+        await _resume(host)
+
+
+async def _resume(host: Host) -> None:
+    """Answer requests that wait while there is room, others having their turns between."""
+    while host.has_more:
+        await trio.lowlevel.checkpoint()
+        host.resume()

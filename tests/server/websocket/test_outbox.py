@@ -1,0 +1,86 @@
+"""What waits for a client to read is counted for as long as it is kept."""
+
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from tests.server.conftest import OpenSite, until
+from wsnode.jsonrpc.share import Party
+from wsnode.server.transport.transport import StreamTransport
+from wsnode.server.turns.budget import Budget
+from wsnode.server.turns.slow_lane import SHORT_THREADS
+from wsnode.server.websocket.outbox import LargeReply, Outbox
+
+SIZE = 100_000
+FRAGMENT = 1000
+
+
+class Reader(StreamTransport):
+    """A client that reads as much as it is allowed to."""
+
+    def __init__(self) -> None:
+        super().__init__(trio.testing.memory_stream_pair()[0])
+        self.allowed = 0
+        self.changed = trio.Event()
+
+    def allow(self, size: int) -> None:
+        self.allowed += size
+        self.changed.set()
+
+    def send_nowait(self, data: bytes | memoryview) -> int:
+        taken = min(len(data), self.allowed)
+        self.allowed -= taken
+        return taken
+
+    async def send_some(self, data: memoryview) -> int:
+        while not self.allowed:
+            self.changed = trio.Event()
+            await self.changed.wait()
+        return self.send_nowait(data)
+
+
+async def test_a_large_reply_counts_until_the_last_of_it_is_sent() -> None:
+    reader, budget, party = Reader(), Budget(1 << 30), Party()
+    outbox = Outbox(reader, 1 << 20, budget, party)
+    assert outbox.send_large(LargeReply(b"0" * SIZE, FRAGMENT, compressed=False))
+    assert not outbox.send(b"behind it")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(outbox.drain, lambda: None)
+        await wait_all_tasks_blocked()
+        reader.allow(SIZE - 2 * FRAGMENT)
+        await wait_all_tasks_blocked()
+        assert outbox.waiting_bytes < 3 * FRAGMENT
+        assert budget.used >= SIZE
+        reader.allow(3 * FRAGMENT + 1000)
+    assert (outbox.waiting_bytes, budget.used) == (0, 0)
+
+
+async def test_what_is_left_of_a_large_reply_counts_no_more_once_it_is_forgotten() -> None:
+    reader, budget, party = Reader(), Budget(1 << 30), Party()
+    outbox = Outbox(reader, 1 << 20, budget, party)
+    outbox.send_large(LargeReply(b"0" * SIZE, FRAGMENT, compressed=False))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(outbox.drain, lambda: None)
+        reader.allow(SIZE // 2)
+        await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    outbox.discard()
+    assert (outbox.waiting_bytes, budget.used) == (0, 0)
+
+
+async def test_replies_that_wait_to_be_compressed_count_and_keep_others_from_being_made(
+    open_site: OpenSite,
+) -> None:
+    async with open_site() as site:
+        shared = site.server.shared
+        for _ in range(SHORT_THREADS):
+            site.nursery.start_soon(shared.lane.short_work.run, Party(), site.gate.pass_through)
+        await until(lambda: site.gate.entered == SHORT_THREADS)
+        peer = await site.peer(deflate=True)
+        limit, size = shared.limits.outbox_bytes, 500_000
+        for number in range(20):
+            await peer.call("zeros", size, id=number)
+        await wait_all_tasks_blocked()
+        assert limit < shared.waiting.used < limit + 2 * size
+        site.gate.opened = 1
+        assert sorted([(await peer.reply())["id"] for _ in range(20)]) == [*range(20)]
+        await until(lambda: shared.waiting.used == 0)
