@@ -1,6 +1,7 @@
 """The blockchain tests of ethereum/tests: every file ends at its last block, for the reasons it names."""
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.vector_files import find_vectors
-from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.blocks import decode_blocks
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.tree.statuses import Valid
+from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.errors import UnknownParentError
 from wsnode.sync.fork_choice import take_branch_block
 
@@ -66,33 +68,33 @@ def genesis(case: dict[str, Any]) -> bytes:
     ).encode()
 
 
-def offer(appender: Appender, encoded: bytes) -> InvalidBlockError | UnknownParentError | None:
+def offer(tree: BlockTree, encoded: bytes) -> InvalidBlockError | UnknownParentError | None:
     """Give one block to the chain as an importer does, and return what is wrong with it."""
-    blocks, error = decode_blocks(appender.chain.spec, [encoded])
+    blocks, error = decode_blocks(tree.chain.spec, [encoded])
     if error is not None:
         return error
-    extension = appender.extend(blocks)
-    appender.store(appender.take_pending())
+    extension = tree.extend(blocks)
+    tree.store(tree.take_pending())
     if extension.taken or extension.error:
         return extension.error
     try:
-        return take_branch_block(appender, blocks[0])
+        return take_branch_block(tree, blocks[0])
     except UnknownParentError as unknown:
         return unknown
 
 
-def reason(appender: Appender, encoded: bytes) -> str:
+def reason(tree: BlockTree, encoded: bytes) -> str:
     """The rule that a block breaks and what was found.
 
     Many of these blocks were written with a wrong transactions root besides what their file names; it is
     put right then, to see the other.
     """
-    error = offer(appender, encoded)
+    error = offer(tree, encoded)
     assert error is not None
     if isinstance(error, InvalidBlockError) and error.rule == "transactions_root":
         wrong, right = (bytes.fromhex(root[2:]) for root in (error.actual, error.expected))
         assert encoded.count(wrong) >= 1
-        error = offer(appender, encoded.replace(wrong, right, 1))
+        error = offer(tree, encoded.replace(wrong, right, 1))
         assert error is not None
     return finding(error)
 
@@ -114,11 +116,41 @@ def test_a_file_ends_at_its_last_block(path: Path, tmp_path: Path) -> None:
     for case in cases(path):
         with Chain.open(tmp_path, genesis(case), writer=True, durable=False) as chain:
             assert chain.spec.genesis_hash.hex() == case["genesisBlockHeader"]["hash"][2:]
-            appender = Appender(chain)
+            tree = BlockTree(chain)
             for block in case["blocks"]:
                 encoded = bytes.fromhex(block["rlp"][2:])
                 if reasons := block.get("expectException"):
-                    assert re.match(expected(reasons), reason(appender, encoded), re.IGNORECASE)
+                    assert re.match(expected(reasons), reason(tree, encoded), re.IGNORECASE)
                 else:
-                    assert offer(appender, encoded) is None
+                    assert offer(tree, encoded) is None
             assert chain.head.hash.hex() == case["lastblockhash"][2:]
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_blocks_in_any_order_are_judged_alike_and_the_head_is_where_it_is_set(
+    path: Path, tmp_path: Path
+) -> None:
+    chance = random.Random(path.stem)
+    for case in cases(path):
+        with Chain.open(tmp_path, genesis(case), writer=True, durable=False) as chain:
+            tree = BlockTree(chain)
+            left = [bytes.fromhex(block["rlp"][2:]) for block in case["blocks"]]
+            valid = {bytes.fromhex(case["genesisBlockHeader"]["hash"][2:])}
+            blocks = decodable(chain, left)
+            while blocks:
+                chance.shuffle(blocks)
+                statuses = [tree.judge(block) for block in blocks]
+                known = {each.head.hash for each in statuses if isinstance(each, Valid)}
+                if known <= valid:
+                    break
+                valid |= known
+                tree.set_head(chance.choice(sorted(valid)))
+            tree.set_head(bytes.fromhex(case["lastblockhash"][2:]))
+            assert chain.head.hash.hex() == case["lastblockhash"][2:]
+            assert len(valid) > sum("expectException" not in block for block in case["blocks"])
+
+
+def decodable(chain: Chain, encoded: list[bytes]) -> list[UnverifiedBlock]:
+    """Return the blocks whose form is right."""
+    decoded = [decode_blocks(chain.spec, [each])[0] for each in encoded]
+    return [block for blocks in decoded for block in blocks]

@@ -8,9 +8,9 @@ import pytest
 from tests.conformance.test_ethereum_tests import cases, files, genesis, offer
 from tests.ethereum.rpc.parity.flat_traces import FLAT, comparable, differing, words
 from tests.memory_transport import asking
-from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
 
@@ -34,9 +34,9 @@ def compare(chain: Chain) -> int:
 def test_traces_are_the_flat_tracers(path: Path, tmp_path: Path) -> None:
     for case in cases(path):
         with Chain.open(tmp_path, genesis(case), writer=True, durable=False) as chain:
-            appender = Appender(chain)
+            tree = BlockTree(chain)
             for block in case["blocks"]:
                 if not block.get("expectException"):
-                    assert offer(appender, bytes.fromhex(block["rlp"][2:])) is None
+                    assert offer(tree, bytes.fromhex(block["rlp"][2:])) is None
             calls = compare(chain)
             assert calls or not any(block.get("transactions") for block in case["blocks"])

@@ -33,27 +33,27 @@ class Traffic:
     """Signs random transactions that a block builder takes, whatever comes of them."""
 
     def __init__(self, chance: random.Random, chain_id: int) -> None:
-        self._chance = chance
+        self.chance = chance
         self._chain_id = chain_id
         self._nonces = dict.fromkeys(ACCOUNTS, 0)
         self._contracts = list[bytes]()
 
     def transaction(self) -> bytes:
         """Return the next transaction of anybody: a creation, or a call or transfer to anybody."""
-        sender = self._chance.choice(ACCOUNTS)
+        sender = self.chance.choice(ACCOUNTS)
         nonce = self._nonces[sender]
         self._nonces[sender] += 1
-        if self._chance.random() < 0.3:
+        if self.chance.random() < 0.3:
             to, content = None, creation(self._code())
             self._contracts.append(created_address(sender.address, nonce))
         else:
-            to, content = self._anybody(), self._chance.randbytes(self._chance.choice((0, 4, 68)))
+            to, content = self._anybody(), self.chance.randbytes(self.chance.choice((0, 4, 68)))
         return sign_transaction(
             sender.secret,
             chain_id=self._chain_id,
             nonce=nonce,
             to=to,
-            value=self._chance.choice((0, 1, GWEI)),
+            value=self.chance.choice((0, 1, GWEI)),
             input=content,
             gas=GAS,
             **self._fees(),
@@ -61,20 +61,20 @@ class Traffic:
 
     def _code(self) -> bytes:
         known = [int.from_bytes(each) for each in [*self._contracts, ACCOUNTS[0].address]]
-        return program(self._chance, [*PRECOMPILES, *known])
+        return program(self.chance, [*PRECOMPILES, *known])
 
     def _anybody(self) -> bytes:
-        fresh = self._chance.randbytes(20)
-        return self._chance.choice([*self._contracts * 3, ACCOUNTS[1].address, fresh])
+        fresh = self.chance.randbytes(20)
+        return self.chance.choice([*self._contracts * 3, ACCOUNTS[1].address, fresh])
 
     def _fees(self) -> dict[str, Any]:
         """Return the members that tell one type of transaction from another."""
         entry = {"address": f"0x{self._anybody().hex()}", "storageKeys": ["0x" + "00" * 32]}
         access_list = json.dumps([entry]).encode()
-        dynamic = {"max_fee": 100 * GWEI, "max_priority_fee": self._chance.choice((0, GWEI))}
+        dynamic = {"max_fee": 100 * GWEI, "max_priority_fee": self.chance.choice((0, GWEI))}
         priced = {"gas_price": 100 * GWEI}
         kinds: list[dict[str, Any]] = [priced, priced | {"access_list": access_list}, dynamic]
-        return self._chance.choice([*kinds, dynamic | {"access_list": access_list}])
+        return self.chance.choice([*kinds, dynamic | {"access_list": access_list}])
 
 
 def creation(code: bytes) -> bytes:

@@ -133,6 +133,10 @@ class UnverifiedBlock:
     @property
     def transaction_count(self) -> int: ...
     @property
+    def has_own_body(self) -> bool:
+        """Return whether the body is the one that the header commits to: else the hash says nothing of it."""
+
+    @property
     def header(self) -> bytes:
         """Return the header row."""
 
@@ -180,11 +184,19 @@ class VerifiedBlock:
 
 @final
 class BuiltBlock(VerifiedBlock):
-    """A block that is not committed, and the state after it, as long as its parent stays committed."""
+    """A block that is executed and not committed, and the state after it.
+
+    That state can be read as long as the last committed block below it stays committed. Blocks below it that
+    are not committed either stay in memory with it.
+    """
 
     @property
     def requests(self) -> list[bytes]:
         """Return what it asks of the consensus layer, each request's type before its content."""
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it takes in memory, roughly, without the blocks below it."""
 
 def decode_blocks(
     spec: ChainSpec, encoded: Sequence[bytes]
@@ -398,6 +410,36 @@ class State:
         """Return which of the rules that need no execution a block breaks after its `ancestors`, or None.
 
         `ancestors` are its parent and those before it, the nearest first; `total_difficulty` is the parent's.
+        """
+
+    def try_block(
+        self,
+        block: UnverifiedBlock,
+        parent: tuple[int, bytes] | BuiltBlock,
+        ancestors: Sequence[tuple[bytes, bytes]],
+        *,
+        total_difficulty: int,
+        changes: int = ...,
+    ) -> BuiltBlock | InvalidBlockError:
+        """Return a block executed after its parent, or which rule it breaks, not raised; nothing is kept.
+
+        Every rule is checked, as by `execute`. The parent may be any committed or built block. `ancestors`
+        are the rows of the parent and of up to six blocks before it, the nearest first; `total_difficulty`
+        is that of the parent. `changes` bounds the bytes of the lists of what the chain changed since the
+        last committed block below. Releases the lock.
+
+        Raises:
+            BoundError: More has changed.
+        """
+
+    def accept(self, block: BuiltBlock) -> None:
+        """Put a built block on top of the head, of which it is a child, in memory until `commit`.
+
+        It is not executed again. Releases the lock.
+
+        Raises:
+            EngineError: The head is another block than its parent, or the state does not come out as before,
+                which is a bug.
         """
 
     def commit(self, *, sync: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from wsnode.ethereum.chain import Chain, Marks
-from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
@@ -71,6 +71,11 @@ class Appender:
                 break
         return Extension(taken, None)
 
+    def accept(self, block: BuiltBlock) -> None:
+        """Put a block that is executed already on the head."""
+        self.chain.state.accept(block)
+        self._follow([block])
+
     def take_pending(self) -> list[VerifiedBlock]:
         """Commit the state of all executed blocks and return those that the chain store lacks."""
         blocks, self.pending = self.pending, []
@@ -93,14 +98,18 @@ class Appender:
         execution = self.chain.state.execute(
             run, list(self._recent), total_difficulty=self._total_difficulty, attributes=attributes
         )
-        for block in execution.verified:
+        self._follow(execution.verified)
+        return execution.error
+
+    def _follow(self, blocks: Sequence[VerifiedBlock]) -> None:
+        """Take note of blocks that the state was given."""
+        for block in blocks:
             self._recent.appendleft((block.header, block.body))
             self._hashes.add(block.hash)
             self.pending_bytes += len(block.body) + len(block.receipts)
             self._total_difficulty += block.difficulty
             self.head = Head(BlockNumber(block.number), Hash32(block.hash))
-        self.pending += execution.verified
-        return execution.error
+        self.pending += blocks
 
     def _is_known(self, block_hash: bytes) -> bool:
         if block_hash in self._hashes or block_hash in self._storing:

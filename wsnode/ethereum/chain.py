@@ -37,10 +37,10 @@ NO_HEAD: Final = Head(BlockNumber(0), Hash32(b""))
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """Which stored blocks are safe and finalized."""
+    """Which stored blocks are safe and finalized; None for what stays."""
 
-    safe: Head
-    finalized: Head
+    safe: Head | None = None
+    finalized: Head | None = None
 
 
 class Chain:
@@ -176,18 +176,19 @@ class Chain:
 
         self.spec.set_chain_ids(self.store.write(change))
 
-    def keep_beside(self, block: UnverifiedBlock, total_difficulty: int) -> None:
-        """Store a block that is not canonical."""
+    def keep_beside(self, blocks: Sequence[tuple[UnverifiedBlock | VerifiedBlock, int]]) -> None:
+        """Store blocks that were never canonical, each with its total difficulty."""
 
         def change(writer: Writer) -> None:
-            side.add(
-                writer,
-                block.hash,
-                header_row=block.header,
-                body_row=block.body,
-                receipts_row=None,
-                difficulty=total_difficulty,
-            )
+            for block, total_difficulty in blocks:
+                side.add(
+                    writer,
+                    block.hash,
+                    header_row=block.header,
+                    body_row=block.body,
+                    receipts_row=None,
+                    difficulty=total_difficulty,
+                )
 
         self.store.write(change)
 
@@ -202,7 +203,12 @@ class Chain:
 
     def mark_final(self, head: Head) -> None:
         """Make a block the safe and the finalized one."""
-        self.store.write(lambda writer: _mark(writer, Marks(head, head)))
+        self.mark(Marks(head, head))
+
+    def mark(self, marks: Marks) -> None:
+        """Make blocks the safe and the finalized one."""
+        if marks != Marks():
+            self.store.write(lambda writer: _mark(writer, marks))
 
     def sync(self) -> None:
         """Return when both stores are on the disk."""
@@ -257,8 +263,9 @@ def _agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, dur
 
 
 def _mark(writer: Writer, marks: Marks) -> None:
-    meta.set_mark(writer, meta.SAFE, marks.safe)
-    meta.set_mark(writer, meta.FINALIZED, marks.finalized)
+    for mark, head in ((meta.SAFE, marks.safe), (meta.FINALIZED, marks.finalized)):
+        if head is not None:
+            meta.set_mark(writer, mark, head)
 
 
 def _begin(writer: Writer, spec: ChainSpec) -> None:

@@ -12,13 +12,13 @@ import msgspec
 import trio
 from msgspec import structs
 
-from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock, decode_blocks
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.errors import StoreError
+from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.errors import SourceError
 from wsnode.sync.fork_choice import take_branch_block
 from wsnode.sync.progress import ImportProgress, Step
@@ -61,7 +61,7 @@ class Importer:
         self._chain = chain
         self._source = source
         self._progress = progress
-        self._appender = Appender(chain)
+        self._tree = BlockTree(chain)
         self._stored = trio.Event()
         self._stored.set()
         # Rows can follow only rows; after a failure to write some, the next opening makes the stores agree.
@@ -131,7 +131,7 @@ class Importer:
 
     async def _take(self, blocks: Sequence[UnverifiedBlock], nursery: trio.Nursery) -> None:
         while blocks:
-            extension = await trio.to_thread.run_sync(self._appender.extend, blocks)
+            extension = await trio.to_thread.run_sync(self._tree.extend, blocks)
             self._count(blocks[: extension.taken])
             if extension.error is not None:
                 raise extension.error
@@ -144,7 +144,7 @@ class Importer:
 
     async def _take_branch_block(self, block: UnverifiedBlock) -> None:
         await self._stored.wait()
-        error = await trio.to_thread.run_sync(take_branch_block, self._appender, block)
+        error = await trio.to_thread.run_sync(take_branch_block, self._tree, block)
         if error is not None:
             raise error
         self._count([block])
@@ -153,7 +153,7 @@ class Importer:
         done = self._done
         self._done = structs.replace(
             done,
-            number=self._appender.head.number,
+            number=self._tree.head.number,
             blocks=done.blocks + len(blocks),
             transactions=done.transactions + sum(block.transaction_count for block in blocks),
             gas=done.gas + sum(block.gas_used for block in blocks),
@@ -161,8 +161,8 @@ class Importer:
 
     def _commit_is_due(self) -> bool:
         return (
-            self._appender.pending_bytes >= COMMIT_BYTES
-            or len(self._appender.pending) >= COMMIT_BLOCKS
+            self._tree.pending_bytes >= COMMIT_BYTES
+            or len(self._tree.pending) >= COMMIT_BLOCKS
             or trio.current_time() - self._last_commit >= COMMIT_SECONDS
         )
 
@@ -170,7 +170,7 @@ class Importer:
         await self._stored.wait()
         if self._failure is not None:
             raise self._failure
-        blocks = await trio.to_thread.run_sync(self._appender.take_pending)
+        blocks = await trio.to_thread.run_sync(self._tree.take_pending)
         self._stored = trio.Event()
         nursery.start_soon(self._store, blocks)
         self._last_commit = trio.current_time()
@@ -180,7 +180,7 @@ class Importer:
         try:
             # The state of these blocks is committed, so a cancelled import stores them as well.
             with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(self._appender.store, blocks)
+                await trio.to_thread.run_sync(self._tree.store, blocks)
             self._intact = True
         except StoreError as error:
             self._failure = self._failure or error
@@ -192,7 +192,7 @@ class Importer:
         await self._stored.wait()
         try:
             if self._intact:
-                await self._store(await trio.to_thread.run_sync(self._appender.take_pending))
+                await self._store(await trio.to_thread.run_sync(self._tree.take_pending))
             await trio.to_thread.run_sync(self._settle)
         except Exception as error:
             self._failure = self._failure or error

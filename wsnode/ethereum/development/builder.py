@@ -1,12 +1,10 @@
 """Builds, verifies and stores blocks on the head of a chain: for one thread at a time."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.building.next_block import NextBlock
 from wsnode.ethereum.chain import Chain, Marks
 from wsnode.ethereum.codec.blocks import block_from_rows, keccak256
@@ -14,6 +12,7 @@ from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.tree.tree import BlockTree
 
 # What is safe and what is final is as far below the head as with anvil, so there is room to reorganise.
 EPOCH: Final = 32
@@ -32,14 +31,12 @@ class BlockBuilder:
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
-        self._appender = Appender(chain)
-        self._is_torn = False
-        """Whether a change failed half-way, and the stores could not be taken back yet."""
+        self.tree = BlockTree(chain)
 
     @property
     def tip(self) -> Header:
         """Return the head's header."""
-        return header_fields(self._appender.tip[0])
+        return header_fields(self.tree.tip[0])
 
     def append(
         self,
@@ -80,7 +77,7 @@ class BlockBuilder:
         Raises:
             StateError, StoreError: It cannot be stored; the chain is as it was before.
         """
-        with self._whole():
+        with self.tree.whole():
             return self._append_next(following, transactions, senders, fee_recipient)
 
     def _append_next(
@@ -90,16 +87,16 @@ class BlockBuilder:
         senders: Sequence[bytes | None] | None,
         fee_recipient: bytes,
     ) -> BuiltBlock:
-        parent, attributes = self._appender.tip, following.attributes(fee_recipient)
+        parent, attributes = self.tree.tip, following.attributes(fee_recipient)
         built, refused = self._chain.state.build_block(parent, attributes, transactions, senders=senders)
         block = block_from_rows(self._chain.spec, built.header, built.body)
-        extension = self._appender.extend([block], attributes)
+        extension = self.tree.extend([block], attributes)
         if extension.error is not None:
             raise extension.error
-        head = self._appender.head
+        head = self.tree.head
         # Before anything is written: what can fail without harm comes first.
         marks = self._marks(head)
-        self._appender.store(self._appender.take_pending(), marks)
+        self.tree.store(self.tree.take_pending(), marks)
         return BuiltBlock(head, refused)
 
     def _marks(self, head: Head) -> Marks:
@@ -114,10 +111,7 @@ class BlockBuilder:
         Raises:
             StateError, StoreError: They cannot be taken off, or not all of them.
         """
-        with self._whole():
-            removed = self._chain.unwind(number, state_root)
-            self._appender.reset()
-        return removed
+        return self.tree.unwind(number, state_root)
 
     def set_chain_id(self, chain_id: int) -> None:
         """Have the blocks after the head be of another id.
@@ -126,7 +120,7 @@ class BlockBuilder:
             ChainIdsError: It was changed as often as can be kept.
             StoreError: It cannot be stored; the id is as it was before.
         """
-        with self._whole():
+        with self.tree.whole():
             self._chain.set_chain_id(chain_id)
 
     def patch(self, accounts: bytes) -> None:
@@ -135,32 +129,8 @@ class BlockBuilder:
         Raises:
             StateError: It cannot be written; the state is as it was before.
         """
-        with self._whole():
+        with self.tree.whole():
             self._chain.state.patch(accounts, sync=self._chain.durable)
-
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """Have a change take place whole: if it fails, the stores go back to their lower head.
-
-        There may be no room on the disk for that either. Then it is done before the next change.
-        """
-        self._mend()
-        try:
-            yield
-        except BaseException:
-            self._is_torn = True
-            # Whatever fails here as well fails again before the next change, and is said then.
-            with suppress(Exception):
-                self._mend()
-            raise
-
-    def _mend(self) -> None:
-        if self._is_torn:
-            # First what is read alone: nobody may be shown a block that is not stored.
-            self._appender.reset()
-            self._chain.agree_on_head()
-            self._appender.reset()
-            self._is_torn = False
 
 
 def _below(snapshot: Snapshot, head: Head, epochs: int) -> Head:

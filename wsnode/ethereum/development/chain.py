@@ -17,7 +17,7 @@ from wsnode.ethereum.development.control import (
     Placed,
     Reorganisation,
 )
-from wsnode.ethereum.development.maker import FEE_RECIPIENT, Audience, BlockMaker, written
+from wsnode.ethereum.development.maker import FEE_RECIPIENT, BlockMaker, written
 from wsnode.ethereum.development.plans import NO_WISHES
 from wsnode.ethereum.development.reorganisation import check_branch, replace_blocks
 from wsnode.ethereum.development.snapshots import Moment, Moments
@@ -25,6 +25,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.storage.errors import ChainIdsError
+from wsnode.ethereum.tree.live import Audience
 
 
 class DevelopmentChain(BlockMaker):

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import trio
 
@@ -20,22 +20,13 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.state import HistoryError, ReorganisedError, StateError
 from wsnode.ethereum.storage.errors import StoreError
+from wsnode.ethereum.tree.live import Audience, LiveTree, in_thread
 
 FEE_RECIPIENT = Address(bytes(20))
 
 logger = logging.getLogger("wsnode.development")
 
 Result = TypeVar("Result")
-
-
-class Audience(Protocol):
-    """Who is told of changes, and meanwhile may look for some by itself."""
-
-    is_held: bool
-    """Whether it has to wait with that, for a change that has several steps."""
-
-    def advance(self) -> object:
-        """Take note of what is stored by now."""
 
 
 class BlockMaker(Plans):
@@ -54,10 +45,10 @@ class BlockMaker(Plans):
         """Begin with a block every `block_time` seconds, or without it on each transaction."""
         self._chain = chain
         self._pool = pool
-        self._audience = audience
         self._mode = MiningMode(block_time)
         super().__init__(BlockBuilder(chain), BlockClock(), gas_limit_target=gas_limit)
-        self._lock = trio.Lock()
+        self._tree = LiveTree(self._builder.tree, audience)
+        self._lock = self._tree.lock
         self.fee_recipient = fee_recipient
 
     @property
@@ -137,13 +128,11 @@ class BlockMaker(Plans):
 
         Without `takes_back` what dropped blocks held does not wait again.
         """
-        self._audience.is_held = True
         self._pool.takes_back = takes_back
         try:
-            yield
+            with self._tree.telling():
+                yield
         finally:
-            self._audience.is_held = False
-            self._audience.advance()
             self._pool.takes_back = True
 
     async def _mine_one(self) -> None:
@@ -157,7 +146,7 @@ class BlockMaker(Plans):
             # It was decided for a block that is not there.
             self.decide(*decided)
             raise
-        self._audience.advance()
+        self._tree.tell()
         if len(built.refused) == len(transactions):
             # What an empty block has no room for will be in none.
             for transaction in transactions:
@@ -173,12 +162,6 @@ class BlockMaker(Plans):
             senders=[named_sender(transaction) for transaction in transactions],
             fee_recipient=self.fee_recipient,
         )
-
-
-async def in_thread(work: Callable[[], Result]) -> Result:
-    """Return the result of work that blocks."""
-    # Not given up when nobody waits for it any more: what is begun is finished and told.
-    return await trio.to_thread.run_sync(work)
 
 
 async def written(work: Callable[[], Result]) -> Result:

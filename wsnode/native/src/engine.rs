@@ -10,12 +10,14 @@ use alloy_primitives::{B256, U256};
 use crate::chain::rows::{BodyRow, HeaderRow};
 use crate::error::{Error, InvalidBlock};
 use crate::evm::block::UnverifiedBlock;
-use crate::evm::build::{build_block, Base, BlockAttributes, BuiltBlock, Candidate, Refused};
+use crate::evm::build::{
+    build_block, try_block, Base, BlockAttributes, BuiltBlock, Candidate, Parent, Refused,
+};
 use crate::evm::call::{Layer, Overrides, Place};
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::{self, ChainHead, Execution, ReadCache};
+use crate::evm::execute::{self, invalid, ChainHead, Execution, ReadCache};
 use crate::evm::rules::{Ancestor, Chosen, GENERATIONS};
-use crate::state::{AccountPatch, Head, StateReader, StateStore};
+use crate::state::{AccountPatch, Bounds, Head, StateReader, StateStore};
 
 /// The state of one chain, in a folder of its own.
 #[derive(Debug)]
@@ -88,6 +90,44 @@ impl Engine {
     ) -> Result<Option<InvalidBlock>, Error> {
         let verified = chain_head(ancestors, total_difficulty)?.verify(&self.spec, block);
         Ok(verified.err().map(|broken| broken.by(Some(block.header.number), Some(block.hash))))
+    }
+
+    /// Verify and execute `block` on any committed or built `parent`; the state stays as it is.
+    ///
+    /// `ancestors` begin with the parent; `changes` bounds how far below the head its last committed block may lie.
+    pub fn try_block(
+        &self,
+        block: &UnverifiedBlock,
+        parent: Parent,
+        ancestors: &[Rows<'_>],
+        total_difficulty: U256,
+        changes: usize,
+    ) -> Result<Result<BuiltBlock, InvalidBlock>, Error> {
+        let (head, bounds) = (chain_head(ancestors, total_difficulty)?, Bounds::back(None, changes));
+        match try_block(&self.spec, &self.reader, parent, block, &head, bounds) {
+            Ok(built) => Ok(Ok(built)),
+            Err(fault) => invalid(block, fault).map(Err),
+        }
+    }
+
+    /// Put a built block, which follows the head, on top of it without executing it again.
+    pub fn accept(&self, built: &BuiltBlock) -> Result<(), Error> {
+        let header = &built.block.header;
+        self.write(|Writer { store, cache }| {
+            if store.head().hash != header.parent_hash {
+                return Err(Error::internal("a block is accepted on another block than its parent"));
+            }
+            cache.clear();
+            let root = store.apply(header.number, &built.changes)?;
+            if root != header.state_root {
+                store.rollback()?;
+                return Err(Error::internal(
+                    "a block that was tried has another state root when it is accepted",
+                ));
+            }
+            store.seal(Head { number: header.number, hash: built.block.hash, state_root: root });
+            Ok(())
+        })
     }
 
     /// Write every executed block.

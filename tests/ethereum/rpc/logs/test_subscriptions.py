@@ -466,7 +466,7 @@ async def test_a_block_that_never_was_canonical_is_no_place_to_go_on_from(growin
             assert rows is not None
         growing.shrink(1)
         growing.chain.forget([head.hash])
-        growing.chain.keep_beside(block_from_rows(growing.chain.spec, *rows), 0)
+        growing.chain.keep_beside([(block_from_rows(growing.chain.spec, *rows), 0)])
         cursor = str(Position.after(head))
         refused = (await client.call("eth_subscribe", "logs", {"cursor": cursor}))["error"]
         assert (refused["code"], refused["data"]["blockNumber"]) == (-32001, "0x1")

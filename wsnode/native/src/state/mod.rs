@@ -33,7 +33,7 @@ pub use proofs::trial::{ChangedAccount, TrialTries};
 pub use proofs::witness::{ProvingNodes, StateRead};
 pub use reader::StateReader;
 pub use store::StateStore;
-pub use view::{HistoryView, StateAfter};
+pub use view::{HistoryView, StateAfter, Uncommitted};
 pub use writing::commit::GenesisAccount;
 pub use writing::latest::LatestView;
 pub use writing::patch::AccountPatch;

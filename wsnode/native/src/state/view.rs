@@ -17,56 +17,64 @@ use revm::DatabaseRef;
 use std::fmt;
 use std::rc::Rc;
 
-/// A committed block, and what a block that was built on it, but not committed, changes.
+/// A block that is not committed, as the state after it sees it.
 #[derive(Debug, Clone, Copy)]
+pub struct Uncommitted<'a> {
+    pub hash: B256,
+    /// What it changes in its parent's state.
+    pub changes: &'a BundleState,
+}
+
+/// A committed block, and the blocks on it that are not committed, lowest first.
+#[derive(Debug, Clone)]
 pub struct StateAfter<'a> {
     pub committed: BlockNumHash,
-    pub changes: Option<&'a BundleState>,
+    pub above: Vec<Uncommitted<'a>>,
 }
 
 impl From<BlockNumHash> for StateAfter<'_> {
     fn from(committed: BlockNumHash) -> Self {
-        Self { committed, changes: None }
+        Self { committed, above: Vec::new() }
     }
 }
 
-/// The state after one committed block, or one that was built on it.
+/// The state after one committed block, or one that lies on it.
 pub struct HistoryView<'s> {
     codes: &'s CodeCache,
     /// Shared with whatever must see the same commit.
     snapshot: Rc<Snapshot<'s>>,
     number: u64,
-    changes: Option<&'s BundleState>,
+    above: Vec<Uncommitted<'s>>,
 }
 
 impl<'s> HistoryView<'s> {
     pub(super) fn new(
         environment: &'s Environment,
         codes: &'s CodeCache,
-        StateAfter { committed, changes }: StateAfter<'s>,
+        StateAfter { committed, above }: StateAfter<'s>,
     ) -> Result<Self, StateError> {
         let snapshot = environment.read()?;
         snapshot.require(committed)?;
-        Ok(Self::of(snapshot.into(), codes, committed.number, changes))
+        Ok(Self::of(snapshot.into(), codes, committed.number, above))
     }
 
-    /// The state after block `number` of a snapshot, with `changes` on top.
+    /// The state after block `number` of a snapshot, with the blocks `above` on top.
     pub(super) fn of(
         snapshot: Rc<Snapshot<'s>>,
         codes: &'s CodeCache,
         number: u64,
-        changes: Option<&'s BundleState>,
+        above: Vec<Uncommitted<'s>>,
     ) -> Self {
-        Self { codes, snapshot, number, changes }
+        Self { codes, snapshot, number, above }
     }
 
     /// The state after another committed block, in the same snapshot.
     pub fn after(&self, block: BlockNumHash) -> Result<Self, StateError> {
         self.snapshot.require(block)?;
-        Ok(Self::of(self.snapshot.clone(), self.codes, block.number, None))
+        Ok(Self::of(self.snapshot.clone(), self.codes, block.number, Vec::new()))
     }
 
-    /// The committed block after which this is the state, but for changes on top.
+    /// The committed block after which this is the state, but for those on top.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -78,7 +86,7 @@ impl<'s> HistoryView<'s> {
 
     /// The account, if it existed.
     pub fn account(&self, address: Address) -> Result<Option<Account>, StateError> {
-        match self.changed(&address) {
+        match self.changed(&address).next() {
             Some(changed) => Ok(changed.info.as_ref().map(Account::from)),
             None => self.snapshot.account_at(&address, self.number),
         }
@@ -86,7 +94,7 @@ impl<'s> HistoryView<'s> {
 
     /// The slot's value.
     pub fn storage(&self, address: Address, slot: U256) -> Result<U256, StateError> {
-        match self.changed(&address).and_then(|changed| changed.storage_slot(slot)) {
+        match self.changed(&address).find_map(|changed| changed.storage_slot(slot)) {
             Some(value) => Ok(value),
             None => self.snapshot.storage_at(&address, &slot, self.number),
         }
@@ -131,30 +139,46 @@ impl<'s> HistoryView<'s> {
         }
     }
 
-    fn changed(&self, address: &Address) -> Option<&BundleAccount> {
-        self.changes?.state.get(address)
+    /// What the uncommitted blocks made of the account, the last one first.
+    fn changed<'v>(
+        &'v self,
+        address: &'v Address,
+    ) -> impl DoubleEndedIterator<Item = &'s BundleAccount> + 'v {
+        self.above.iter().rev().filter_map(|block| block.changes.state.get(address))
     }
 
-    fn new_code(&self, hash: &B256) -> Option<&Bytecode> {
-        self.changes?.contracts.get(hash)
+    fn new_code(&self, hash: &B256) -> Option<&'s Bytecode> {
+        self.above.iter().find_map(|block| block.changes.contracts.get(hash))
     }
 
-    /// The hash of a block up to the committed head; zero for one beyond.
+    /// The hash of a block: of an uncommitted one, or up to the committed head; zero for one beyond.
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
-        block_hash(&self.snapshot, number)
+        let place = number.checked_sub(self.number + 1).and_then(|place| usize::try_from(place).ok());
+        match place.and_then(|place| self.above.get(place)) {
+            Some(block) => Ok(block.hash),
+            None => block_hash(&self.snapshot, number),
+        }
     }
 }
 
 impl LiveSlots for HistoryView<'_> {
     fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
-        let Some(changed) = self.changed(&address) else {
-            return self.snapshot.live_slots_at(&address, self.number);
-        };
-        let mut live = match changed.status.is_storage_known() {
+        let mut changed = Vec::new();
+        let mut is_known = false;
+        for account in self.changed(&address) {
+            changed.push(account);
+            is_known = account.status.is_storage_known();
+            if is_known {
+                break;
+            }
+        }
+        let mut live = match is_known {
             true => HashMap::default(),
             false => self.snapshot.live_slots_at(&address, self.number)?,
         };
-        live.extend(changed.storage.iter().map(|(slot, value)| (*slot, value.present_value)));
+        for account in changed.iter().rev() {
+            live.extend(account.storage.iter().map(|(slot, value)| (*slot, value.present_value)));
+        }
         live.retain(|_, value| !value.is_zero());
         Ok(live)
     }

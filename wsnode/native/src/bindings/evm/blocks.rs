@@ -52,6 +52,12 @@ impl UnverifiedBlock {
         self.0.transactions.len()
     }
 
+    /// Whether the body is the one that the header commits to.
+    #[getter]
+    fn has_own_body(&self) -> bool {
+        self.0.has_own_body()
+    }
+
     /// The header row.
     #[getter]
     fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {

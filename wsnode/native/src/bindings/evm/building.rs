@@ -57,9 +57,9 @@ fn withdrawal((index, validator_index, recipient, amount): &WithdrawalTuple) -> 
     Ok(Withdrawal { index: *index, validator_index: *validator_index, address, amount: *amount })
 }
 
-/// A block that nobody has committed, and the state after it.
+/// A block that is not committed, and the state after it.
 #[pyclass(frozen, extends = VerifiedBlock, module = "wsnode._native.evm")]
-pub struct BuiltBlock(Arc<build::BuiltBlock>);
+pub struct BuiltBlock(pub Arc<build::BuiltBlock>);
 
 impl BuiltBlock {
     pub fn new(built: build::BuiltBlock) -> PyClassInitializer<Self> {
@@ -74,6 +74,12 @@ impl BuiltBlock {
     fn requests<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         self.0.requests.iter().map(|request| PyBytes::new(py, request)).collect()
     }
+
+    /// Bytes in memory, roughly, without those of the blocks below it.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.size()
+    }
 }
 
 /// A block after which state is read: number and hash of a committed one, or a built one.
@@ -83,6 +89,13 @@ pub enum Block {
 }
 
 impl Block {
+    pub fn parent(self) -> build::Parent {
+        match self {
+            Self::Committed(block) => build::Parent::Committed(block),
+            Self::Built(built) => build::Parent::Built(built),
+        }
+    }
+
     pub fn state(&self) -> StateAfter<'_> {
         match self {
             Self::Committed(block) => (*block).into(),

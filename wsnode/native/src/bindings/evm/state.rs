@@ -86,6 +86,33 @@ impl State {
         Ok(invalid.map(|invalid| exception(py, &invalid)))
     }
 
+    /// Verify and execute a block after any committed or built one, and leave the state as it is.
+    #[pyo3(signature = (block, parent, ancestors, *, total_difficulty, changes=usize::MAX))]
+    fn try_block(
+        &self,
+        py: Python<'_>,
+        block: PyRef<'_, UnverifiedBlock>,
+        parent: Block,
+        ancestors: Vec<(PyBackedBytes, PyBackedBytes)>,
+        total_difficulty: Number,
+        changes: usize,
+    ) -> PyResult<Py<PyAny>> {
+        let (block, parent) = (block.0.clone(), parent.parent());
+        let tried = py.detach(|| {
+            guard(|| self.0.try_block(&block, parent, &rows(&ancestors), total_difficulty.0, changes))
+        })?;
+        match tried {
+            Ok(built) => Ok(Py::new(py, BuiltBlock::new(built))?.into_any()),
+            Err(invalid) => Ok(exception(py, &invalid)),
+        }
+    }
+
+    /// Put a built block, which follows the head, on top of it, in memory until `commit`.
+    fn accept(&self, py: Python<'_>, block: PyRef<'_, BuiltBlock>) -> PyResult<()> {
+        let built = block.0.clone();
+        py.detach(|| guard(|| self.0.accept(&built)))
+    }
+
     /// Write every executed block; without `sync` a power cut may lose it, a killed process does not.
     #[pyo3(signature = (*, sync))]
     fn commit(&self, py: Python<'_>, sync: bool) -> PyResult<()> {

@@ -7,7 +7,8 @@ mod told;
 
 use std::sync::Arc;
 
-use alloy_consensus::{Header, TxEnvelope};
+use alloy_consensus::proofs::{calculate_ommers_root, calculate_withdrawals_root};
+use alloy_consensus::{Header, ReceiptEnvelope, TxEnvelope};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256};
 use alloy_rlp::Encodable;
@@ -46,6 +47,28 @@ pub struct UnverifiedBlock {
     pub transactions_root: B256,
     pub header_row: Arc<[u8]>,
     pub body_row: Arc<[u8]>,
+}
+
+impl UnverifiedBlock {
+    /// Whether the body is the one that the header commits to: of another one the block's hash says nothing.
+    pub fn has_own_body(&self) -> bool {
+        self.transactions_root == self.header.transactions_root
+            && calculate_ommers_root(&self.ommers) == self.header.ommers_hash
+            && self.withdrawals.as_deref().map(calculate_withdrawals_root) == self.header.withdrawals_root
+    }
+
+    /// The same block once it keeps every rule, with the receipts of its execution.
+    pub fn verified(&self, receipts: &[ReceiptEnvelope]) -> VerifiedBlock {
+        VerifiedBlock {
+            header: self.header.clone(),
+            hash: self.hash,
+            transaction_count: self.transactions.len(),
+            log_count: receipts.iter().map(|receipt| receipt.logs().len()).sum(),
+            header_row: self.header_row.clone(),
+            body_row: self.body_row.clone(),
+            receipts_row: encode_receipts(receipts),
+        }
+    }
 }
 
 /// A block that keeps every rule, with what its execution brought forth.

@@ -1,5 +1,6 @@
-//! New blocks on top of the head, for development chains and for the block to come.
+//! Blocks executed beside the head, which leave the state as it is: new ones, and those of others.
 
+mod attempt;
 mod base;
 mod header;
 mod pending;
@@ -12,6 +13,7 @@ use alloy_eips::BlockNumHash;
 use alloy_primitives::{Address, Bytes, B256};
 use revm::database::{BundleState, State};
 
+pub use attempt::{try_block, Parent};
 pub use base::Base;
 use header::open_header;
 pub use pending::pending_state;
@@ -23,7 +25,7 @@ use crate::evm::block::VerifiedBlock;
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 use crate::evm::execute::{seal_receipts, set_root};
 use crate::evm::rules::{Ancestor, Chosen};
-use crate::state::{Bounds, StateAfter, StateReader};
+use crate::state::{Bounds, StateAfter, StateReader, Uncommitted};
 
 /// What whoever proposes a block decides about it.
 #[derive(Debug, Clone)]
@@ -46,7 +48,7 @@ impl BlockAttributes {
     }
 }
 
-/// A block that nobody has committed.
+/// A block that is executed and not committed.
 #[derive(Debug)]
 pub struct BuiltBlock {
     pub block: Arc<VerifiedBlock>,
@@ -54,14 +56,38 @@ pub struct BuiltBlock {
     pub requests: Vec<Bytes>,
     /// What it changes in its parent's state.
     pub changes: BundleState,
+    /// Its parent, unless that was committed when this block was executed.
+    pub parent: Option<Arc<BuiltBlock>>,
 }
 
+/// Bytes in memory, roughly, of an account's change and of a slot's.
+const ACCOUNT_BYTES: usize = 400;
+const SLOT_BYTES: usize = 150;
+
 impl BuiltBlock {
-    /// The state after it, as long as its parent is committed.
+    /// The state after it, as long as the last committed block below it stays committed.
     pub fn state(&self) -> StateAfter<'_> {
-        let header = &self.block.header;
-        let committed = BlockNumHash::new(header.number - 1, header.parent_hash);
-        StateAfter { committed, changes: Some(&self.changes) }
+        let mut above = Vec::new();
+        let mut lowest = self;
+        loop {
+            above.push(Uncommitted { hash: lowest.block.hash, changes: &lowest.changes });
+            match &lowest.parent {
+                Some(parent) => lowest = parent,
+                None => break,
+            }
+        }
+        above.reverse();
+        let header = &lowest.block.header;
+        StateAfter { committed: BlockNumHash::new(header.number - 1, header.parent_hash), above }
+    }
+
+    /// How many bytes it takes in memory, roughly, without those below it.
+    pub fn size(&self) -> usize {
+        let rows = [self.block.header_row.len(), self.block.body_row.len(), self.block.receipts_row.len()];
+        let accounts = self.changes.state.values();
+        let values: usize = accounts.map(|account| ACCOUNT_BYTES + SLOT_BYTES * account.storage.len()).sum();
+        let code: usize = self.changes.contracts.values().map(|code| code.original_byte_slice().len()).sum();
+        rows.iter().sum::<usize>() + values + code
     }
 }
 
@@ -107,5 +133,6 @@ pub fn build_block(
         header,
     };
     let requests = built.requests.take();
-    Ok((BuiltBlock { block: Arc::new(block), requests, changes: built.changes }, built.refused))
+    let block = BuiltBlock { block: Arc::new(block), requests, changes: built.changes, parent: None };
+    Ok((block, built.refused))
 }

@@ -7,7 +7,6 @@ use alloy_primitives::U256;
 use revm::database::{CacheState, State};
 
 use super::{outcome, transactions, Executed, Fault, ReadCache};
-use crate::chain::rows::encode_receipts;
 use crate::error::{demand, Broken, Error, InvalidBlock, Rule};
 use crate::evm::block::{UnverifiedBlock, VerifiedBlock};
 use crate::evm::chain_spec::ChainSpec;
@@ -72,7 +71,8 @@ pub fn execute(
     Ok(execution)
 }
 
-fn invalid(block: &UnverifiedBlock, fault: Fault) -> Result<InvalidBlock, Error> {
+/// Which block is wrong, if it is one.
+pub fn invalid(block: &UnverifiedBlock, fault: Fault) -> Result<InvalidBlock, Error> {
     match fault {
         Fault::Broken(broken) => Ok(broken.by(Some(block.header.number), Some(block.hash))),
         Fault::Engine(error) => Err(error),
@@ -99,15 +99,7 @@ fn advance(
     demand(Rule::StateRoot, root, block.header.state_root)?;
     store.seal(Head { number: block.header.number, hash: block.hash, state_root: root });
     cache.put(entries, &executed.changes);
-    Ok(VerifiedBlock {
-        header: block.header.clone(),
-        hash: block.hash,
-        transaction_count: block.transactions.len(),
-        log_count: executed.receipts.iter().map(|receipt| receipt.logs().len()).sum(),
-        header_row: block.header_row.clone(),
-        body_row: block.body_row.clone(),
-        receipts_row: encode_receipts(&executed.receipts),
-    })
+    Ok(block.verified(&executed.receipts))
 }
 
 fn run(
@@ -123,7 +115,7 @@ fn run(
 }
 
 /// Where the root of the transactions is wrong, one of them that cannot be executed is the better reason.
-fn more_telling<T>(broken: Broken, execute: impl FnOnce() -> Result<T, Fault>) -> Fault {
+pub fn more_telling<T>(broken: Broken, execute: impl FnOnce() -> Result<T, Fault>) -> Fault {
     if broken.rule != Rule::TransactionsRoot {
         return broken.into();
     }

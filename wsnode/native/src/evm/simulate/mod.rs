@@ -43,9 +43,6 @@ pub fn simulate(
     let (header, hash, state) = base.read()?;
     let mut parent = Parent { header, hash };
     let mut ledger = Ledger::open(reader, state, watch, changes)?;
-    if state.changes.is_some() {
-        ledger.name_block(parent.header.number, parent.hash)?;
-    }
     let Request { blocks, options } = request;
     let mut budget = options.gas_cap;
     let mut text = Writer::default();

@@ -8,7 +8,7 @@ use crate::state::hashes::Hashes;
 use crate::state::layout::account::Account;
 use crate::state::reader::StateReader;
 use crate::state::store::root_of;
-use crate::state::view::{HistoryView, StateAfter};
+use crate::state::view::{HistoryView, StateAfter, Uncommitted};
 use crate::state::StateError;
 use crate::trie::StateTries;
 use alloy_eips::BlockNumHash;
@@ -31,7 +31,7 @@ pub struct TrialTries<'s> {
     pub(super) snapshot: Rc<Snapshot<'s>>,
     codes: &'s CodeCache,
     number: u64,
-    changes: Option<&'s BundleState>,
+    above: Vec<Uncommitted<'s>>,
     pub(super) tries: StateTries,
     hashes: Hashes,
     _taken: Taken,
@@ -62,15 +62,17 @@ impl StateReader {
         block: impl Into<StateAfter<'a>>,
         bounds: Bounds<'_>,
     ) -> Result<TrialTries<'a>, StateError> {
-        let StateAfter { committed, changes } = block.into();
+        let StateAfter { committed, above } = block.into();
         let snapshot = Rc::new(self.environment.read()?);
         let (tries, taken) = tries_at(&snapshot, committed, bounds)?;
         let (codes, hashes) = (&*self.codes, Hashes::default());
         let number = committed.number;
-        let mut trial = TrialTries { snapshot, codes, number, changes: None, tries, hashes, _taken: taken };
-        if let Some(changes) = changes {
-            trial.update(&Delta::of(changes, &trial.view())?)?;
-            trial.changes = Some(changes);
+        let mut trial =
+            TrialTries { snapshot, codes, number, above: Vec::new(), tries, hashes, _taken: taken };
+        for block in above {
+            bounds.check()?;
+            trial.update(&Delta::of(block.changes, &trial.view())?)?;
+            trial.above.push(block);
         }
         Ok(trial)
     }
@@ -79,7 +81,7 @@ impl StateReader {
 impl<'s> TrialTries<'s> {
     /// The state after the block, as of the same commit.
     pub fn view(&self) -> HistoryView<'s> {
-        HistoryView::of(self.snapshot.clone(), self.codes, self.number, self.changes)
+        HistoryView::of(self.snapshot.clone(), self.codes, self.number, self.above.clone())
     }
 
     /// The state root with `changes` on top of all earlier ones. All slots of an account that is gone must be zero.

@@ -1,0 +1,152 @@
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.ethereum.tree.random_trees import GENESIS, SPEC, Node, decoded, random_tree
+from tests.file_limits import files_of_at_most
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.state import StateError
+from wsnode.ethereum.storage.errors import StoreError
+from wsnode.ethereum.tree.statuses import UnknownBlockError, Valid
+from wsnode.ethereum.tree.tree import BlockTree
+
+KILLS = 12
+LONGEST_RUN_SECONDS = 0.3
+
+
+def judged(tree: BlockTree, nodes: list[Node]) -> None:
+    for node in nodes:
+        assert isinstance(tree.judge(node.block), Valid)
+
+
+def moved(change: object) -> tuple[list[bytes], list[bytes]]:
+    """Return the hashes of the blocks that left and of those that joined."""
+    assert isinstance(change, HeadChange)
+    return [head.hash for head in change.removed], [head.hash for head in change.added]
+
+
+def marks(chain: Chain) -> tuple[int | None, int | None]:
+    with chain.snapshot() as view:
+        return view.safe, view.finalized
+
+
+def test_a_head_moves_forward_sideways_and_back(tree: BlockTree, chain: Chain) -> None:
+    first, second, other, third = random_tree(1, [1, 2, 1])[:2] + random_tree(1, [1, 2, 1])[3:]
+    judged(tree, [first, second, other, third])
+    assert moved(tree.set_head(second.hash)) == ([], [first.hash, second.hash])
+    assert moved(tree.set_head(second.hash)) == ([], [])
+    assert moved(tree.set_head(third.hash)) == ([second.hash], [other.hash, third.hash])
+    assert moved(tree.set_head(first.hash)) == ([third.hash, other.hash], [])
+    assert chain.head.hash == first.hash
+    assert moved(tree.set_head(SPEC.genesis_hash)) == ([first.hash], [])
+    assert moved(tree.set_head(third.hash)) == ([], [first.hash, other.hash, third.hash])
+
+
+def test_safe_and_final_blocks_lie_on_the_branch_of_the_head(tree: BlockTree, chain: Chain) -> None:
+    first, second, third, other, *_ = random_tree(2, [1, 2, 1])
+    judged(tree, [first, second, third, other])
+    tree.set_head(third.hash, safe=second.hash, finalized=first.hash)
+    assert marks(chain) == (2, 1)
+    for wrong in ({"safe": other.hash}, {"finalized": other.hash}, {"safe": bytes(32)}):
+        with pytest.raises(UnknownBlockError):
+            tree.set_head(third.hash, **wrong)
+        with pytest.raises(UnknownBlockError):
+            # Nothing of it may happen.
+            tree.set_head(second.hash, **wrong)
+        assert (chain.head.hash, marks(chain)) == (third.hash, (2, 1))
+    tree.set_head(third.hash, safe=third.hash)
+    assert marks(chain) == (3, 1)
+    tree.set_head(other.hash)
+    assert marks(chain) == (1, 1)
+    tree.set_head(other.hash, safe=other.hash, finalized=other.hash)
+    assert marks(chain) == (2, 2)
+
+
+def test_an_unknown_block_is_no_head(tree: BlockTree, chain: Chain) -> None:
+    before = chain.head
+    with pytest.raises(UnknownBlockError, match="the head block 0x0101"):
+        tree.set_head(b"\x01" * 32)
+    assert chain.head == before
+
+
+@pytest.mark.parametrize("store", ["chain", "state"])
+def test_without_room_on_the_disk_the_head_stays_on_what_both_branches_have(
+    tmp_path: Path, store: str
+) -> None:
+    nodes = random_tree(4, [1, 2, 1, 1, 1], transactions=12)
+    first, old, new = nodes[0], nodes[1:5], nodes[5:]
+    with Chain.open(tmp_path, GENESIS, writer=True, durable=False) as chain:
+        tree = BlockTree(chain)
+        judged(tree, nodes)
+        tree.set_head(old[-1].hash)
+        size = (tmp_path / store / "data.mdb").stat().st_size
+        with files_of_at_most(min(size, 8192)), pytest.raises((StateError, StoreError)):
+            tree.set_head(new[-1].hash)
+        assert chain.head.hash in (first.hash, old[-1].hash)
+        assert moved(tree.set_head(new[-1].hash))[1][-1] == new[-1].hash
+        assert chain.state.committed_head == (5, new[-1].hash)
+
+
+SWITCHING = """
+import sys
+from pathlib import Path
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import decode_blocks
+from wsnode.ethereum.tree.tree import BlockTree
+folder, genesis, *files = map(Path, sys.argv[1:])
+encoded = [file.read_bytes() for file in files]
+with Chain.open(folder, genesis.read_bytes(), writer=True) as chain:
+    tree = BlockTree(chain)
+    blocks = decode_blocks(chain.spec, encoded)[0]
+    for block in blocks:
+        tree.judge(block)
+    tips = [blocks[len(blocks) // 2 - 1], blocks[-1], blocks[len(blocks) // 4]]
+    print("ready", flush=True)
+    while True:
+        for tip in tips:
+            tree.set_head(tip.hash)
+"""
+
+
+def check_opened(folder: Path, branches: list[dict[int, Node]], *, writer: bool) -> None:
+    """Open what a killed process left: one of the branches up to some block."""
+    with Chain.open(folder, writer=writer) as chain, chain.snapshot() as view:
+        number = view.head
+        branch = next(each for each in branches if not number or each[number].hash == view.head_hash)
+        for below in range(1, number + 1):
+            rows = (view.header(below), view.body(below), view.receipts(below))
+            assert rows == branch[below].rows
+        if writer:
+            assert chain.state.committed_head == (number, view.head_hash)
+
+
+@pytest.mark.slow
+def test_kills_at_random_moments_leave_a_head_of_one_of_the_branches(tmp_path: Path) -> None:
+    nodes, chance = random_tree(9, [2, 1, 1, 1, 1, 1]), random.Random(9)
+    branches = [{each.number: each for each in nodes[:6]}, {each.number: each for each in nodes[6:]}]
+    (tmp_path / "genesis.json").write_bytes(GENESIS)
+    files = []
+    for place, node in enumerate(nodes):
+        files.append(tmp_path / f"{place:03}.rlp")
+        files[-1].write_bytes(node.encoded)
+    arguments = [str(tmp_path / "chain"), str(tmp_path / "genesis.json"), *map(str, files)]
+    for _ in range(KILLS):
+        command = [sys.executable, "-c", SWITCHING, *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(chance.uniform(0, LONGEST_RUN_SECONDS))
+            process.kill()
+        for writer in (False, True):
+            check_opened(tmp_path / "chain", branches, writer=writer)
+    with Chain.open(tmp_path / "chain", writer=True) as chain:
+        tree = BlockTree(chain)
+        for node in nodes:
+            assert isinstance(tree.judge(decoded(node.encoded)), Valid)
+        tree.set_head(nodes[-1].hash)
+        assert chain.head.hash == nodes[-1].hash

@@ -1,0 +1,90 @@
+"""Known blocks wherever they are, in memory, canonical or stored beside, and the way to them."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from wsnode.ethereum.appender import ANCESTORS, BlockRows
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, block_from_rows
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.tree.candidates import Candidate, Candidates
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """The way to a block: the last canonical block on it, and those after that, lowest first."""
+
+    root: Head
+    blocks: tuple[Hash32, ...]
+
+
+class KnownBlocks:
+    """The blocks that a snapshot and the memory hold."""
+
+    def __init__(self, view: Snapshot, candidates: Candidates) -> None:
+        self._view = view
+        self._candidates = candidates
+
+    def branch_to(self, block_hash: bytes) -> Branch | None:
+        """Return the way to a block, None if it is unknown."""
+        blocks: list[Hash32] = []
+        wanted = Hash32(block_hash)
+        while (number := self._view.number_of(wanted)) is None:
+            parent = self.parent_hash(wanted)
+            if parent is None:
+                return None
+            blocks.append(wanted)
+            wanted = parent
+        return Branch(Head(number, wanted), tuple(reversed(blocks)))
+
+    def parent_hash(self, block_hash: Hash32) -> Hash32 | None:
+        """Return the parent of a block that is not canonical, None if the block is unknown."""
+        candidate = self._candidates.get(block_hash)
+        if candidate is not None:
+            return Hash32(candidate.block.parent_hash)
+        header = self._view.side_header(block_hash)
+        return None if header is None else self._view.parent_hash(header)
+
+    def total_difficulty(self, block_hash: bytes) -> int | None:
+        """Return the difficulties of a block and all before it, added up, None if it is unknown."""
+        if (number := self._view.number_of(block_hash)) is not None:
+            return self._view.total_difficulty(number)
+        candidate = self._candidates.get(block_hash)
+        return (
+            self._view.side_total_difficulty(block_hash) if candidate is None else candidate.total_difficulty
+        )
+
+    def rows(self, block_hash: bytes) -> BlockRows | None:
+        """Return header and body row of a block, None if it is unknown."""
+        candidate = self._candidates.get(block_hash)
+        return self._view.block_rows(block_hash) if candidate is None else candidate.rows
+
+    def ancestors(self, block_hash: bytes) -> list[BlockRows]:
+        """Return the rows of a block and of those before it that its child's ommers may name."""
+        return list(self._ancestors(block_hash))
+
+    def executed(self, block_hash: Hash32) -> Candidate | None:
+        """Return a block that is executed, and the state after which can still be read."""
+        candidate = self._candidates.get(block_hash)
+        if candidate is None or candidate.root is None:
+            return None
+        return candidate if self._view.number_of(candidate.root.hash) is not None else None
+
+    def unverified(self, block_hash: Hash32) -> UnverifiedBlock:
+        """Return a known block to be executed."""
+        candidate = self._candidates.get(block_hash)
+        if candidate is not None and isinstance(candidate.block, UnverifiedBlock):
+            return candidate.block
+        rows = self.rows(block_hash)
+        assert rows is not None, "a branch leads over known blocks"
+        return block_from_rows(self._view.spec, *rows)
+
+    def _ancestors(self, block_hash: bytes) -> Iterator[BlockRows]:
+        wanted = block_hash
+        for _ in range(ANCESTORS):
+            rows = self.rows(wanted)
+            if rows is None:
+                return
+            yield rows
+            wanted = self._view.parent_hash(rows[0])

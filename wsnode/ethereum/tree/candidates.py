@@ -1,0 +1,106 @@
+"""Blocks in memory that are not canonical, bounded in number and bytes."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
+from wsnode.ethereum.codec.rows import Rows
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+
+MOST_BLOCKS: Final = 1024
+MOST_BYTES: Final = 64 << 20
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A block that could be the head: executed, or with nothing but its header checked."""
+
+    block: BuiltBlock | UnverifiedBlock
+    total_difficulty: int
+    """With that of the block itself."""
+    size: int
+    """Bytes in memory, roughly."""
+    root: Head | None = None
+    """The last committed block below it when it was executed: the state after it is read on top of that."""
+
+    @property
+    def head(self) -> Head:
+        """Return its number and hash."""
+        return Head(BlockNumber(self.block.number), Hash32(self.block.hash))
+
+    @property
+    def rows(self) -> Rows:
+        """Return its header row and body row."""
+        return self.block.header, self.block.body
+
+
+def executed(block: BuiltBlock, root: Head, total_difficulty: int) -> Candidate:
+    """Return the candidate of a block that keeps every rule."""
+    return Candidate(block, total_difficulty, block.size, root)
+
+
+def unexecuted(block: UnverifiedBlock, total_difficulty: int) -> Candidate:
+    """Return the candidate of a block whose header is right."""
+    # Its rows, and as much again for what they were decoded into.
+    return Candidate(block, total_difficulty, 2 * (len(block.header) + len(block.body)))
+
+
+class Candidates:
+    """Candidates by hash; those used last are kept."""
+
+    def __init__(self) -> None:
+        # In the order of their last use. Whatever uses a block uses its ancestors after it, so the first one
+        # never lies below another.
+        self._blocks: dict[Hash32, Candidate] = {}
+        self._bytes = 0
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self._blocks.values())
+
+    def get(self, block_hash: bytes) -> Candidate | None:
+        """Return a block that is in memory."""
+        return self._blocks.get(Hash32(block_hash))
+
+    def add(self, candidate: Candidate) -> None:
+        """Keep a block."""
+        self.pop(candidate.block.hash)
+        self._blocks[candidate.head.hash] = candidate
+        self._bytes += candidate.size
+        self._use(candidate)
+
+    def pop(self, block_hash: bytes) -> Candidate | None:
+        """Return a block and forget it."""
+        candidate = self._blocks.pop(Hash32(block_hash), None)
+        if candidate is not None:
+            self._bytes -= candidate.size
+        return candidate
+
+    def evict(self) -> list[Candidate]:
+        """Forget the blocks that there is no room for, and return them."""
+        evicted: list[Candidate] = []
+        if len(self._blocks) > MOST_BLOCKS or self._bytes > MOST_BYTES:
+            # Many at once, because those who store them do so in one transaction.
+            blocks, size = MOST_BLOCKS * 7 // 8, MOST_BYTES * 7 // 8
+            while len(self._blocks) > blocks or self._bytes > size:
+                candidate = self.pop(next(iter(self._blocks)))
+                assert candidate is not None
+                evicted.append(candidate)
+        return evicted
+
+    def forget_up_to(self, number: int) -> None:
+        """Forget all blocks that are not above `number`."""
+        for candidate in [each for each in self if each.block.number <= number]:
+            self.pop(candidate.block.hash)
+
+    def clear(self) -> None:
+        """Forget them all."""
+        self._blocks.clear()
+        self._bytes = 0
+
+    def _use(self, candidate: Candidate) -> None:
+        used: Candidate | None = candidate
+        while used is not None:
+            self._blocks[used.head.hash] = self._blocks.pop(used.head.hash)
+            used = self.get(used.block.parent_hash)

@@ -1,0 +1,161 @@
+"""What is known of blocks: those in memory, what is wrong with others, and how that is found out.
+
+To judge a block is to execute it beside the head. The changes of executed blocks stay in memory, so that
+making one of them the head writes them and executes nothing again.
+"""
+
+from typing import Final, TypeAlias
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import BoundError, InvalidBlockError
+from wsnode.ethereum.tree.branches import Branch, KnownBlocks
+from wsnode.ethereum.tree.candidates import Candidate, Candidates, executed, unexecuted
+from wsnode.ethereum.tree.refused import RefusedBlocks
+from wsnode.ethereum.tree.statuses import Accepted, Invalid, Status, UnknownParent, Valid
+
+MOST_ABOVE: Final = 128
+"""Blocks between one that is judged and the canonical chain: reads of the state look through all of them."""
+MOST_CHANGES: Final = 4 << 20
+"""Bytes of the lists of what the chain changed above a branch; in memory they are 25 times as large."""
+
+Tried: TypeAlias = Candidate | Invalid | Accepted
+
+
+class Judge:
+    """Judges blocks of one chain; keeps the good ones as candidates for the head, remembers the others."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self.candidates = Candidates()
+        self.refused = RefusedBlocks()
+
+    def judge(self, view: Snapshot, block: UnverifiedBlock) -> Status:
+        """Return what is known of a block once it has been executed on its parent."""
+        if (found := self._known(view, block)) is not None:
+            return found
+        blocks = KnownBlocks(view, self.candidates)
+        branch = blocks.branch_to(block.parent_hash)
+        if branch is None:
+            return _unknown_parent(block)
+        tried = self._execute(blocks, branch, block, view)
+        return Valid(tried.head) if isinstance(tried, Candidate) else tried
+
+    def hold(self, view: Snapshot, block: UnverifiedBlock) -> Status:
+        """Return what a block's header tells; if that is right, the block becomes a candidate."""
+        if (found := self._known(view, block)) is not None:
+            return found
+        blocks = KnownBlocks(view, self.candidates)
+        total = blocks.total_difficulty(block.parent_hash)
+        return _unknown_parent(block) if total is None else self._accept(blocks, block, total)
+
+    def refusal(self, view: Snapshot, block_hash: Hash32) -> Invalid | None:
+        """Return what is wrong with a block or one below it, None if nothing is known to be."""
+        blocks = KnownBlocks(view, self.candidates)
+        wanted: Hash32 | None = block_hash
+        while wanted is not None and view.number_of(wanted) is None:
+            if (refused := self.refused.get(wanted)) is not None:
+                return self.refused.add(block_hash, refused)
+            wanted = blocks.parent_hash(wanted)
+        return None
+
+    def _refuse(self, block: UnverifiedBlock, error: InvalidBlockError) -> Invalid:
+        """Return what is wrong with a block, and remember it."""
+        invalid = Invalid(Hash32(block.parent_hash), error)
+        if not block.has_own_body:
+            # Whoever sent this body must not have the block refused that has the hash.
+            return invalid
+        return self.forget(Hash32(block.hash), invalid)
+
+    def forget(self, block_hash: Hash32, invalid: Invalid) -> Invalid:
+        """Remember what is wrong with a block, and nothing else of it."""
+        self.candidates.pop(block_hash)
+        return self.refused.add(block_hash, invalid)
+
+    def _known(self, view: Snapshot, block: UnverifiedBlock) -> Status | None:
+        """Return what is known of a block without executing it."""
+        if (refused := self.refused.get(block.hash)) is not None:
+            return refused
+        if (refused := self.refused.get(block.parent_hash)) is not None:
+            return self.refused.add(block.hash, refused)
+        candidate = self.candidates.get(block.hash)
+        is_valid = (
+            view.number_of(block.hash) is not None
+            or (candidate is not None and candidate.root is not None)
+            # Stored beside with receipts: it was canonical once.
+            or view.side_receipts(block.hash) is not None
+        )
+        return Valid(_head(block)) if is_valid else None
+
+    def _execute(self, blocks: KnownBlocks, branch: Branch, block: UnverifiedBlock, view: Snapshot) -> Tried:
+        """Execute whatever has not been of a branch, and the block after it."""
+        base: Candidate | None = None
+        for block_hash in branch.blocks:
+            tried: Tried | None = blocks.executed(block_hash)
+            if tried is None:
+                tried = self._try(blocks, branch, base, blocks.unverified(block_hash), view)
+            if isinstance(tried, Invalid):
+                return self.refused.add(Hash32(block.hash), tried)
+            if isinstance(tried, Accepted):
+                total = blocks.total_difficulty(block.parent_hash)
+                assert total is not None, "a branch leads to the parent"
+                return self._accept(blocks, block, total)
+            base = tried
+        return self._try(blocks, branch, base, block, view)
+
+    def _try(
+        self,
+        blocks: KnownBlocks,
+        branch: Branch,
+        base: Candidate | None,
+        block: UnverifiedBlock,
+        view: Snapshot,
+    ) -> Tried:
+        """Execute a block after `base`, without one after the root of its branch."""
+        root = branch.root if base is None or base.root is None else base.root
+        total = blocks.total_difficulty(block.parent_hash)
+        assert total is not None, "a branch leads to the parent"
+        if block.number - root.number > MOST_ABOVE:
+            return self._accept(blocks, block, total)
+        try:
+            tried = self._chain.state.try_block(
+                block,
+                _parent(base, root),
+                blocks.ancestors(block.parent_hash),
+                total_difficulty=total,
+                **({} if root.hash == view.head_hash else {"changes": MOST_CHANGES}),
+            )
+        except BoundError:
+            return self._accept(blocks, block, total)
+        if isinstance(tried, InvalidBlockError):
+            return self._refuse(block, tried)
+        candidate = executed(tried, root, total + block.difficulty)
+        self.candidates.add(candidate)
+        return candidate
+
+    def _accept(self, blocks: KnownBlocks, block: UnverifiedBlock, total: int) -> Accepted | Invalid:
+        """Check a block's header, and keep the block if that is right; `total` is up to its parent."""
+        ancestors = blocks.ancestors(block.parent_hash)
+        error = self._chain.state.verify_header(block, ancestors, total_difficulty=total)
+        if error is not None:
+            return self._refuse(block, error)
+        self.candidates.add(unexecuted(block, total + block.difficulty))
+        return Accepted(_head(block))
+
+
+def _parent(base: Candidate | None, root: Head) -> BuiltBlock | tuple[int, bytes]:
+    if base is None:
+        return root.number, root.hash
+    assert isinstance(base.block, BuiltBlock), "the base was executed"
+    return base.block
+
+
+def _head(block: UnverifiedBlock) -> Head:
+    return Head(BlockNumber(block.number), Hash32(block.hash))
+
+
+def _unknown_parent(block: UnverifiedBlock) -> UnknownParent:
+    return UnknownParent(BlockNumber(block.number), Hash32(block.hash), Hash32(block.parent_hash))

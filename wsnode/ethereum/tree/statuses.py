@@ -1,0 +1,48 @@
+"""What is known of a block after it was judged."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.state import InvalidBlockError
+
+
+class Valid(msgspec.Struct, frozen=True):
+    """The block and all below it keep every rule."""
+
+    head: Head
+
+
+class Invalid(msgspec.Struct, frozen=True):
+    """The block, or one below it, breaks a rule; `error` says which block, which rule, and both values."""
+
+    latest_valid: Hash32
+    """The parent of the lowest invalid block."""
+    error: InvalidBlockError
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The block's header is right; too much lies between it and the head to execute it beside the head."""
+
+    head: Head
+
+
+class UnknownParent(msgspec.Struct, frozen=True):
+    """Nothing is known of the block's parent."""
+
+    number: BlockNumber
+    hash: Hash32
+    parent_hash: Hash32
+
+
+Status: TypeAlias = Valid | Invalid | Accepted | UnknownParent
+
+
+class UnknownBlockError(Exception):
+    """A block that shall be the head, or safe or finalized with it, is not known, or not on its branch."""
+
+    def __init__(self, name: str, block_hash: bytes) -> None:
+        super().__init__(f"the {name} block {hexadecimal(block_hash)} is unknown")
+        self.name, self.block_hash = name, block_hash

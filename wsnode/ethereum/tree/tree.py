@@ -1,0 +1,242 @@
+"""The tree of blocks of one chain: judges blocks on any known parent, and moves the head.
+
+Blocks that memory has no room for are stored without what they change, and executed again when needed.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from wsnode.ethereum.appender import Appender
+from wsnode.ethereum.chain import Chain, Marks
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
+from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.tree.branches import Branch, KnownBlocks
+from wsnode.ethereum.tree.judging import Judge
+from wsnode.ethereum.tree.statuses import Invalid, Status, UnknownBlockError
+
+# A branch becomes canonical in pieces, so that a long one does not fill memory.
+_PIECE_BLOCKS: Final = 64
+_PIECE_BYTES: Final = 1 << 23
+
+
+class BlockTree(Appender):
+    """All known blocks, and the head; for one thread at a time.
+
+    `extend`, `take_pending` and `store` are the fast way for blocks that follow the head one after another.
+    Each of the other methods stores what is pending first.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        super().__init__(chain)
+        self._judge = Judge(chain)
+        self._spilled: dict[Hash32, BlockNumber] = {}
+        """Blocks that were stored for want of memory, and may become canonical yet."""
+        self._is_torn = False
+        """Whether a change failed half-way, and the stores could not be taken back yet."""
+
+    def judge(self, block: UnverifiedBlock) -> Status:
+        """Return what is known of a block once it has been executed on its parent; the head stays.
+
+        Raises:
+            StateError, StoreError: A store cannot be read, or written.
+        """
+        self._store_pending()
+        with self.chain.snapshot() as view:
+            status = self._judge.judge(view, block)
+        self._spill()
+        return status
+
+    def hold(self, block: UnverifiedBlock) -> Status:
+        """Return what a block's header tells; `set_head` executes the block then, if it is to be the head.
+
+        Raises:
+            StoreError: The store cannot be read, or written.
+        """
+        self._store_pending()
+        with self.chain.snapshot() as view:
+            status = self._judge.hold(view, block)
+        self._spill()
+        return status
+
+    def keep_beside(self, block_hash: bytes) -> None:
+        """Store a block that is in memory only, so that it outlasts the process."""
+        candidate = self._judge.candidates.pop(block_hash)
+        if candidate is not None:
+            self.chain.keep_beside([(candidate.block, candidate.total_difficulty)])
+
+    def set_head(
+        self, block_hash: bytes, *, safe: bytes | None = None, finalized: bytes | None = None
+    ) -> HeadChange | Invalid:
+        """Make a known block the head, and others safe and final, and return what left and what joined.
+
+        What is not given stays, but never above the head. With `Invalid` all stays as it was: a block on the
+        way had not been executed, and breaks a rule.
+
+        Raises:
+            UnknownBlockError: The block is unknown, or one to be safe or final is not on its branch.
+            StateError, StoreError: It cannot be stored. The chain is as before, or ends at the last block
+                that both branches have.
+        """
+        wanted = Hash32(block_hash)
+        with self.whole():
+            self._store_pending()
+            with self.chain.snapshot() as view:
+                if (refused := self._judge.refusal(view, wanted)) is not None:
+                    return refused
+                branch = KnownBlocks(view, self._judge.candidates).branch_to(wanted)
+                if branch is None:
+                    raise UnknownBlockError("head", block_hash)
+                marks = _marks(view, branch, safe, finalized)
+            change = self._switch(branch, marks)
+        if marks.finalized is not None:
+            self._forget_up_to(marks.finalized.number)
+        return change
+
+    def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
+        """Take the blocks above `number` off the chain, and return them, highest first.
+
+        With a state root, patches of that block's state are taken back until it has that root.
+
+        Raises:
+            StateError, StoreError: They cannot be taken off, or not all of them.
+        """
+        with self.whole():
+            removed = self.chain.unwind(number, state_root)
+            self.reset()
+        return removed
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Have a change take place whole: if it fails, the stores go back to their lower head.
+
+        There may be no room on the disk for that either. Then it is done before the next change.
+        """
+        self._mend()
+        try:
+            yield
+        except BaseException:
+            self._is_torn = True
+            # Whatever fails here as well fails again before the next change, and is said then.
+            with suppress(Exception):
+                self._mend()
+            raise
+
+    def _mend(self) -> None:
+        if self._is_torn:
+            # First what is read alone: no reader may be shown a block that is not stored.
+            self.reset()
+            self.chain.agree_on_head()
+            self.reset()
+            self._is_torn = False
+
+    def _store_pending(self) -> None:
+        if self.pending:
+            self.store(self.take_pending())
+
+    def _switch(self, branch: Branch, marks: Marks) -> HeadChange | Invalid:
+        removed = self._unwind_to(branch.root)
+        invalid = self._append(branch, marks)
+        if invalid is not None:
+            self._restore(branch, removed)
+            return invalid
+        if not branch.blocks:
+            self.chain.mark(marks)
+        added = [
+            Head(BlockNumber(branch.root.number + place), each) for place, each in enumerate(branch.blocks, 1)
+        ]
+        return HeadChange(tuple(removed), tuple(added))
+
+    def _unwind_to(self, root: Head) -> list[Head]:
+        if root.number == self.head.number:
+            return []
+        removed = self.chain.unwind(root.number)
+        self.reset()
+        return removed
+
+    def _append(self, branch: Branch, marks: Marks) -> Invalid | None:
+        """Put a branch's blocks on the head in pieces, with the last one what is safe and final then."""
+        last = len(branch.blocks) - 1
+        for place, block_hash in enumerate(branch.blocks):
+            error = self._put(block_hash)
+            if error is not None:
+                self._store_pending()
+                return self._refuse(branch, place, error)
+            if place == last:
+                self.store(self.take_pending(), marks)
+            elif len(self.pending) >= _PIECE_BLOCKS or self.pending_bytes >= _PIECE_BYTES:
+                self._store_pending()
+        for block_hash in branch.blocks:
+            self._judge.candidates.pop(block_hash)
+            self._spilled.pop(block_hash, None)
+        return None
+
+    def _put(self, block_hash: Hash32) -> InvalidBlockError | None:
+        """Put a known block on the head; execute it if that has not been done."""
+        candidate = self._judge.candidates.get(block_hash)
+        if candidate is not None and isinstance(candidate.block, BuiltBlock):
+            self.accept(candidate.block)
+            return None
+        with self.chain.snapshot() as view:
+            block = KnownBlocks(view, self._judge.candidates).unverified(block_hash)
+        return self.extend([block]).error
+
+    def _refuse(self, branch: Branch, place: int, error: InvalidBlockError) -> Invalid:
+        """Remember that a block of a branch is invalid, and with it all that follow."""
+        latest_valid = branch.blocks[place - 1] if place else branch.root.hash
+        invalid = Invalid(latest_valid, error)
+        for block_hash in branch.blocks[place:]:
+            self._judge.forget(block_hash, invalid)
+        self.chain.forget(branch.blocks[place:])
+        return invalid
+
+    def _restore(self, branch: Branch, removed: Sequence[Head]) -> None:
+        """Make the blocks canonical again that a branch was to replace."""
+        if self.head != branch.root:
+            self.chain.unwind(branch.root.number)
+            self.reset()
+        old = Branch(branch.root, tuple(head.hash for head in reversed(removed)))
+        invalid = self._append(old, Marks())
+        assert invalid is None, f"a block that was verified before is refused: {invalid}"
+
+    def _spill(self) -> None:
+        """Store the blocks that memory has no room for."""
+        evicted = self._judge.candidates.evict()
+        if evicted:
+            self.chain.keep_beside([(each.block, each.total_difficulty) for each in evicted])
+            self._spilled |= {each.head.hash: each.head.number for each in evicted}
+
+    def _forget_up_to(self, number: int) -> None:
+        """Forget the blocks that can be canonical no more, but for those that were once."""
+        self._judge.candidates.forget_up_to(number)
+        past = [block_hash for block_hash, spilled in self._spilled.items() if spilled <= number]
+        for block_hash in past:
+            del self._spilled[block_hash]
+        with self.chain.snapshot() as view:
+            useless = [each for each in past if view.side_receipts(each) is None]
+        if useless:
+            self.chain.forget(useless)
+
+
+def _marks(view: Snapshot, branch: Branch, safe: bytes | None, finalized: bytes | None) -> Marks:
+    return Marks(_on(view, branch, "safe", safe), _on(view, branch, "finalized", finalized))
+
+
+def _on(view: Snapshot, branch: Branch, name: str, block_hash: bytes | None) -> Head | None:
+    """Return the block of a branch or below it.
+
+    Raises:
+        UnknownBlockError: There is none of that hash.
+    """
+    if block_hash is None:
+        return None
+    if block_hash in branch.blocks:
+        place = branch.blocks.index(Hash32(block_hash)) + 1
+        return Head(BlockNumber(branch.root.number + place), Hash32(block_hash))
+    number = view.number_of(block_hash)
+    if number is None or number > branch.root.number:
+        raise UnknownBlockError(name, block_hash)
+    return Head(number, Hash32(block_hash))

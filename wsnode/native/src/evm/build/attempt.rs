@@ -1,0 +1,81 @@
+//! A block of somebody else, verified and executed on any known parent.
+
+use std::sync::Arc;
+
+use alloy_eips::BlockNumHash;
+use alloy_primitives::B256;
+use revm::database::State;
+
+use super::BuiltBlock;
+use crate::error::{demand, Rule};
+use crate::evm::block::UnverifiedBlock;
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::execute::{self, more_telling, set_root, verify_outcome, ChainHead, Executed, Fault};
+use crate::state::{Bounds, HistoryView, StateAfter, StateReader};
+
+/// The block on which another one is tried.
+#[derive(Debug, Clone)]
+pub enum Parent {
+    Committed(BlockNumHash),
+    Built(Arc<BuiltBlock>),
+}
+
+impl Parent {
+    fn state(&self) -> StateAfter<'_> {
+        match self {
+            Self::Committed(block) => (*block).into(),
+            Self::Built(built) => built.state(),
+        }
+    }
+}
+
+/// Verify and execute `block` after `parent`, and leave the state as it is; `head` is that parent with its ancestors.
+pub fn try_block(
+    spec: &ChainSpec,
+    reader: &StateReader,
+    parent: Parent,
+    block: &UnverifiedBlock,
+    head: &ChainHead,
+    bounds: Bounds<'_>,
+) -> Result<BuiltBlock, Fault> {
+    let (executed, root) = execute(spec, reader, &parent, block, head, bounds)?;
+    demand(Rule::StateRoot, root, block.header.state_root)?;
+    let parent = match parent {
+        Parent::Committed(_) => None,
+        Parent::Built(built) => Some(built),
+    };
+    Ok(BuiltBlock {
+        block: Arc::new(block.verified(&executed.receipts)),
+        requests: executed.requests.take(),
+        changes: executed.changes,
+        parent,
+    })
+}
+
+/// What came of it, and the root of the state after it.
+fn execute(
+    spec: &ChainSpec,
+    reader: &StateReader,
+    parent: &Parent,
+    block: &UnverifiedBlock,
+    head: &ChainHead,
+    bounds: Bounds<'_>,
+) -> Result<(Executed, B256), Fault> {
+    let tries = reader.trial(parent.state(), bounds)?;
+    let view = tries.view();
+    if let Err(broken) = head.verify(spec, block) {
+        return Err(more_telling(broken, || run(spec, &view, block)));
+    }
+    let mut executed = run(spec, &view, block)?;
+    for (step, receipt) in std::mem::take(&mut executed.steps).iter().zip(&mut executed.receipts) {
+        set_root(receipt, reader.trial(parent.state(), bounds)?.next_root(step)?);
+    }
+    verify_outcome(&block.header, &executed)?;
+    let root = tries.next_root(&executed.changes)?;
+    Ok((executed, root))
+}
+
+fn run(spec: &ChainSpec, view: &HistoryView<'_>, block: &UnverifiedBlock) -> Result<Executed, Fault> {
+    let mut state = State::builder().with_database_ref(view).with_bundle_update().build();
+    execute::run(spec, block, &mut state)
+}
