@@ -26,10 +26,10 @@ from wsnode.jsonrpc.slices import aside, joined
 from wsnode.jsonrpc.work import CancelToken, Replying, Request, Step
 
 ITEM_BYTES = 256
-"""What a request takes in memory that was cut out of a batch, its parameters and its id left aside."""
+"""Bytes of a request that was cut out of a batch, without its parameters and its id."""
 
 Item: TypeAlias = Request | bytes | UnusableRequestError
-"""What stands in a batch: a request, its text, or what a thread has found that is none."""
+"""An item of a batch: a request, its text, or the error that a thread found in it."""
 
 
 class Batch(Calls):
@@ -57,7 +57,7 @@ class Batch(Calls):
             self.end_turn()
 
     def run(self, items: Sequence[Request | bytes]) -> Replying:
-        """Return, in the end, the reply to a batch, or nothing if it held notifications only."""
+        """Return the reply to a batch, None if it held notifications only."""
         bounds, clock = self._dispatcher.bounds, self._dispatcher.clock
         replies: list[bytes] = []
         size, error = 0, None
@@ -110,7 +110,7 @@ class Batch(Calls):
         return (yield from _listed(replies)) if replies else None
 
     def _take_back(self, count: int) -> None:
-        """End what was begun behind the first `count` calls, of which nobody will learn."""
+        """End the subscriptions that calls after the first `count` began: their ids are in no reply."""
         begun = self.held[count:]
         del self.held[count:]
         if begun and self.channel is not None:

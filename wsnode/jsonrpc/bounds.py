@@ -1,11 +1,11 @@
-"""What bounds a session: the same for all of a server, and what one caller may ask for."""
+"""Bounds of a session: those of the server, and those of one caller."""
 
 from collections.abc import Iterable
 from typing import Annotated, Protocol, TypeAlias
 
 import msgspec
 
-# What a limit may be set to. An upper end keeps infinity out, and sums of limits within 64 bits.
+# Values of limits. The upper ends exclude infinity and keep sums of limits within 64 bits.
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 """How many there may be, one at least."""
 Allowance: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -34,7 +34,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gate(Protocol):
-    """Refuses what a caller may not ask for."""
+    """Refuses calls that a caller may not make."""
 
     def admit(self, name: str) -> None:
         """Take note of a call of the method `name`, known or not.
@@ -45,7 +45,7 @@ class Gate(Protocol):
         ...
 
     def check_contracts(self, contracts: Iterable[int] | None) -> None:
-        """Look at the contracts that a call names, or at nothing if it means any.
+        """Check the contracts that a call names; None stands for any contract.
 
         Raises:
             RpcError: One is refused.

@@ -1,4 +1,4 @@
-"""From a request to its reply: which method, which arguments, which errors.
+"""From a request to its reply: method, arguments, errors.
 
 A quick method answers at once; a generator handler that yields goes on later. Nothing here waits, and no
 exception leaves: this is the one boundary where a handler's bug is logged and becomes -32603 for that request
@@ -67,7 +67,7 @@ class Calls:
         self.eager = True
         """Whether a call in slices runs its first one at once."""
         self.refusal: RpcError | None = None
-        """What such calls are told instead, while the connection can take no more of them."""
+        """The error of slow calls while the connection has no room for more."""
         self.channel: Channel | None = None
         """What methods that send more than their reply are given."""
         self.held: list[Any] = []
@@ -77,14 +77,14 @@ class Calls:
         self.patience = dispatcher.bounds.batch_seconds
         """How many seconds the last slow call may take, waiting included."""
         self.results: dict[str, bytes] = {}
-        """Results of this turn that calls of the same methods would have again."""
+        """Results of this turn that further calls of their methods would have again."""
         self.may_go_together = False
-        """Whether the engine could tell the last one by itself, and perhaps those that follow."""
+        """Whether the engine answered the last call itself, and so perhaps those that follow."""
 
     def go_together(
         self, calls: Sequence[Request | bytes], start: int, largest: int, room: int, *, are_messages: bool
     ) -> tuple[bytes, int]:
-        """Have the engine answer calls from `start` on; return the replies' text, and how many they are.
+        """Return the text of the engine's replies to the calls from `start` on, and their number.
 
         It is text frames for messages, and for a batch's requests replies with commas between.
         None of the replies is longer than `largest`, nor are all of them longer than `room`.
@@ -123,7 +123,7 @@ class Calls:
             scope.__exit__(None, None, None)
 
     def call(self, request: Request) -> bytes | Replying | None:
-        """Return the reply to a request, nothing to a notification, or how to go on with a slow call."""
+        """Return the reply to a request, None to a notification, or the unfinished call of a slow method."""
         began = self.mark or perf_counter()
         name, params, identity = request
         method = self._methods.get(name)
@@ -235,7 +235,7 @@ class Calls:
         return self._slices(method, method.kind.answer(self, params), params, identity, began)
 
     def _require_place(self, method: Method) -> None:
-        """Return if another slow call may begin."""
+        """Check that another slow call may begin."""
         if self.refusal is not None:
             raise self.refusal
         self.patience = method.deadline or self._dispatcher.bounds.batch_seconds

@@ -73,7 +73,7 @@ def result_reply(identity: bytes, result: Any) -> bytes:
 
 
 def reply_pieces(identity: bytes, result: Any) -> list[bytes]:
-    """Return the same in pieces."""
+    """Return the reply as pieces, without joining a result in pieces."""
     kind = type(result)
     if kind is Pieces:
         return [b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"]
@@ -84,7 +84,7 @@ def reply_pieces(identity: bytes, result: Any) -> list[bytes]:
 
 def error_reply(identity: bytes, error: RpcError) -> bytes:
     """Return the reply that refuses request `identity`; `error` forgets where it was raised."""
-    # Many calls raise the same error, which would keep the frames of all of them, with what they hold.
+    # Many calls raise one error object, whose traceback would keep the frames of all of them.
     error.__traceback__ = error.__context__ = error.__cause__ = None
     members: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not msgspec.UNSET:

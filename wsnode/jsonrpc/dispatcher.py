@@ -38,16 +38,16 @@ class Dispatcher:
 
     @cached_property
     def engine_methods(self) -> EngineMethods:
-        """Return the methods that the engine may answer by itself."""
+        """Return the methods that the engine may answer without a handler."""
         return EngineMethods([method.name for method in self.registry.methods.values() if method.at_engine])
 
     @property
     def is_crowded(self) -> bool:
-        """Tell whether calls read so many versions of the chain that none may hold one more for itself."""
+        """Return whether calls in flight read the maximum number of versions of the chain."""
         return self._versions() >= self.bounds.versions
 
     def report_bug(self, method: str) -> RpcError:
-        """Log the exception being handled under a number, and return what the caller learns."""
+        """Log the exception being handled under a number, and return the caller's error."""
         request = f"{next(self._bugs):08x}"
         logger.exception("request %s: %s failed", request, method)
         return internal_error(request)

@@ -1,4 +1,4 @@
-"""Errors that a caller is told; every other exception is our bug and becomes `internal_error`.
+"""Errors that a caller gets; every other exception is our bug and becomes `internal_error`.
 
 The codes of all methods stand here, those of one family's methods in its `rpc` folder, and all of them in
 docs/errors.md.
@@ -18,7 +18,7 @@ INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
 
 RESOURCE_NOT_FOUND = -32001
-"""EIP-1474: a cursor's block, or one that a subscription told of, is not on this chain any more."""
+"""EIP-1474: a cursor's block, or one that a subscription sent, has left this chain."""
 RESOURCE_UNAVAILABLE = -32002
 """EIP-1474: another node that was asked gave no answer. The number is also geth's for `TIMED_OUT`."""
 TIMED_OUT = -32002
@@ -32,7 +32,7 @@ RESTARTING = -32006
 
 METHOD_NAME_BYTES = 2048
 ECHO_CHARACTERS = 100
-"""How much of what a client sent is repeated in a message."""
+"""Characters of a client's text that a message repeats."""
 MESSAGE_CHARACTERS = 512
 """A whole message; the longest of ours, with three amounts and an address, has some 400."""
 
@@ -43,8 +43,8 @@ _UNBROKEN = re.compile(rf"\S{{{ECHO_CHARACTERS + 1},}}")
 class RpcError(Exception):
     """An error reply: `code`, `message` and, unless `UNSET`, `data`.
 
-    Whatever the message repeats of a request, it is cut: no word of it has more than `ECHO_CHARACTERS`, and
-    the whole has `MESSAGE_CHARACTERS` at the most.
+    The message is cut, because it may repeat parts of a request: a word has at most `ECHO_CHARACTERS`, and
+    the whole at most `MESSAGE_CHARACTERS`.
     """
 
     def __init__(self, code: int, message: str, data: Any = msgspec.UNSET) -> None:
@@ -60,13 +60,13 @@ class RpcError(Exception):
 
 
 def shortened(text: str) -> str:
-    """Return `text`, or its beginning if it is longer than what a message repeats."""
+    """Return `text`, or its first `ECHO_CHARACTERS` if it is longer."""
     return text if len(text) <= ECHO_CHARACTERS else f"{text[: ECHO_CHARACTERS - 3]}..."
 
 
 def short_message(message: str) -> str:
-    """Return `message` with what it repeats of a request cut; a short one as it is."""
-    # What is in the middle of a long message is the echo; its end may say what was wrong with that.
+    """Return `message` with long words and its middle cut; a short one unchanged."""
+    # The middle of a long message repeats the request; its end may give the reason.
     if len(message) > 2 * MESSAGE_CHARACTERS:
         message = f"{message[:MESSAGE_CHARACTERS]}... {message[-ECHO_CHARACTERS:]}"
     message = _UNBROKEN.sub(lambda match: shortened(match[0]), message)
@@ -80,7 +80,7 @@ class TimeLimitError(Exception):
 
 
 class NeverBegunError(TimeLimitError):
-    """The same, where all of them went by while the step waited for its turn."""
+    """The seconds passed while the step waited for its turn."""
 
 
 def parse_error(detail: str) -> RpcError:
@@ -99,7 +99,7 @@ def invalid_params(message: str, data: Any = msgspec.UNSET) -> RpcError:
 
 
 def method_not_found(name: str, data: Any = msgspec.UNSET) -> RpcError:
-    """Return the error for a method that nobody registered."""
+    """Return the error for an unknown method."""
     if len(size := name.encode(errors="replace")) > METHOD_NAME_BYTES:
         return invalid_request(f"method name too long: {len(size)} > {METHOD_NAME_BYTES}")
     return RpcError(METHOD_NOT_FOUND, f"the method {name} does not exist/is not available", data)
@@ -141,5 +141,5 @@ def request_timed_out() -> RpcError:
 
 
 def internal_error(request: str) -> RpcError:
-    """Return what a caller learns of a bug: that there is one, and under which number it was logged."""
+    """Return the error for a bug of the node, with the number under which it was logged."""
     return RpcError(INTERNAL_ERROR, "internal error", {"request": request})

@@ -47,7 +47,7 @@ class ParameterDecoder(Protocol):
 
 
 def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> ParameterDecoder:
-    """Return the decoder of a method whose parameters are `struct`, or who takes none."""
+    """Return the decoder of a method with the parameters `struct`, or without parameters."""
     if struct is None:
         return NoParameters(by_name=by_name)
     if struct.__struct_config__.array_like:
@@ -157,11 +157,11 @@ class NoParameters(Explaining):
         self._by_name = by_name
 
     def decode(self, params: bytes) -> None:
-        """Return nothing, once `explain` has found nothing."""
+        """Return None; other parameters than none are refused by `explain`."""
         self.explain(params)
 
     def explain(self, params: bytes) -> None:
-        """Return nothing, if that is what was sent."""
+        """Return None if no parameters were sent."""
         if self._by_name and params.startswith(b"{"):
             if not _EMPTY_OBJECT.fullmatch(params):
                 raise _named("the method takes no parameters")

@@ -1,4 +1,4 @@
-"""The methods of one network, each with all that is to be said of it: what it takes, returns and refuses."""
+"""The methods of one network, each with its parameters, result and errors."""
 
 import inspect
 from collections import Counter
@@ -40,7 +40,7 @@ _ALWAYS: Final = (
 """What every method may be refused with."""
 
 OnFailure = Callable[[str, bytes, RpcError], object]
-"""Is told the method, the parameters as sent, and why the call failed."""
+"""Called with the method, the parameters as JSON text, and the error."""
 
 
 class Registry:
@@ -51,7 +51,7 @@ class Registry:
         self.methods: dict[str, Method] = {}
         self.on_failure: OnFailure | None = None
         self.unknown_calls = 0
-        """How many calls were for methods that nobody registered."""
+        """The number of calls of unknown methods."""
         self.forwarded = Counter[str]()
         """How many calls were handed on to another node, by how that ended."""
         self.components: dict[str, Schema] = {}
@@ -81,7 +81,7 @@ class Registry:
 
         The handler's parameters are the Struct annotated on its last argument, by position if it is
         array-like. Without such an argument the method takes none. A generator handler yields between slices;
-        any other may return a generator for what it cannot answer at once.
+        any other may return a generator for calls that it cannot answer at once.
 
         Args:
             view: The handler gets a view of the chain first.
@@ -103,7 +103,7 @@ class Registry:
 
         Raises:
             TypeError: The handler cannot be called as its arguments here say.
-            ValueError: The name is taken, or there is nothing to be replaced.
+            ValueError: The name is taken, or names no method to replace.
         """
 
         def register(handler: Handler) -> Handler:
@@ -164,12 +164,12 @@ def first_line(text: str | None) -> str:
 
 
 def _too_late(timeout_error: RpcError) -> Sequence[RpcError]:
-    """Return what a method with a deadline may be refused with, itself or while it waits for a thread."""
+    """Return the errors of a method beyond its deadline: its own, and that of a wait for a thread."""
     return (timeout_error,) if timeout_error.code == LIMIT_EXCEEDED else (timeout_error, server_busy())
 
 
 def _reading_text(contracts: Contracts | None, parameters: ParameterDecoder) -> Contracts | None:
-    """Return `contracts` for what the decoder makes of parameters, which may be their text."""
+    """Return `contracts`, changed to take parameters that may be JSON text."""
     if contracts is None or parameters.decode is not bytes:
         return contracts
     return lambda text: contracts(parameters.read(text))

@@ -46,15 +46,15 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _check = msgspec.json.Decoder(msgspec.Raw).decode
 
 QUICK_BYTES = 8 * 1024
-"""Texts of this length are quick to read, whatever they hold."""
+"""Texts up to this length are quick to parse, whatever their content."""
 QUICK_VALUES = 4096
 """So are these many values, each of which costs about a microsecond."""
 LONG_BYTES = 256 * 1024
-"""Longer texts are read in a thread, whatever they hold."""
+"""Longer texts are parsed in a worker thread, whatever their content."""
 
 
 def is_long(text: bytes) -> bool:
-    """Tell whether `text` takes so long to read that nobody should have to wait for it."""
+    """Return whether `text` takes too long to parse on the main thread."""
     size = len(text)
     return size > QUICK_BYTES and (size > LONG_BYTES or count_values(text) > QUICK_VALUES)
 
@@ -115,10 +115,10 @@ def decode_item(text: bytes) -> Request:
 
 
 def decode_request(text: bytes) -> Request:
-    """Return the request that `text` is, whatever it has for an id.
+    """Return the request in `text`; any id is accepted.
 
     Raises:
-        UNREADABLE: It is none.
+        UNREADABLE: It is no request.
     """
     envelope = _decode_envelope(text)
     return envelope.method, bytes(envelope.params), bytes(envelope.id)

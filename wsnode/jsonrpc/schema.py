@@ -34,7 +34,7 @@ def either(*schemas: Schema) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """Return the schema of what may be null."""
+    """Return the schema of a value or null."""
     return either(schema, NULL)
 
 

@@ -1,6 +1,6 @@
-"""From the text of a message to its answer.
+"""From the text of a message to its reply.
 
-A quick method answers at once. What is slow becomes a `Pending`, which the server resumes between other work.
+A quick method answers at once. A slow call becomes a `Pending`, which the server resumes between other work.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ class Session(Calls):
         return reply if reply is None or isinstance(reply, bytes) else self._begin(reply, len(text))
 
     def take_held(self) -> list[Any]:
-        """Return what is held for the replies given so far."""
+        """Return the subscriptions that wait for the replies given so far."""
         held, self.held = self.held, []
         return held
 

@@ -6,7 +6,7 @@ from typing import Any
 from wsnode.jsonrpc.errors import limit_exceeded
 
 KEPT_BACK = 4
-"""The last part of a bound, one in so many, is for those who hold little of it."""
+"""One part in `KEPT_BACK` of a bound is reserved for parties that hold little of it."""
 LITTLE = 16
 
 
@@ -30,7 +30,7 @@ class Party:
 
 
 def holder_of(party: Any) -> Any:
-    """Return what a party's part counts for: its peer, or itself where it has none."""
+    """Return the holder that a party counts for: its peer, or itself without one."""
     peer = getattr(party, "peer", None)
     return party if peer is None else peer
 
@@ -52,7 +52,7 @@ class Share:
         """By holder."""
 
     def admits(self, party: Any) -> bool:
-        """Tell whether `party` may hold one more."""
+        """Return whether `party` may hold one more."""
         # Asked in each turn, and nearly always so: what all hold is less than what one may.
         if 2 * self.used < self.limit:
             return True
@@ -68,7 +68,7 @@ class Share:
         return self._held[holder_of(party)]
 
     def take(self, party: Any, count: int = 1) -> None:
-        """Count so many more of `party`, be they admitted or not."""
+        """Count `count` more for `party`, admitted or not."""
         self.used += count
         self._held[holder_of(party)] += count
 
@@ -83,7 +83,7 @@ class Share:
         self.take(party)
 
     def give_back(self, party: Any, count: int = 1) -> None:
-        """Count so many less of `party`."""
+        """Count `count` fewer for `party`."""
         self.used -= count
         holder = holder_of(party)
         self._held[holder] -= count

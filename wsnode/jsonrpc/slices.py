@@ -13,11 +13,11 @@ LARGE_BYTES = 1024 * 1024
 
 
 def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generator[Step, Any, Any]:
-    """Yield what `slices` yield, each step bound by the time that is left, and return what they return.
+    """Yield the steps of `slices`, each bounded by the remaining time, and return their result.
 
     Raises:
-        RpcError: The method's `timeout_error`, once its deadline has passed; that the server is busy, where
-            it passed while the call waited for a thread.
+        RpcError: The method's `timeout_error` once its deadline has passed, or `server_busy` if it passed
+        while the call waited for a thread.
     """
     if method.deadline is None:
         try:
@@ -63,7 +63,7 @@ def aside(function: Callable[[CancelToken], Any]) -> Generator[Step, Any, Any]:
 
 
 def replying(identity: bytes, slices: Steps) -> Generator[Step, Any, bytes]:
-    """Yield what `slices` yield, and return the reply to request `identity` with what they return."""
+    """Yield the steps of `slices`, and return the reply to request `identity` with their result."""
     return (yield from joined(reply_pieces(identity, (yield from slices))))
 
 

@@ -22,7 +22,7 @@ class Pieces(list[bytes]):
 
 
 class CancelToken:
-    """Tells a function in a worker thread that nobody waits for its result any more."""
+    """Signals a function in a worker thread that its result is no longer wanted."""
 
     __slots__ = ("_linked", "is_set")
 
@@ -45,7 +45,7 @@ class CancelToken:
 
 
 class InThread:
-    """What a handler yields to have `function(cancel)` run in the worker pool; `seconds` bound it."""
+    """A step that runs `function(cancel)` in the worker pool, for at most `seconds`."""
 
     __slots__ = ("function", "is_short", "made", "most_bytes", "seconds")
 
@@ -55,13 +55,13 @@ class InThread:
         self.made = 0
         """Bytes of result that the call holds meanwhile; 0 if they are those that it has said last."""
         self.most_bytes = 0
-        """How large its result may become, where that is much: it waits until there is room for so much."""
+        """Bytes of its result at most, if large: it waits until there is room for them."""
         self.is_short = False
-        """Whether it ends soon whatever it is given, so that it need not wait behind what may not."""
+        """Whether it always ends soon, so that it need not wait behind long work."""
 
 
 class AsyncCall:
-    """What a handler yields to have the server await `function()`; `seconds` bound it."""
+    """A step in which the server awaits `function()`, for at most `seconds`."""
 
     __slots__ = ("function", "made", "seconds")
 
@@ -80,14 +80,14 @@ A number is such a boundary too, and says how many bytes of result the call hold
 Steps: TypeAlias = Generator[Step, Any, Any]
 """A handler that yields; it returns the result."""
 Replying: TypeAlias = Generator[Step, Any, bytes | None]
-"""The same, but it returns the reply."""
+"""Steps of a call that return its reply."""
 
 
 class View(Protocol):
     """A context manager: what handlers of one turn read from."""
 
     def __enter__(self) -> Any:
-        """Return what a handler is given."""
+        """Return the view or the caller for the handler."""
         ...
 
     def __exit__(self, *details: Any) -> Any:
@@ -99,11 +99,13 @@ class Channel(Protocol):
     """Where a call came from, if more than its reply can be sent there."""
 
     def take_held(self) -> Sequence[Any]:
-        """Return what the calls since the last time have begun: it is held until their reply is posted."""
+        """Return the subscriptions begun by the calls since the last time: they wait until the reply is
+        posted.
+        """
         ...
 
     def take_back(self, held: Sequence[Any]) -> None:
-        """End what was held for a reply that says something else."""
+        """End the subscriptions that waited for a reply that does not name them."""
         ...
 
 
@@ -117,13 +119,13 @@ class Pending:
         self.deadline = deadline
         """Until when it may wait, on the session's clock: for a thread, or for its caller to read."""
         self.view: View | None = None
-        """What the call reads from and closes when it has ended."""
+        """The view that the call reads from and closes at its end."""
         self.step: InThread | AsyncCall | None = None
-        """What is to be done before it is resumed."""
+        """The step to complete before it resumes."""
         self.made = 0
         """Bytes of result that it holds so far, as far as it says."""
         self.weight = weight
-        """Bytes that it keeps for what it was asked, beside the text: what is read of that, or requests."""
+        """Bytes that it holds for its request beside the text: decoded parameters, or requests of a batch."""
         self.reply: bytes | None = None
         self.held: list[Any] = []
         """What its calls have begun, held until the reply is posted."""

@@ -1,1 +1,1 @@
-"""Hand one event to many subscribers: each gets all of it in order, or is told what it missed."""
+"""Delivery of one event to many subscribers: each gets all events in order, or learns which it missed."""

@@ -1,4 +1,4 @@
-"""What is told to many: text that differs between its receivers in one place only."""
+"""Events for many receivers: text that differs between them in the subscription's id only."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 IDENTITY_BYTES = 34
 """The length of every id, `0x` and 32 hex digits, so that an event's frames are equally long for all."""
 PART_BYTES = 128 * 1024
-"""How large an event may be: who has more to tell makes several, each with a position before it."""
+"""Bytes of an event at most; a publisher splits more into several, each with the position before it."""
 
 
 INTERNAL_ERROR = 1011
@@ -14,14 +14,14 @@ INTERNAL_ERROR = 1011
 
 
 class Farewell(NamedTuple):
-    """The last thing that a client is told: the close of its connection (RFC 6455, section 7.4)."""
+    """The close of a client's connection: code and reason (RFC 6455, section 7.4)."""
 
     code: int
     reason: str
 
 
 class Event:
-    """One or more notifications, encoded once for everybody who gets them."""
+    """One or more notifications, encoded once for all their receivers."""
 
     __slots__ = ("encoded", "messages", "size")
 

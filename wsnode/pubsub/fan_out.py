@@ -1,4 +1,4 @@
-"""Hands each event to everybody it concerns, a little at a time, so that nobody else is kept waiting."""
+"""Delivers each event to the members of its group, in short slices between other work."""
 
 import logging
 from collections import deque
@@ -37,7 +37,7 @@ class _Delivery:
         self.sequence = sequence
         self.rest = rest
         self.event = event
-        """What is sent; without it each member falls behind, or its connection is closed with `farewell`."""
+        """The event; without one each member falls behind, or its connection is closed with `farewell`."""
         self.size = 0 if event is None else event.size
         self.missed = missed
         self.before = before
@@ -50,7 +50,7 @@ class FanOut:
     def __init__(self, queue_bytes: int = QUEUE_BYTES) -> None:
         self.sequence = 0
         self.queued_bytes = 0
-        """The size of the events that have not been handed to everybody."""
+        """Bytes of the events that are not delivered to all members yet."""
         self._queue_bytes = queue_bytes
         self._queue: deque[_Delivery] = deque()
         self._published = trio.Event()
@@ -61,7 +61,7 @@ class FanOut:
         self._append(_Delivery(self.sequence, iter(members), sent, before, missed=len(event.messages)))
 
     def close(self, members: tuple[Subscription, ...], farewell: Farewell) -> None:
-        """Close the connections of `members`, behind what was published before."""
+        """Close the connections of `members`, after the events published before."""
         self._append(_Delivery(self.sequence, iter(members), None, None, farewell=farewell))
 
     def _append(self, delivery: _Delivery) -> None:
@@ -71,7 +71,7 @@ class FanOut:
         self._published.set()
 
     async def run(self) -> None:
-        """Hand out what is published, for ever."""
+        """Deliver published events, for ever."""
         while True:
             if not self._queue:
                 self._published = trio.Event()
@@ -80,19 +80,19 @@ class FanOut:
             await trio.lowlevel.checkpoint()
 
     async def finish(self) -> None:
-        """Hand out what is published until nothing is left, and others have had their turns between."""
+        """Deliver published events until none is left, with turns for other tasks between slices."""
         while self._queue:
             self.advance(perf_counter() + SLICE_SECONDS)
             await trio.lowlevel.checkpoint()
 
     def give_up(self) -> None:
-        """Have everybody who has not got all that was published fall behind, at once."""
+        """Let every member with undelivered events fall behind, at once."""
         for delivery in self._queue:
             delivery.event = None
         self.advance(inf)
 
     def advance(self, deadline: float) -> None:
-        """Hand out what was published until `perf_counter` shows `deadline`, one delivery at least."""
+        """Deliver published events until `perf_counter` reaches `deadline`, at least one."""
         queue = self._queue
         while queue:
             delivery = queue[0]
@@ -102,9 +102,9 @@ class FanOut:
             self.queued_bytes -= delivery.size
 
     def _deliver(self, delivery: _Delivery, deadline: float) -> bool:
-        """Go on with one event until `deadline`; True if everybody has had a turn.
+        """Continue with one event until `deadline`; return whether all members were reached.
 
-        A bug with one member must not keep the others from being told.
+        A bug with one member must not keep the event from the others.
         """
         sequence, event = delivery.sequence, delivery.event
         for member in delivery.rest:
@@ -131,7 +131,7 @@ def _leave_behind(member: Subscription, delivery: _Delivery) -> None:
 
 
 def _cut_off(member: Subscription) -> None:
-    """End a subscription that cannot be told anything, and its connection, which says so to the client."""
+    """End a subscription whose delivery failed, and close its connection with the reason."""
     member.end()
     try:
         member.channel.close(INTERNAL_ERROR, "")

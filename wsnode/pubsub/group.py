@@ -1,4 +1,4 @@
-"""Subscriptions that are told the same."""
+"""Groups of subscriptions with equal events."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ class Group:
     """The live subscriptions of one kind, filter and form.
 
     A member gets the events that are published between its joining and its leaving, all of them in their
-    order, or is told behind which position it missed some.
+    order, or falls behind at the position after which it missed some.
     """
 
     def __init__(self, publisher: Publisher, on_empty: Callable[[], None] | None = None) -> None:
@@ -40,7 +40,7 @@ class Group:
         return len(self._members)
 
     def join(self, subscription: Subscription) -> None:
-        """Have `subscription` get what is published from now on; it is in no other group."""
+        """Add `subscription`, which gets the events from now on; it is in no other group."""
         assert subscription.group is None
         assert not subscription.ended
         self._members[subscription] = None
@@ -49,7 +49,7 @@ class Group:
         subscription.since = self._publisher.sequence
 
     def leave(self, subscription: Subscription) -> None:
-        """Have `subscription`, a member, get nothing more, not even what was published already."""
+        """Remove the member `subscription`, which gets no further event, not even ones published already."""
         del self._members[subscription]
         self._snapshot = None
         subscription.group = None
@@ -58,12 +58,12 @@ class Group:
             self._on_empty()
 
     def publish(self, event: Event, before: Any) -> None:
-        """Tell the members; one that has no room leaves, and is told that it got nothing behind `before`."""
+        """Publish an event to the members; one without room leaves and falls behind at `before`."""
         if self._members:
             self._publisher.publish(self._everybody(), event, before)
 
     def close(self, farewell: Farewell) -> None:
-        """Close the connections of the members, behind what was published before."""
+        """Close the connections of the members, after the events published before."""
         if self._members:
             self._publisher.close(self._everybody(), farewell)
 

@@ -1,4 +1,4 @@
-"""Following a store that others write, so that subscribers are told although nobody calls."""
+"""Watches a store that other processes write, so that subscribers get events without any call."""
 
 import logging
 from collections.abc import Callable
@@ -17,7 +17,7 @@ logger = logging.getLogger("wsnode.pubsub")
 
 
 class StoreWatch:
-    """Has somebody look at the store, soon again while there is more to tell than one look told."""
+    """Calls a function to read the store at an interval, and at once while it has more to publish."""
 
     __slots__ = ("_called", "_fan_out", "_is_behind")
 
@@ -28,7 +28,7 @@ class StoreWatch:
         self._is_behind = False
 
     def take_note(self, *, is_behind: bool) -> None:
-        """Be told whether there is more to tell than has been told."""
+        """Record whether there are more events to publish."""
         self._is_behind = is_behind
         if is_behind:
             self._called.set()
@@ -39,7 +39,7 @@ class StoreWatch:
             try:
                 look()
             except Exception:
-                # Calls are answered whatever becomes of subscriptions.
+                # A failure of subscriptions must not end the answering of calls.
                 logger.exception("the store cannot be read for subscribers")
             self._called = trio.Event()
             with trio.move_on_after(self._pause()):

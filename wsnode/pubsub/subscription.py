@@ -1,4 +1,4 @@
-"""What a client has asked to be told about: each subscription, those of a connection, and its channel."""
+"""Subscriptions: a single one, those of a connection, and the channel of its client."""
 
 import logging
 import secrets
@@ -15,16 +15,16 @@ logger = logging.getLogger("wsnode.pubsub")
 
 
 class Channel(Protocol):
-    """One client that can be told more than replies. Nothing waits, and nothing raises."""
+    """The connection of one client that can receive notifications. Its methods neither wait nor raise."""
 
     @property
     def subscriptions(self) -> "Subscriptions":
-        """Return what the client has subscribed to here."""
+        """Return the client's subscriptions on this connection."""
         ...
 
     @property
     def is_full(self) -> bool:
-        """Tell whether the client should read before it is given more."""
+        """Return whether the client should read before more is sent."""
         ...
 
     def offer(self, identity: bytes, event: Event) -> bool:
@@ -32,7 +32,7 @@ class Channel(Protocol):
         ...
 
     def deliver(self, identity: bytes, event: Event) -> None:
-        """Send `event` to `identity`, be there room or not: notices, and what a step tells."""
+        """Send `event` to `identity`, with room or without: notices, and the events of a step."""
         ...
 
     def fall_behind(self, subscription: "Subscription", position: Any, missed: int) -> None:
@@ -43,7 +43,7 @@ class Channel(Protocol):
         """Call `subscription.take_step` while there is room, until it returns False or has ended.
 
         The subscriptions of one client take steps in turn, one at a time, so that they do not all take the
-        same room. A step begins once the client has read so much that the next live event need not make it
+        room twice. A step begins once the client has read enough that the next live event need not make it
         fall behind again.
         """
         ...
@@ -66,14 +66,14 @@ class LiveGroup(Protocol):
 
 
 class Subscription(ABC):
-    """A subscription from the call that made it to its end; chains say what it is about."""
+    """A subscription from its creation to its end; each family of chains defines its events."""
 
     def __init__(self, kind: str, channel: Channel) -> None:
         """`kind` is the name by which such subscriptions are counted, as `newHeads`."""
         self.kind = kind
         self.channel = channel
         self.identity: Final = b"0x%b" % secrets.token_hex(16).encode()
-        """Cannot be guessed, and is the same length for all."""
+        """Unguessable, and of one length for all."""
         self.begun = self.ended = False
         self.group: LiveGroup | None = None
         """The group whose events it gets, while it is live."""
@@ -82,7 +82,7 @@ class Subscription(ABC):
 
     @property
     def weight(self) -> int:
-        """Return how much it holds of what its chain bounds; always the same."""
+        """Return its constant count towards the bound of its chain."""
         return 0
 
     @abstractmethod
@@ -91,13 +91,13 @@ class Subscription(ABC):
 
     @abstractmethod
     def fall_behind(self, position: Any, missed: int) -> None:
-        """Catch up: the client was not sent `missed` notifications behind `position`.
+        """Catch up: the client lacks `missed` notifications after `position`.
 
-        It has left its group, and `position` is what was published as `before`.
+        It has left its group, and `position` is the `before` of the first missed event.
         """
 
     async def take_step(self) -> bool:
-        """Tell the client a part of what it missed; False once it needs no further step.
+        """Send a part of the missed events; return False once no further step is needed.
 
         Called only after `channel.catch_up`.
         """
@@ -127,7 +127,7 @@ class Allowance(Protocol):
     """How many subscriptions there may be."""
 
     def take(self, kind: str) -> None:
-        """Count one more; what it raises instead is what the caller is told."""
+        """Count one more subscription; its error, if any, goes to the caller."""
         ...
 
     def give_back(self, kind: str) -> None:
@@ -136,7 +136,7 @@ class Allowance(Protocol):
 
 
 class Subscriptions:
-    """What is open on a connection. `farewell` or `end_all` is the last thing that it is told."""
+    """The open subscriptions of a connection, until `farewell` or `end_all`."""
 
     __slots__ = ("_allowance", "_channel", "_held", "_leaving", "_open", "weight")
 
@@ -173,12 +173,12 @@ class Subscriptions:
         return True
 
     def take_held(self) -> list[Subscription]:
-        """Return what was added since this was last called: `release` it once the reply has been posted."""
+        """Return the subscriptions added since the last call; `release` them once the reply is posted."""
         held, self._held = self._held, []
         return held
 
     def release(self, held: Sequence[Subscription]) -> None:
-        """Begin what was held, or say goodbye to it if that was said to the others meanwhile."""
+        """Begin the held subscriptions, or end them with the farewell that the others got meanwhile."""
         for subscription in held:
             if subscription.ended:
                 continue
@@ -195,7 +195,7 @@ class Subscriptions:
                 self._dismiss(subscription)
 
     def end_all(self) -> None:
-        """End what is open; the connection is gone."""
+        """End the open subscriptions; the connection is gone."""
         for identity in list(self._open):
             self.remove(identity)
         self._held.clear()

@@ -1,4 +1,4 @@
-"""`rpc_limits`: every limit in force for the caller, and what was used of it."""
+"""`rpc_limits`: every limit in force for the caller, and its current use."""
 
 from collections.abc import Callable
 from typing import Any, Final

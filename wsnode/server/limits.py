@@ -1,4 +1,4 @@
-"""Every bound that the server keeps, with its default; `rpc_limits` and docs/limits.md show the same."""
+"""Every bound of the server, with its default; `rpc_limits` and docs/limits.md list them too."""
 
 import msgspec
 
@@ -12,17 +12,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The bounds of one server; sizes in bytes, times in seconds."""
 
     connections: Count = 20_000
-    """Connections open at once; one more is told 503 and closed."""
+    """Open connections; one more gets 503 and is closed."""
     operators_connections: Count = 100
-    """Connections open at once on the operators' address; one more is told 503 and closed."""
+    """Open connections on the operators' address; one more gets 503 and is closed."""
     head_bytes: Room = 16 * KIB
-    """The head of an HTTP request or handshake; a larger one is told 431."""
+    """The head of an HTTP request or handshake; a larger one gets 431."""
     head_seconds: Seconds = 10.0
     """The time a new connection has for its first head."""
     idle_seconds: Seconds = 120.0
     """The time an HTTP connection may stay silent between requests."""
     body_bytes: Room = 5 * MIB
-    """An HTTP body, also after decompression; a larger one is told 413."""
+    """An HTTP body, also after decompression; a larger one gets 413."""
     body_seconds: Seconds = 60.0
     """The time a body has to arrive."""
     message_bytes: Room = 5 * MIB
@@ -30,26 +30,26 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     message_seconds: Seconds = 60.0
     """The time a WebSocket message has to arrive; a slower one closes with 1008."""
     parameter_values: Count = 100_000
-    """JSON values in the parameters of one call, names of members among them; more are told -32602."""
+    """JSON values in the parameters of one call, names of members among them; more get -32602."""
     batch_items: Count = 1000
     """Calls in one batch."""
     batch_reply_bytes: Room = 25_000_000
-    """The reply to one batch; the call that crosses it and all later ones are told -32003."""
+    """The reply to one batch; the call that crosses it and all later ones get -32003."""
     batch_seconds: Seconds = 60.0
-    """The time of one batch; the calls that are left then are told -32002."""
+    """The time of one batch; the calls that are left then get -32002."""
     reply_bytes: Room = 64 * MIB
     """The reply to one call; a larger one becomes -32003."""
     subscriptions: Allowance = 1000
-    """Subscriptions open on one connection; one more is told -32005."""
+    """Open subscriptions of one connection; one more gets -32005."""
     all_subscriptions: Allowance = 200_000
-    """Subscriptions open in the whole process; one more is told -32005."""
+    """Open subscriptions of the whole process; one more gets -32005."""
     calls_per_connection: Count = 256
-    """Slow calls in flight on one connection; one more is told -32005."""
+    """Slow calls in flight on one connection; one more gets -32005."""
     call_bytes: Room = 32 * MIB
-    """The messages of slow calls in flight on one connection, and what is read of them, which counts as much;
-    above it one more is told -32005."""
+    """The messages of slow calls in flight on one connection, and their decoded parameters, which count as
+    much; above it one more gets -32005."""
     calls: Count = 4096
-    """Slow calls in flight in the whole process; one more is told -32005."""
+    """Slow calls in flight in the whole process; one more gets -32005."""
     outbox_bytes: Room = 4 * MIB
     """Replies that wait for one client to read; above it no further request of that client is begun."""
     waiting_bytes: Room = 256 * MIB
@@ -67,7 +67,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     deflate_inline_bytes: Bytes = 64 * KIB
     """Larger replies are compressed in a worker thread."""
     ping_seconds: Seconds = 30.0
-    """The pause between two pings; who has sent nothing at all by the next one is cut off."""
+    """The pause between two pings; a client that has sent nothing by the next one is cut off."""
     close_seconds: Seconds = 5.0
     """The time a client has to answer a close."""
     farewell_seconds: Seconds = 1.0
@@ -75,12 +75,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     grace_seconds: Patience = 10.0
     """The time that calls in flight have to end when the server stops."""
     threads: Count = 16
-    """Worker threads for calls that would hold everybody else up; more than cores, so that a short call runs
-    beside long ones instead of waiting for their end."""
+    """Worker threads for long calls; more than cores, so that a short call runs beside long ones instead of
+    waiting for their end."""
     versions: Count = 1000
     """Versions of a chain that calls in flight read at once; one more is refused with -32005."""
     slice_seconds: Seconds = 0.002
-    """The time that one connection's quick calls may take before others have a turn."""
+    """The time of one connection's quick calls in one turn."""
     slow_seconds: Patience = 1.0
     """Calls that take longer are logged."""
 

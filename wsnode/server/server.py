@@ -77,16 +77,16 @@ class Server:
         tokens = {network.name: network.tokens for network in networks if network.tokens is not None}
         self.directory = Directory(self._dispatchers, hosts, keys, perimeter, tokens)
         self.farewell = STOPPING
-        """What WebSocket clients are told at the end: a close code and a reason."""
+        """The close code and the reason for WebSocket clients at the end."""
         self.waits: list[trio.CancelScope] = []
-        """What the end of the server waits for."""
+        """The tasks that the end of the server waits for."""
         self._networks = networks
         health = self._health_pages()
         metered: dict[str, Page] = {"/metrics": lambda: self._metrics.page()}
         public = {**health, **(metered if public_metrics else {}), **(pages or {})}
         self.service = Service(self.directory, self.shared, public, self.shared.connections)
         """What clients are served."""
-        # No web page comes by a path of the file system, so its clients may call the node what they like.
+        # No web page can connect through a path of the file system, so its clients may use any host name.
         unnamed = msgspec.structs.replace(perimeter, hosts=None)
         self.socket_service = msgspec.structs.replace(
             self.service, directory=Directory(self._dispatchers, hosts, keys, unnamed, tokens)
@@ -98,7 +98,7 @@ class Server:
         """What operators are served on an address of their own: health, metrics, and no network."""
         self._alive: dict[WebSocketConnection, float] = {}
         self._displaced: set[Party] = set()
-        """The connections that are about to end because others have taken their places."""
+        """The connections that are about to end because new ones have taken their places."""
         self.shared.waiting.on_overflow = self._drop_replies
 
     @cached_property
@@ -135,9 +135,9 @@ class Server:
         await self.serve_transport(StreamTransport(stream))
 
     def admit(self, party: Party, service: Service | None = None) -> bool:
-        """Count one more connection if there is room for it, and tell whether there is.
+        """Return whether there is room for one more connection, and count it.
 
-        Where there is none, the HTTP connection that has been idle for longest is closed for it.
+        Without room, the HTTP connection that has been idle for longest is closed for it.
         """
         service = service or self.service
         connections = service.connections
@@ -213,12 +213,12 @@ class Server:
 
     @property
     def ready(self) -> bool:
-        """Tell what /readyz says: whether calls are taken, and have something to read from."""
+        """Return the status of /readyz: whether calls are accepted and the stores can be read."""
         crowded = any(dispatcher.is_crowded for dispatcher in self._dispatchers.values())
         return not (self.shared.draining or crowded)
 
     def hurry(self) -> None:
-        """Wait for nobody any more, if the server is about to stop."""
+        """End the drain at once, if the server is about to stop."""
         for scope in self.waits:
             scope.cancel()
 
@@ -247,7 +247,7 @@ class Server:
         with trio.move_on_after(self.limits.grace_seconds):
             for fan_out in self.shared.fan_outs:
                 await fan_out.finish()
-        # Whatever is still on the way, nobody's last notice may say more than was sent.
+        # A last notice must not name a position after undelivered events, so delivery ends first.
         for fan_out in self.shared.fan_outs:
             fan_out.give_up()
         for connection in self._alive:
@@ -296,7 +296,7 @@ class Server:
     async def _run_websocket(self, connection: WebSocketConnection, rest: bytes, grant: Grant | None) -> None:
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
         self.shared.counters.websockets += 1
-        # The handshake's answer may have been on its way while others were told to leave.
+        # The handshake may have been in progress while the other connections were dismissed.
         farewell = self.farewell if self.shared.draining else None
         if grant is not None and grant.is_revoked:
             farewell = REVOKED

@@ -14,7 +14,7 @@ from wsnode.server.turns.slow_lane import SlowLane
 
 
 class Counters:
-    """What has happened since the server began."""
+    """Counters since the start of the server."""
 
     def __init__(self) -> None:
         self.connections = self.websockets = self.accepted = 0
@@ -40,7 +40,7 @@ class MessageReader(Protocol):
 
 
 class Shared:
-    """The limits, and what is left of them for all connections together."""
+    """The limits, and their use by all connections together."""
 
     def __init__(self, limits: Limits, *, closes_slow: bool = False) -> None:
         self.limits = limits
@@ -68,7 +68,7 @@ class Shared:
         """When the message began of which a connection has a part; the oldest comes first."""
 
     def adapt_shelter(self) -> None:
-        """Keep the garbage collector away from what the connections and subscriptions are made of."""
+        """Exclude the objects of connections and subscriptions from garbage collection."""
         self.shelter.adapt(self.counters.connections, self.subscriptions.used)
 
     def apply(self, limits: Limits) -> None:

@@ -1,4 +1,4 @@
-"""What can go wrong with a store, in words that an operator can act on."""
+"""Errors of a store, with messages that an operator can act on."""
 
 from wsnode._native.store import DiskFullError, SnapshotLostError, StoreError, TooManySnapshotsError
 

@@ -42,7 +42,7 @@ class Cursor(Protocol):
 
 
 class HasCursors(Protocol):
-    """What a walk needs of a transaction."""
+    """The part of a transaction that a walk needs."""
 
     def cursor(self, table: Table, /) -> Cursor:
         """Return a cursor that stands nowhere yet."""

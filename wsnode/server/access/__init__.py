@@ -1,1 +1,1 @@
-"""Who may do what: hosts and origins, networks and paths, keys, grants and shares."""
+"""Access control: hosts and origins, networks and paths, keys, grants and shares."""

@@ -1,4 +1,4 @@
-"""Who may ask for what: the networks by host, the keys, and the paths."""
+"""From host, path and key to a network and a caller's rights."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,17 +21,17 @@ _PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?")
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a call comes from, as the views and handlers of a network see it."""
+    """The caller of a method, as the views and handlers of a network see it."""
 
     network: str
     grant: Grant | None = None
-    """What the caller's key allows; nothing where no key is asked for."""
+    """The grant of the caller's key; None on a node without keys."""
     open_path: bool = False
     """Whether the bare path was used."""
     party: Party | None = None
-    """The connection, where what is shared among all is counted."""
+    """The connection, which counts towards bounds shared by all."""
     allowance: Allowance | None = None
-    """What may be subscribed to; nothing over HTTP."""
+    """The allowance of subscriptions; None over HTTP."""
 
     @property
     def key_name(self) -> str | None:
@@ -40,12 +40,12 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def forwarding(self) -> bool:
-        """Tell whether a partner may be asked on the caller's behalf: only a key can include that."""
+        """Return whether calls may be forwarded to a partner, which only a key can permit."""
         return self.grant is not None and self.grant.limits.forwarding
 
     @property
     def service_form(self) -> bool:
-        """Tell whether replies take the service specification's form, or the node's plain one."""
+        """Return whether replies have the service specification's form, or the node's plain one."""
         return not self.open_path
 
 
@@ -53,7 +53,7 @@ class KeyRing(Protocol):
     """The keys that may be used."""
 
     def lookup(self, key: str) -> Grant | None:
-        """Return what `key` grants, or nothing if it is unknown."""
+        """Return the grant of `key`, None if it is unknown."""
         ...
 
 
@@ -89,7 +89,7 @@ class Network(msgspec.Struct, frozen=True):
     tokens: TokenCheck | None = None
     """With it every request and every handshake needs a token."""
     ports: Sequence["Port"] = ()
-    """What is served beside it, each on an address of its own."""
+    """Further ports, each with its own address."""
 
 
 class Port(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class Port(msgspec.Struct, frozen=True):
 
 
 class Entrance(msgspec.Struct, frozen=True):
-    """What a path and a host lead to."""
+    """The network and the rights that a path and a host select."""
 
     dispatcher: Dispatcher
     caller: Caller

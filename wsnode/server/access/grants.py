@@ -1,4 +1,4 @@
-"""What the holder of a key may do, how much of it was done, and the errors beyond that."""
+"""The rights of a key, their use, and the errors beyond them."""
 
 import math
 import time
@@ -25,7 +25,7 @@ ContractAddress = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
 
 
 class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The limits of one key; what is absent is not limited."""
+    """The limits of one key; an absent member means no limit."""
 
     requests_per_second: float | None = None
     """Credits that come back each second; a call costs one unless `credits` says more."""
@@ -101,7 +101,7 @@ class Grant:
             raise RpcError(METHOD_NOT_FOUND, f"the method {name[:SHOWN]} is not allowed for this API key")
 
     def check_contracts(self, contracts: Iterable[int] | None) -> None:
-        """Return if the key may name all of `contracts`; nothing stands for any.
+        """Check that the key may name all of `contracts`; None stands for any contract.
 
         Raises:
             RpcError: It may not.
@@ -128,7 +128,7 @@ class Grant:
             self._on_revoke.discard(end)
 
     def check_connections(self) -> None:
-        """Return if one more connection may be opened.
+        """Check that one more connection may be opened.
 
         Raises:
             RpcError: It may not.
@@ -138,10 +138,10 @@ class Grant:
             raise limit_exceeded("connection limit exceeded", {"connections": allowed})
 
     def take_subscription(self) -> None:
-        """Count one more subscription; who took it counts it off in the end.
+        """Count one more subscription; the caller subtracts it at its end.
 
         Raises:
-            RpcError: There are as many as there may be.
+            RpcError: The limit is reached.
         """
         allowed = self.limits.subscriptions
         if allowed is not None and self.subscriptions >= allowed:
@@ -149,7 +149,7 @@ class Grant:
         self.subscriptions += 1
 
     def usage(self) -> dict[str, Any]:
-        """Return what was used of what is limited."""
+        """Return the current use of each limit."""
         self._roll(int(self._clock()))
         return {
             "current_rps": max(self._previous, self._count),
@@ -209,7 +209,7 @@ class Admission:
         self._admitted = True
 
     def check_contracts(self, contracts: Iterable[int] | None) -> None:
-        """Return if the key may name all of `contracts`."""
+        """Check that the key may name all of `contracts`."""
         self._grant.check_contracts(contracts)
 
     @property

@@ -144,7 +144,7 @@ class KeyFile:
         fresh.replace(self.path)
 
     def _keep_owner(self, fresh: int) -> None:
-        """Give a fresh file the owner and the mode of the one that it replaces, for its readers' sake.
+        """Give a new file the owner and the mode of the file that it replaces, for its readers.
 
         The first one belongs to the owner of its folder, as far as this user may give files away.
 
@@ -178,7 +178,7 @@ class KeyFileRing:
         self._clock = clock
         self._grants: dict[str, Grant] = {}
         self._unreadable: object = None
-        """The stamp of a file that could not be read, nothing if the last one could."""
+        """The stamp of the last file if it could not be read, else None."""
         self._told = -math.inf
         self._stamp = self._current_stamp()
         """The stamp of the file that was read last."""
@@ -227,7 +227,7 @@ class KeyFileRing:
             return
         if self._unreadable is not None:
             logger.warning("%s can be read again: its keys are in force", self._file.path)
-        # Only now: what was not read must not count as known.
+        # Set only after reading: an unread file must not count as known.
         self._stamp, self._unreadable, self._told = stamp, None, -math.inf
         self._is_known = self._is_known or stamp != ABSENT
         self._take_over(keys)
@@ -254,10 +254,10 @@ class KeyFileRing:
 
 
 def _is_recent(stamp: object) -> bool:
-    """Tell whether a file may change once more without another stamp: the kernel's clock ticks slowly."""
+    """Return whether a file may still change without a new stamp: the kernel's clock ticks slowly."""
     return isinstance(stamp, tuple) and 0 <= time.time_ns() - stamp[0] < TICK_NANOSECONDS
 
 
 def hash_of(key: str) -> str:
-    """Return what is kept of a key."""
+    """Return the stored hash of a key."""
     return hashlib.sha256(key.encode(errors="replace")).hexdigest()

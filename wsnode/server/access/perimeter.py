@@ -1,8 +1,8 @@
 """Which host names a node answers to, and which web pages may use it.
 
-A browser lets any page send requests anywhere, also to the machine that it runs on: directly, or under a
-name of the page's own that leads to 127.0.0.1 (DNS rebinding). It says in `Origin` which page asks, and in
-`Host` under which name. Where keys are asked for a page would have to know one; where none are, these decide.
+A browser lets any page send requests anywhere, also to the machine that it runs on: directly, or under the
+page's own host name, resolved to 127.0.0.1 (DNS rebinding). `Origin` names the page, and `Host` the name that
+it used. On a node with keys a page would have to know one; without keys these two headers decide.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class Perimeter(msgspec.Struct, frozen=True):
         return cls(_all_or(hosts), _all_or(origins or ()), admits_local_pages=True)
 
     def check_host(self, host: str) -> None:
-        """Return if a request may come in under the name `host`, with its port or without.
+        """Check that a request may use the name `host`, with its port or without.
 
         Raises:
             RefusedError: 403 `invalid host specified`, as with geth (node/rpcstack.go, virtualHostHandler).
@@ -72,12 +72,12 @@ OPEN = Perimeter()
 
 
 def is_local_name(name: str) -> bool:
-    """Tell whether `name` always means this machine (RFC 6761, 6.3)."""
+    """Return whether `name` always means this machine (RFC 6761, 6.3)."""
     return name == "localhost" or name.endswith(".localhost")
 
 
 def is_local_host(host: str) -> bool:
-    """Tell whether what listens on `host`, a name or an address, can be reached from this machine alone."""
+    """Return whether a socket on `host`, a name or an address, can be reached from this machine only."""
     return ip_address(host).is_loopback if _is_address(host) else is_local_name(host.lower())
 
 
@@ -92,7 +92,7 @@ def _all_or(given: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _is_local(origin: str) -> bool:
-    """Tell whether an origin is a page of this machine, or no web page but an extension or an application."""
+    """Return whether an origin is a page of this machine, an extension or an application."""
     try:
         place = urlsplit(origin)
         name = place.hostname or ""

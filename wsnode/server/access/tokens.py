@@ -37,7 +37,7 @@ class _Header(msgspec.Struct):
 
 class _Claims(msgspec.Struct):
     iat: float
-    """When the token was made, in Unix time; whatever else is claimed is passed over."""
+    """The time of issue, in Unix time; other claims are ignored."""
 
 
 class Tokens:

@@ -42,7 +42,7 @@ Page = Callable[[], tuple[int, str, bytes]]
 
 
 class Service(msgspec.Struct, frozen=True):
-    """What the HTTP connections of a server share."""
+    """The state that the HTTP connections of a server share."""
 
     directory: Directory
     shared: Shared
@@ -66,7 +66,7 @@ class HttpConnection:
         """What its parts of all that is shared count for."""
         self._service = service
         self._ahead = b""
-        """What has arrived and was not looked at."""
+        """Bytes that have arrived and are not parsed yet."""
         self._parser = NO_PARSER
         self._is_head = False
         """Whether the request asks for the head of the answer alone."""
@@ -75,7 +75,7 @@ class HttpConnection:
         self._has_given_up = False
         """Whether that was ended because too many bytes are kept."""
         self._turn_ends = 0.0
-        """Until when requests are served before others have their turn."""
+        """The end of this connection's turn."""
 
     def give_up(self) -> None:
         """Refuse the request, because no other connection keeps as many bytes of bodies."""
@@ -147,7 +147,7 @@ class HttpConnection:
         self._count(response)
         await self._send(response)
         self._ahead = bytes(self._parser.trailing_data[0]) + self._ahead
-        # What is left of a refused body is not waited for.
+        # The rest of a refused body is not read.
         may_follow = self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}
         self._parser = NO_PARSER
         return may_follow
@@ -298,7 +298,7 @@ class HttpConnection:
         return bytes(body)
 
     async def _take_turns(self) -> None:
-        """Let others run, if this connection has been served for the time of a turn."""
+        """Let other tasks run if this connection's turn is over."""
         if perf_counter() > self._turn_ends:
             await self._service.shared.lane.turns.pass_through(self.party)
             self._turn_ends = perf_counter() + self._limits.slice_seconds

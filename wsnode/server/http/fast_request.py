@@ -1,8 +1,8 @@
 """The plain HTTP request that nearly every client sends, read without a general parser.
 
-A POST whose head is as plain as can be and whose body has arrived whole. Whatever is less plain (another
-method, chunks, an expectation, a header twice, a byte out of place) is left to h11 from its first byte on, so
-nothing is decided here that h11 would decide otherwise.
+A POST whose head is as plain as can be and whose body has arrived whole. Any other request (another method,
+chunks, an expectation, a repeated header, a misplaced byte) is left to h11 from its first byte on, so the two
+never disagree.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _HEAD = re.compile(rb"POST (/[!-~]*) HTTP/1\.1\r\n((?:[A-Za-z0-9-]+:[ \t]?[!-~](?:[ -~]*[!-~])?\r\n)+)\r\n")
 _LENGTH = re.compile(r"[0-9]{1,9}")
-# What changes how a request is framed or answered beyond what the caller looks at.
+# Headers that change the framing of a request or its response beyond those that the caller reads.
 _NOT_PLAIN = frozenset(("transfer-encoding", "expect", "upgrade", "connection", "trailer", "te"))
 
 

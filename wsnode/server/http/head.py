@@ -13,7 +13,7 @@ _METHOD = re.compile(rb"[A-Z]{1,16} ")
 
 
 class NoHeadError(Exception):
-    """What came is no HTTP head; `status` says why, unless there is nobody to tell."""
+    """The bytes are no HTTP head; `status` is the response's, None if the client is gone."""
 
     def __init__(self, status: int | None) -> None:
         super().__init__(status)
@@ -45,5 +45,5 @@ async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]
 
 
 def wants_websocket(head: bytes) -> bool:
-    """Tell whether the head asks for an upgrade to WebSocket."""
+    """Return whether the head requests an upgrade to WebSocket."""
     return _UPGRADE.search(head) is not None

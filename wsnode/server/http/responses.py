@@ -13,7 +13,7 @@ JSON = "application/json"
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What a request is answered with."""
+    """An HTTP response."""
 
     status: int
     body: bytes = b""

@@ -1,4 +1,4 @@
-"""Hands what arrives on many sockets to those who wait for it, in one pass over all that have something.
+"""Reads many sockets in one task and passes the bytes to their connections.
 
 A task that waits for its own socket costs two passes through the scheduler and a system call for each burst.
 Here one task waits for all sockets together, and each connection's function is called with its bytes; the
@@ -21,11 +21,11 @@ QUICK_SECONDS = 0.0002
 """What takes no longer than this, for a few calls, is quick."""
 QUICK_IN_A_ROW = 16
 NOTE_PART = 5
-"""Of the time, one part in so many may be spent on asking what else has arrived."""
+"""One part in `NOTE_PART` of the time may be spent on polling for further arrivals."""
 WOKEN_AT_ONCE = 64
-"""Tasks that may go on in one pass of the scheduler: a connection that ends takes 40 us."""
+"""Tasks woken in one pass of the scheduler: a connection that ends takes 40 us."""
 Take: TypeAlias = Callable[[bytes], bool]
-"""Takes what has arrived at once; False when its reader has to do something before more is taken."""
+"""Takes arrived bytes; returns False when its reader must act before it takes more."""
 
 
 class Arrivals:
@@ -35,7 +35,7 @@ class Arrivals:
         self._clock = clock
         self._selector = selectors.DefaultSelector()
         self._watched: set[int] = set()
-        """The descriptors that the kernel tells of."""
+        """The registered descriptors."""
         self._readers: dict[int, _Reader] = {}
         self._due = OrderedDict[int, None]()
         """Those that have something."""
@@ -68,7 +68,7 @@ class Arrivals:
         self._note_due = began + NOTE_PART * (self._clock() - began)
 
     def _hand_out(self, deadline: float) -> bool:
-        """Have what has arrived taken until `deadline`; True if there is more."""
+        """Pass on arrived bytes until `deadline`; return whether more are waiting."""
         now, quick, woken = self._clock(), 0, 0
         while now <= deadline and woken < WOKEN_AT_ONCE and (self._due or self._quick):
             quick = quick + 1 if self._quick and (quick < QUICK_IN_A_ROW or not self._due) else 0
@@ -107,9 +107,9 @@ class Arrivals:
             self._selector.unregister(descriptor)
 
     def _read(self, descriptor: int) -> bool:
-        """Have what has arrived taken; True if a task goes on for that."""
+        """Pass on arrived bytes; return whether a task was woken."""
         if (reader := self._readers.get(descriptor)) is None:
-            # It is told of until somebody reads, and nobody does now.
+            # The kernel reports it until it is read, and it has no reader now.
             self.forget(descriptor)
             return False
         if reader.read():
@@ -139,7 +139,7 @@ class _Reader:
         """What `take` raised, for its own task to deal with."""
 
     def read(self) -> bool:
-        """Have what has arrived taken; False when the task has to go on."""
+        """Pass on arrived bytes; return False when the task must act."""
         try:
             data = self._receive(RECEIVE_BYTES)
         except BlockingIOError:

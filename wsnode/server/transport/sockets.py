@@ -33,7 +33,7 @@ def open_tcp(host: str, port: int) -> list[socket.socket]:
 
 
 def open_unix(path: Path) -> socket.socket:
-    """Return a listening Unix socket at `path`, in the place of one that nobody listens on.
+    """Return a listening Unix socket at `path`; it replaces a socket file without a listener.
 
     Raises:
         OSError: The path is in use, or is no socket; the message says which path.

@@ -26,7 +26,7 @@ class Transport(Protocol):
         ...
 
     async def receive(self) -> bytes:
-        """Return what has arrived; nothing when the other side has ended or is gone."""
+        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
         ...
 
     async def feed(self, take: Take) -> bool:
@@ -38,7 +38,7 @@ class Transport(Protocol):
         ...
 
     def send_nowait(self, data: bytes) -> int:
-        """Send what can be sent at once and return how much that was.
+        """Send as many bytes as possible at once and return their number.
 
         Raises:
             trio.BrokenResourceError: The other side is gone.
@@ -80,7 +80,7 @@ class SocketTransport:
         return self._arrivals.ready
 
     async def receive(self) -> bytes:
-        """Return what has arrived; nothing when the other side has ended or is gone."""
+        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
         while True:
             try:
                 await trio.lowlevel.wait_readable(self._socket)
@@ -108,7 +108,7 @@ class SocketTransport:
                 return b""
 
     def send_nowait(self, data: bytes | memoryview) -> int:
-        """Send what the kernel takes and return how much that was."""
+        """Send the bytes that the kernel accepts and return their number."""
         try:
             return self._socket.send(data)
         except BlockingIOError:
@@ -147,11 +147,11 @@ class StreamTransport:
 
     @property
     def ready(self) -> int:
-        """Return 1: a stream tells nothing of others."""
+        """Return 1: a stream knows no others."""
         return 1
 
     async def receive(self) -> bytes:
-        """Return what has arrived; nothing when the other side has ended or is gone."""
+        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
         try:
             return bytes(await self._stream.receive_some(RECEIVE_BYTES))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -165,7 +165,7 @@ class StreamTransport:
         return False
 
     def receive_by(self, deadline: float) -> bytes | None:
-        """Return nothing; a stream cannot be tried."""
+        """Return None; a stream cannot be polled."""
         return None
 
     def send_nowait(self, data: bytes) -> int:
@@ -240,9 +240,9 @@ async def send_all(transport: Transport, data: bytes, seconds: float) -> None:
 
 
 async def linger(transport: Transport, seconds: float) -> None:
-    """End our half, and wait for the other side to end its own.
+    """End our half of the connection, and wait for the other side to end its own.
 
-    A socket closed with bytes unread resets the connection, which may destroy what was sent last.
+    Closing a socket with unread bytes resets the connection, which may discard the last bytes sent.
     """
     with trio.move_on_after(seconds):
         await transport.send_eof()

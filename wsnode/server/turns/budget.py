@@ -1,4 +1,6 @@
-"""Bytes that a whole process keeps for its clients, and who has to wait or go when they run out."""
+"""Bytes that the process holds for its clients, and the order in which clients wait or are closed beyond
+them.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -7,7 +9,7 @@ from typing import Any, Protocol
 from wsnode.jsonrpc.share import Share, holder_of
 
 OVERFLOW_BYTES = 64 * 1024 * 1024
-"""What may be kept beyond a limit before the one that keeps most has to let go."""
+"""Bytes beyond a limit at which the largest holder is ended."""
 SHARE_BYTES = 64 * 1024
 """What each peer may keep even then, so that no client can starve the others."""
 
@@ -50,11 +52,11 @@ class Budget:
         return self._share.held_by(party)
 
     def has_used_up(self, party: Any) -> bool:
-        """Tell whether the peer of `party`, if it has one, keeps as much as one may."""
+        """Return whether the peer of `party`, if any, holds its full share."""
         return holder_of(party) is not party and 2 * self.kept_for(party) >= self.limit
 
     def allows(self, party: Any, more: int = 0) -> bool:
-        """Tell whether a connection may keep `more` bytes than are kept for it, and then still more."""
+        """Return whether a connection may hold `more` bytes, and then still more."""
         return self.kept_for(party) + more <= SHARE_BYTES or self._share.admits(party)
 
 
@@ -67,7 +69,7 @@ class Holder(Protocol):
         ...
 
     def give_up(self) -> None:
-        """Let go of them: no other connection keeps as many, and there are too many of all."""
+        """Release the bytes: this connection holds the most, and all together hold too many."""
         ...
 
 
@@ -86,7 +88,7 @@ class Held:
         self._by_peer = Counter[Any]()
 
     def hold(self, holder: Holder, size: int) -> None:
-        """Count `size` bytes as what `holder` keeps, instead of what it kept before."""
+        """Set the bytes of `holder` to `size`."""
         before = self._holders.get(holder, 0)
         self._count(holder, size)
         if size > before:
@@ -106,7 +108,9 @@ class Held:
             del self._by_peer[peer]
 
     def _give_up(self, peer: Any) -> bool:
-        """End the largest connection of a peer, unless it is a small one of what is not far too much."""
+        """End the largest connection of a peer, except a small one while the total is not far beyond the
+        limit.
+        """
         mine = (holder for holder in self._holders if holder_of(holder.party) is peer)
         largest = max(mine, key=self._holders.__getitem__)
         if self._by_peer[peer] <= SHARE_BYTES and self.used <= self.limit + OVERFLOW_BYTES:

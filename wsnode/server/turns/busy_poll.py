@@ -1,8 +1,8 @@
-"""Wait awake for the next request of a client that talks quickly and alone.
+"""Busy polling for the next request of a client that is quick and alone.
 
-A core that falls asleep between two requests takes longer to wake up than most answers take to make. So when
-one client sends a request at a time, each soon after the reply to the last, and nobody else wants anything,
-its socket is tried again and again for a moment before trio waits for it.
+A core that sleeps between two requests takes longer to wake up than most replies take to make. So when one
+client sends a request at a time, each soon after the last reply, and no other client is active, its socket is
+polled for a moment before trio waits for it.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Source(Protocol):
 
 
 class Dialogue:
-    """Who spoke last to this process, and how quickly."""
+    """The last client of this process, and the speed of its requests."""
 
     __slots__ = ("_began", "_clock", "_lane", "_others_ran", "_partner", "_quick")
 
@@ -46,22 +46,22 @@ class Dialogue:
         self._began = 0.0
 
     def heard(self, partner: object) -> None:
-        """Take note that something has arrived from `partner`, after everybody else had a turn."""
+        """Record that bytes have arrived from `partner`, after all other tasks had a turn."""
         if self._partner is partner:
             self._others_ran = now = self._clock()
             self._quick = self._quick + 1 if now - self._began < QUICK_SECONDS else min(self._quick, 0)
 
     def receive(self, partner: object, source: Source, messages: int) -> bytes | None:
-        """Return what arrives at once from `partner`, whose last burst was of so many `messages`.
+        """Return the bytes that arrive at once from `partner`, whose last burst had `messages` messages.
 
-        None: wait for it as for anybody's, and say when it is heard.
+        None means: wait as for any client, then call `heard`.
         """
         if self._partner is not partner:
             self._partner, self._quick, self._began = partner, 0, NEVER
             return None
         self._began = began = self._clock()
         if messages > 1:
-            # Whoever has several requests on their way is served better in bursts.
+            # A client with several requests in flight is served better in bursts.
             self._quick = -DISTRUST
         elif self._quick >= ENOUGH and began - self._others_ran < TURN_SECONDS:
             if not self._lane.in_flight and (data := source.receive_by(began + AWAKE_SECONDS)) is not None:

@@ -1,4 +1,4 @@
-"""A limited number of turns, handed out in rotation among those who wait for them."""
+"""A limited number of concurrent turns, granted in rotation."""
 
 from collections import deque
 from typing import Any
@@ -12,9 +12,9 @@ SHORTEST_TURN = 0.0001
 
 
 def first_turn(slice_seconds: float, ready: int) -> float:
-    """Return the seconds of a turn that did not wait for others, where `ready` connections have something.
+    """Return the seconds of a turn that did not wait, while `ready` connections have requests.
 
-    All of them come before the next request of anybody, so that together they take about one slice.
+    All of them run before any next request, so together they take about one slice.
     """
     return max(SHORTEST_TURN, slice_seconds / ready)
 
@@ -54,7 +54,7 @@ class _Waiters:
 
 
 class FairLimiter:
-    """`capacity` turns at once, of which nobody has more than a share.
+    """`capacity` concurrent turns, of which each peer has at most its share.
 
     Peers take turns, and so do the parties of one peer. A thousand waiters delay the first one of another
     peer by one turn, whether they wait on one connection or on a thousand.
@@ -71,7 +71,7 @@ class FairLimiter:
         return sum(map(len, self._waiting.values()))
 
     async def acquire(self, party: Any) -> None:
-        """Wait for a turn on behalf of `party`; always lets others run first."""
+        """Wait for a turn on behalf of `party`; always a checkpoint."""
         holder = holder_of(party)
         if holder not in self._waiting and self._taken.admits(party) and not self._is_awaited():
             self._taken.take(party)
@@ -91,12 +91,12 @@ class FairLimiter:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     def release(self, party: Any) -> None:
-        """Give a turn back: to the peer that has waited longest since its last one and may have it."""
+        """Release a turn to the admissible peer whose last turn is the oldest."""
         self._taken.give_back(party)
         self._hand_out()
 
     async def pass_through(self, party: Any) -> None:
-        """Wait for a turn that is over at once: as long as it lasts nobody else's begins before others ran.
+        """Wait for a turn that ends at once: no other turn begins before the next checkpoint.
 
         For work that ends before the caller's next checkpoint, where `capacity` is 1.
         """
@@ -122,7 +122,7 @@ class FairLimiter:
                 self._waiting[holder] = waiters
 
     def _next(self) -> Any:
-        """Return the first holder that may have a turn, None if there is none."""
+        """Return the first holder that may have a turn, None without one."""
         admits = self._taken.admits
         return next((holder for holder, waiters in self._waiting.items() if admits(waiters.first)), None)
 

@@ -28,7 +28,7 @@ class Waiting(Protocol):
 
 
 class Making:
-    """What the calls of all connections hold of their results, beside the replies that wait to be read.
+    """Bytes of partial results that the calls of all connections hold, beside unread replies.
 
     Both count in one budget. Beyond it, no call of a peer that holds more than its share makes more. If calls
     hold more than waiting replies do, one of the peer that holds most is refused: others can end.
@@ -37,7 +37,7 @@ class Making:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.used = 0
-        """Bytes that calls hold, which are part of what the budget counts."""
+        """Bytes that calls hold, part of the budget's total."""
         self.accounts: dict[Account, None] = {}
         """The connections that have calls in flight."""
         self._reserved = 0
@@ -68,7 +68,7 @@ class Making:
         self.add(party, size)
 
     def give_back(self, party: Any, size: int) -> None:
-        """Count no more what was reserved."""
+        """Release `size` reserved bytes."""
         self._reserved -= size
         self.add(party, -size)
 
@@ -90,24 +90,24 @@ class Making:
             kept = self.budget.kept_for(largest.party)
         else:
             made = self._refusable.total()
-        # Where replies that wait to be read are most of it, or what is reserved, no refusal helps.
+        # If unread replies or reservations are most of it, no refusal helps.
         if 2 * made >= kept:
             largest.refuse_largest()
 
     def count_refusable(self, party: Any, size: int) -> None:
-        """Count `size` bytes more, or less, as what a call of `party` would let go if it were refused."""
+        """Add `size` (or subtract) to the bytes that refusing a call of `party` would release."""
         self._refusable[peer := holder_of(party)] += size
         if not self._refusable[peer]:
             del self._refusable[peer]
 
 
 class Account:
-    """What the calls of one connection hold, and which of them may make more."""
+    """The bytes that the calls of one connection hold, and the calls that may add to them."""
 
     __slots__ = ("_calls", "_limit", "_making", "_refused", "_waiting", "made", "party")
 
     def __init__(self, making: Making, limit: int, waiting: Waiting | None = None, party: Any = None) -> None:
-        """`limit` is how much may be there before calls take turns; what they hold counts for `party`."""
+        """Beyond `limit` bytes calls take turns; their bytes count for `party`."""
         self.party = self if party is None else party
         self._making = making
         self._limit = limit
@@ -126,7 +126,7 @@ class Account:
         self.note(pending)
 
     def note(self, pending: Pending) -> None:
-        """Count what the call holds now."""
+        """Update the bytes of a call."""
         more = pending.made - self._calls[pending]
         self._calls[pending] = pending.made
         self.made += more
@@ -135,7 +135,7 @@ class Account:
             self._making.count_refusable(self.party, more)
 
     def end(self, pending: Pending) -> None:
-        """Let go of a call, whose reply is posted next."""
+        """Remove a call, whose reply is posted next."""
         size = self._calls.pop(pending)
         self.made -= size
         self._making.add(self.party, -size)
@@ -172,7 +172,7 @@ class Account:
         return self.made + (0 if self._waiting is None else self._waiting.waiting_bytes)
 
     def may_go_on(self, pending: Pending) -> bool:
-        """Tell whether the call may make more of its result now."""
+        """Return whether the call may extend its result now."""
         if not self._making.budget.allows(self.party):
             return False
         if self._kept <= self._limit:

@@ -1,4 +1,4 @@
-"""Brings slow calls to their end: slices in rotation with everybody else's, threads from the pool."""
+"""Runs slow calls to their end: slices in rotation with those of other connections, threads from the pool."""
 
 from functools import partial
 from math import inf
@@ -23,13 +23,13 @@ class SlowLane:
     """The one lane of a server on which slow calls run.
 
     At most one slice runs between two passes of the scheduler, so a quick request waits for one slice at
-    most, however many calls are in flight and whoever made them.
+    most, however many calls are in flight.
     """
 
     def __init__(self, limits: Limits, making: Making | None = None) -> None:
         making = making or Making(Budget(limits.waiting_bytes))
         self.turns = FairLimiter(1)
-        """Slices of slow calls, and whatever else takes long on the scheduler's thread."""
+        """Turns for slices of slow calls and other long work on the scheduler's thread."""
         self.workers = WorkerPool(limits.threads)
         self._large = FairLimiter(limits.threads)
         """Work in threads whose result may be large."""
@@ -40,7 +40,7 @@ class SlowLane:
         self._idle = trio.Event()
 
     def apply(self, limits: Limits) -> None:
-        """Let other limits be in force; what runs goes on."""
+        """Apply new limits; running calls continue."""
         self.calls.limit = limits.calls
         self.workers.resize(limits.threads)
         self._large.resize(limits.threads)
@@ -51,9 +51,9 @@ class SlowLane:
         return self.calls.used
 
     async def finish(self, pending: Pending, party: Any, account: Account) -> bytes | None:
-        """Return the reply of `pending`; it is held up while `account` has no room for more of its result.
+        """Return the reply of `pending`, which waits while `account` has no room for more of its result.
 
-        A call that is held up beyond its deadline fails, so that it gives up what it reads from.
+        A call that waits beyond its deadline fails, so that it releases its view.
         """
         self.calls.take(party)
         account.begin(pending)
@@ -104,7 +104,7 @@ class SlowLane:
             self.turns.release(party)
 
     async def _work(self, pending: Pending, work: InThread | AsyncCall, party: Any, account: Account) -> bool:
-        # What has reserved its room may use it.
+        # A call may use the room that it has reserved.
         has_room = isinstance(work, InThread) and work.most_bytes > 0
         turn = Turn() if has_room else Turn(partial(account.may_go_on, pending))
         with trio.move_on_at(_end_of(work, pending)) as scope:
@@ -146,10 +146,10 @@ class SlowLane:
 def _end_of(work: InThread | AsyncCall, pending: Pending) -> float:
     if work.seconds is not None:
         return trio.current_time() + work.seconds
-    # What is awaited on behalf of a chain that grows takes its time, and holds no thread.
+    # Awaiting a growing chain takes time but holds no thread.
     return inf if isinstance(work, AsyncCall) else pending.deadline
 
 
 def too_many_calls() -> RpcError:
-    """Return what a slow call is told when no more can be in flight."""
+    """Return the error of a slow call when no more can be in flight."""
     return limit_exceeded("too many calls in flight")

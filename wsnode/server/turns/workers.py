@@ -1,4 +1,4 @@
-"""A bounded pool of threads for work that holds nobody up: it releases the GIL or must not stop the loop."""
+"""A bounded pool of threads for work that releases the GIL or must not block the event loop."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ class NoRoomError(Exception):
 
 
 class Turn:
-    """Whether a function's turn has come, which a cancellation alone does not tell, and may be used then."""
+    """Whether a function's turn has come, which a cancellation alone does not show."""
 
     __slots__ = ("_may_begin", "came")
 

@@ -1,8 +1,9 @@
-"""How much freed memory stays with the process: enough for the next large reply, and not what an hour left.
+"""Limits of the freed memory that the process keeps: enough for the next large reply, not that of an hour
+ago.
 
 By default the C library gives free memory back as soon as there is a little of it at the end of its heap, and
-the kernel clears each page anew for the next reply: of a reply of 6 MB that is more than half of the time.
-What is free between things in use it never gives back by itself: 300 MiB of unfinished messages stayed.
+the kernel clears each page anew for the next reply: of a reply of 6 MB that is more than half of the time. It
+never returns free memory between blocks in use by itself: 300 MiB of unfinished messages stayed.
 """
 
 import ctypes
@@ -15,11 +16,10 @@ import trio
 KEPT: Final = 16 << 20
 """Bytes that stay with the process though they are free."""
 APART: Final = 8 << 20
-"""What is larger than this many bytes is given back as soon as it is free, whatever is kept."""
+"""Blocks above this many bytes are always returned as soon as they are free."""
 LOOK_SECONDS: Final = 30.0
 GROWTH: Final = 64 << 20
-"""Bytes by which the process has to have grown until what is free is looked for: that takes 18
-milliseconds of the heap for 500 MiB."""
+"""Growth of the process in bytes before the heap is trimmed: trimming 500 MiB takes 18 milliseconds."""
 
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
@@ -27,7 +27,7 @@ _MEMORY = Path("/proc/self/statm")
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep free memory, if it is the GNU one; others have rules of their own."""
+    """Configure the GNU C library to keep free memory; others have their own rules."""
     mallopt = _function("mallopt")
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, KEPT)
@@ -35,7 +35,7 @@ def keep_freed_memory() -> None:
 
 
 async def give_back_freed_memory(pause: float = LOOK_SECONDS) -> None:
-    """Give the kernel what is free, again and again while the process has grown by `GROWTH`, for ever.
+    """Return free memory to the kernel each time the process has grown by `GROWTH`, for ever.
 
     Returns at once where the C library is not the GNU one.
     """
@@ -45,9 +45,9 @@ async def give_back_freed_memory(pause: float = LOOK_SECONDS) -> None:
     while True:
         await trio.sleep(pause)
         least = min(least, own_bytes())
-        # Nothing tells how much of it is free. Where that is little, it takes a millisecond to see.
+        # The amount of free memory is unknown. If it is small, trimming takes a millisecond.
         if own_bytes() > least + GROWTH:
-            # Other threads go on, but for those that want memory from the heap that is looked at.
+            # Other threads continue, except those that allocate from the trimmed heap.
             await trio.to_thread.run_sync(trim, KEPT)
 
 

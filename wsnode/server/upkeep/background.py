@@ -1,4 +1,4 @@
-"""Runs what goes on beside the connections, whatever becomes of it: one failure must not end a node."""
+"""Runs tasks beside the connections; the failure of one must not end the node."""
 
 import logging
 import traceback

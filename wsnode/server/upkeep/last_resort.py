@@ -18,7 +18,7 @@ class LastResort:
         self._timer: threading.Timer | None = None
 
     def end_within(self, seconds: float) -> None:
-        """End the process at the latest in so many seconds, with status 0."""
+        """End the process after `seconds` at the latest, with status 0."""
         self._forget()
         self._timer = threading.Timer(seconds, os._exit, [DONE])
         self._timer.daemon = True

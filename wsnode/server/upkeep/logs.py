@@ -22,7 +22,7 @@ class Stream(Protocol):
 
 FORMATS = ("human", "json")
 WARNINGS = 600
-"""What a place in the code may write in a minute, tracebacks aside: as many as of slow calls."""
+"""Warnings without traceback that one place in the code may log in a minute: the rate of slow calls."""
 TRACEBACK_CHARACTERS = 16 * 1024
 
 
@@ -65,9 +65,9 @@ class HumanFormatter(logging.Formatter):
 
 
 class Sparing(logging.Filter):
-    """Lets some lines a second through, and says with the next one how many it left out.
+    """Passes a number of lines a second; the next line gives the number of skipped ones.
 
-    Whoever asks for slow calls decides how many there are, and writing each holds everybody up.
+    Clients decide how many slow calls there are, and each line delays the event loop.
     """
 
     def __init__(self, lines_per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -95,9 +95,9 @@ SPARING = Sparing(10)
 
 
 class Bounded(logging.Filter):
-    """Lets each place in the code write one traceback and some warnings a minute, and counts the others.
+    """Passes one traceback and some warnings a minute from each place in the code, and counts the others.
 
-    The next line of a place says how many of it were left out. What is asked for, at lower levels, passes.
+    The next line of a place gives the number of skipped ones. Lines of lower levels pass.
     """
 
     def __init__(self, warnings: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -145,7 +145,7 @@ def _place(record: logging.LogRecord) -> tuple[str, int]:
 
 
 def _shortened(traceback: str) -> str:
-    """Return a traceback without its middle if it is long: its last line may repeat what a client sent."""
+    """Return a traceback, without its middle if it is long: its last line may repeat a client's text."""
     if len(traceback) <= TRACEBACK_CHARACTERS:
         return traceback
     half = TRACEBACK_CHARACTERS // 2
@@ -155,10 +155,10 @@ def _shortened(traceback: str) -> str:
 def configure(level: str = "info", form: str = "human", stream: Stream | None = None) -> None:
     """Send everything that wsnode logs at `level` or above to `stream`, stderr if None.
 
-    May be called again, for another level. What the libraries log is shown from warnings on.
+    May be called again, for another level. Libraries log from warnings on.
 
     Raises:
-        ValueError: There is no such level or form.
+        ValueError: The level or the form is unknown.
     """
     if form not in FORMATS:
         raise ValueError(f"log format {form}: not one of {', '.join(FORMATS)}")

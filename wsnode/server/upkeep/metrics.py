@@ -1,4 +1,4 @@
-"""What a server counts, in Prometheus' form, collected only when somebody asks."""
+"""The server's counters in Prometheus' format, collected on request only."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 

@@ -1,7 +1,7 @@
-"""Text for a person, written in a thread of its own: whoever says something never waits for the terminal.
+"""Text for the terminal, written in a separate thread, so that callers never wait for it.
 
-A pipe that nobody reads, or reads slowly, holds up its writer once it is full (64 KiB), and one whose reader
-has gone fails. Here that costs lines, which are counted, and no time of those that serve clients.
+A pipe without a quick reader blocks its writer once it is full (64 KiB), and one whose reader is gone fails.
+Here that costs lines, which are counted, and no time of the event loop.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import Final
 TEXTS_PER_SECOND: Final = 100
 TEXTS_WAITING: Final = 256
 LAST_SECONDS: Final = 0.5
-"""How long the end waits for what was said last."""
+"""Seconds that the end waits for the last lines."""
 
 Text = Callable[[], str]
 """Makes a text in the printer's thread, an empty one for nothing."""
@@ -83,10 +83,10 @@ class Printer:
         return len(line)
 
     def flush(self) -> None:
-        """Do nothing: a line is written as soon as it can be."""
+        """Return at once: the thread writes each line as soon as it can."""
 
     def wait_written(self) -> None:
-        """Wait until what was said so far is written, for a moment."""
+        """Wait until the lines so far are written, for a moment at most."""
         written = threading.Event()
 
         def mark() -> str:
@@ -98,7 +98,7 @@ class Printer:
             written.wait(LAST_SECONDS)
 
     def stop(self) -> None:
-        """Write what was said so far, for a moment; what cannot be written by then is lost."""
+        """Write the lines so far, for a moment at most; the rest is lost."""
         self._texts.put(None)
         self._thread.join(LAST_SECONDS)
 

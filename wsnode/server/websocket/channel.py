@@ -19,7 +19,7 @@ logger = logging.getLogger("wsnode.server")
 
 
 class Connection(Protocol):
-    """What a channel needs of its connection."""
+    """The part of a connection that a channel needs."""
 
     def post(self, frames: bytes) -> None:
         """Send whole frames behind all that was sent before."""
@@ -35,7 +35,7 @@ class Connection(Protocol):
 
 
 class SocketChannel:
-    """The side of an open connection on which subscriptions are told; silent once it has ended."""
+    """The subscriptions' side of an open connection; it sends nothing once the connection has ended."""
 
     __slots__ = (
         "_allowance",
@@ -66,7 +66,7 @@ class SocketChannel:
 
     @property
     def subscriptions(self) -> Subscriptions:
-        """Return what the client has subscribed to."""
+        """Return the client's subscriptions."""
         if self._subscriptions is None:
             self._subscriptions = Subscriptions(self, self._allowance)
         return self._subscriptions
@@ -78,7 +78,7 @@ class SocketChannel:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether the client should read before it is given more."""
+        """Return whether the client should read before more is sent."""
         return self._outbox.is_full
 
     def offer(self, identity: bytes, event: Event) -> bool:
@@ -100,7 +100,7 @@ class SocketChannel:
         connection.post(identity.join(pieces))
 
     def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
-        """Have `subscription` tell the client and catch up, or close the connection if it is not to."""
+        """Let `subscription` send its notice and catch up, or close the connection if so configured."""
         self._counters.fallen_behind += 1
         subscription.fall_behind(position, missed)
         if self._shared.closes_slow:
@@ -131,17 +131,17 @@ class SocketChannel:
         return () if self._subscriptions is None else self._subscriptions.take_held()
 
     def take_back(self, held: Sequence[Subscription]) -> None:
-        """End what was held for a reply that does not name it."""
+        """End the subscriptions that waited for a reply that does not name them."""
         for subscription in held:
             self.subscriptions.remove(subscription.identity)
 
     def release(self, held: Sequence[Subscription]) -> None:
-        """Begin what was held for a reply that has been posted."""
+        """Begin the subscriptions that waited for a reply, which has been posted."""
         if held and self._connection is not None:
             self.subscriptions.release(held)
 
     def dismiss(self) -> None:
-        """Tell each subscription where it stands, and end it."""
+        """Send each subscription's last notice, with its position, and end it."""
         if self._subscriptions is not None:
             self._subscriptions.farewell()
 

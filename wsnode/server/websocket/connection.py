@@ -29,11 +29,11 @@ from wsnode.server.websocket.slow_calls import SlowCalls
 logger = logging.getLogger("wsnode.server")
 
 TURN_BYTES = 256 * 1024
-"""Replies that one turn may make before others have theirs."""
+"""Bytes of replies in one turn."""
 QUICKLY_ENDED = 32
-"""Subscriptions and calls in flight that end in much less than a turn."""
+"""Subscriptions and calls in flight whose end takes much less than a turn."""
 MESSAGE_OVERHEAD = 64
-"""What a message takes besides its bytes, while it waits."""
+"""Memory of a waiting message besides its bytes."""
 
 
 class WebSocketConnection:
@@ -170,7 +170,7 @@ class WebSocketConnection:
         self.end_within(0)
 
     def dismiss(self) -> None:
-        """Tell each subscription where it stands, and end it."""
+        """Send each subscription's last notice, with its position, and end it."""
         self._channel.dismiss()
 
     def close(self, code: int, reason: str) -> None:
@@ -216,7 +216,7 @@ class WebSocketConnection:
         self._framing.receive_eof()
 
     def _take(self, data: bytes | None) -> bool:
-        """Answer what has arrived, and what follows at once; False when there is more to do than that."""
+        """Answer the arrived bytes, and those that follow at once; return False when the task must act."""
         dialogue = self._shared.dialogue
         dialogue.heard(self)
         while data:
@@ -286,7 +286,7 @@ class WebSocketConnection:
 
     @property
     def has_more(self) -> bool:
-        """Tell whether requests wait that there is room to answer."""
+        """Return whether requests wait and there is room for their replies."""
         return bool(self._backlog) and not self._outbox.is_full
 
     def resume(self) -> None:
@@ -295,7 +295,7 @@ class WebSocketConnection:
             self._backlog = self._take_turn(self._backlog, self._shared.limits.slice_seconds)
 
     def _take_turn(self, messages: list[bytes], seconds: float) -> list[bytes]:
-        """Answer messages for so long, and return those that are left."""
+        """Answer messages for `seconds`, and return the rest."""
         session, limits = self._session, self._shared.limits
         receive = session.receive
         largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
@@ -352,7 +352,7 @@ class WebSocketConnection:
             self._nursery.start_soon(function, *arguments)
 
     def end_within(self, seconds: float) -> None:
-        """End the connection at the latest in so many seconds."""
+        """End the connection after `seconds` at the latest."""
         if self._nursery is not None:
             scope = self._nursery.cancel_scope
             scope.deadline = min(scope.deadline, trio.current_time() + seconds)

@@ -5,11 +5,11 @@ import zlib
 from websockets.extensions.permessage_deflate import PerMessageDeflate, ServerPerMessageDeflateFactory
 
 EMPTY_BLOCK_BYTES = 4
-"""What a sync flush ends with and the wire leaves out."""
+"""Bytes at the end of a sync flush that are not sent."""
 
 
 def factory() -> ServerPerMessageDeflateFactory:
-    """Return what a handshake negotiates with."""
+    """Return the extension factory for a handshake."""
     return ServerPerMessageDeflateFactory(server_no_context_takeover=True, client_no_context_takeover=True)
 
 

@@ -30,13 +30,13 @@ CLOSE_WHOLE = 0x88
 KNOWN_OPCODES = frozenset(int(opcode) for opcode in Opcode)
 PING = b"\x89\x00"
 PONG = b"\x8a"
-"""What a pong begins with."""
+"""The first byte of a pong."""
 TURN_FRAMES = 64
 """Frames that the library parses in a turn, at some 15 microseconds each."""
 FRAME_BYTES = 4 * 1024
-"""What a frame may hold to count as one; a larger one counts as several."""
+"""Bytes of a frame that counts as one; a larger frame counts as several."""
 CLOSING_BYTES = 512
-"""What the library is given in a turn once a close frame has been sent: no more than 85 frames."""
+"""Bytes for the library in a turn once a close frame has been sent: at most 85 frames."""
 SHORT_HEADS = [bytes((TEXT_WHOLE, size)) for size in range(126)]
 """The heads of short text frames, by payload size."""
 
@@ -67,22 +67,22 @@ class Framing:
     def __init__(self, message_bytes: int, extensions: Sequence[Extension] = ()) -> None:
         self._limit = message_bytes
         self._largest = message_bytes + SHORT_HEAD
-        """What a frame is waited for with all of its bytes."""
+        """The number of bytes up to which a frame is awaited complete."""
         self._extensions = extensions
         self._protocol: LibraryProtocol | None = None
         """The library's parser, while it has begun something or the connection is closing."""
         self._owed = 0
-        """How many bytes of a frame that it has begun are still to come."""
+        """Bytes of its unfinished frame that have not arrived."""
         self._partial: bytearray | None = None
-        """The beginning of a frame that nobody has begun."""
+        """Bytes of an incomplete frame, held back from the parser."""
         self._needed = 0
-        """How long that must be to be looked at again."""
+        """Length of the held bytes at which they are parsed again."""
         self._message: bytes | bytearray | None = None
-        """What has come of a message in several frames."""
+        """The fragments of an unfinished message."""
         self._is_text_message = False
         """Whether it is a text."""
         self._ahead = b""
-        """What was received behind the last turn's frames."""
+        """Bytes received after the last turn's frames."""
         self._done = 0
         """How many frames the library has parsed in this turn, by their size."""
         self.writes: list[bytes] = []
@@ -90,22 +90,22 @@ class Framing:
         self.closed = False
         """Whether a close frame has been sent or received."""
         self.heard = True
-        """Whether anything has arrived since somebody last set this to False."""
+        """Whether anything has arrived since this was last set to False."""
 
     @property
     def close_code(self) -> int:
-        """Return the code of the end: what the client said, else what we did, else 1006."""
+        """Return the close code: the client's, else ours, else 1006."""
         close = self._protocol and (self._protocol.close_rcvd or self._protocol.close_sent)
         return int(close.code) if close else CloseCode.ABNORMAL_CLOSURE
 
     @property
     def is_midway(self) -> bool:
-        """Tell whether a frame or message has begun and not ended."""
+        """Return whether a frame or message has begun and not ended."""
         return self._partial is not None or self._protocol is not None or self.has_more
 
     @property
     def has_more(self) -> bool:
-        """Tell whether frames have been received that the last turn did not come to."""
+        """Return whether the last turn left received frames."""
         return bool(self._ahead)
 
     @property
@@ -166,7 +166,7 @@ class Framing:
             self._collect(protocol, [])
 
     def fail(self, code: int, reason: str) -> None:
-        """Close for a fault of the client's; what it sends from now on is thrown away."""
+        """Close for a fault of the client; bytes that arrive from now on are discarded."""
         if not self.closed:
             self._partial, self._message, self._owed, self._ahead = None, None, 0, b""
             protocol = self._library()
@@ -174,7 +174,7 @@ class Framing:
             self._collect(protocol, [])
 
     def release(self) -> None:
-        """Let go of the parser when all is over; its last exception would keep it in a cycle."""
+        """Release the parser at the end; its last exception would keep it in a cycle."""
         if self._protocol is not None:
             self._protocol.parser_exc = None
             self._protocol = None

@@ -1,4 +1,4 @@
-"""What is to be sent on one connection, in order, and with pings and pongs ahead of what waits."""
+"""The bytes to send on one connection, in order, with pings and pongs first."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ class Outbox:
         self._half_sent = 0
         """Bytes that have been sent of a large reply, which is kept until its last frame is made."""
         self.progressed = False
-        """Whether anything was sent since somebody last set this to False."""
+        """Whether anything was sent since this was last set to False."""
 
     @property
     def room(self) -> int:
@@ -81,12 +81,12 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether the client should read before it is given more."""
+        """Return whether the client should read before more is sent."""
         kept = self.waiting_bytes + self._aside
         return kept > 0 and (kept > self._limit or not self._budget.allows(self._party))
 
     def has_room(self, size: int) -> bool:
-        """Tell whether `size` bytes more are within the bounds; always, where nothing waits."""
+        """Return whether `size` bytes more are within the bounds; always if nothing waits."""
         kept = self.waiting_bytes + self._aside
         return not kept or (kept + size <= self._limit and self._budget.allows(self._party, size))
 

@@ -24,7 +24,7 @@ class Host(Protocol):
         ...
 
     def end_within(self, seconds: float) -> None:
-        """End the connection at the latest in so many seconds."""
+        """End the connection after `seconds` at the latest."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class Sending:
         """Whether all has been said, so that the stream may end."""
 
     def post_reply(self, reply: bytes, held: Sequence[Subscription]) -> None:
-        """Post `reply`, and then begin what was held for it."""
+        """Post `reply`, then begin the subscriptions that waited for it."""
         size = len(reply)
         if self._deflate is None or size < self._shared.limits.deflate_bytes:
             self._post_message(reply)
@@ -93,7 +93,7 @@ class Sending:
             self._cut_off()
 
     def post_control(self) -> None:
-        """Post what the protocol has to say."""
+        """Post the protocol's pending frames."""
         writes, self._framing.writes = self._framing.writes, []
         last_pong = next((frame for frame in reversed(writes) if frame[:1] == PONG), None)
         for frame in writes:

@@ -1,4 +1,4 @@
-"""The calls of one connection that go on beside its reader."""
+"""The slow calls of one connection, which run beside its reader."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ class SlowCalls:
         self._shared = shared
         self._party = party
         self.bytes = 0
-        """What the messages of those in flight take, small ones left aside."""
+        """Bytes of the messages of calls in flight, without small ones."""
         self._scopes: set[trio.CancelScope] = set()
         self._idle: trio.Event | None = None
 
@@ -61,7 +61,7 @@ class SlowCalls:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether no more can be in flight."""
+        """Return whether no further call can begin."""
         shared, limits = self._shared, self._shared.limits
         many = len(self._scopes) >= limits.calls_per_connection or self.bytes > limits.call_bytes
         return many or not shared.lane.calls.admits(self._party)
@@ -69,13 +69,13 @@ class SlowCalls:
     def begin_turn(self) -> None:
         """Have the session begin slow calls, or refuse them while there are too many."""
         self._session.refusal = too_many_calls() if self.is_full else None
-        # The first slow call of a turn shows itself; those behind it begin in the lane.
+        # Only the first slow call of a turn runs its first slice there; later ones begin in the lane.
         self._session.eager = True
 
     def begin(
         self, pending: Pending, start: Callable[..., Any], size: int, recount: Callable[[], None]
     ) -> None:
-        """Go on with a call that keeps `size` bytes of its message, in a task that `start` starts.
+        """Run a call that holds `size` bytes of its message, in a task started by `start`.
 
         `recount` is called when `bytes` has changed.
         """
