@@ -73,7 +73,7 @@ def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Common(TypedDict):
-    """What the options of both commands mean."""
+    """The settings from the options of both commands."""
 
     address: Address
     data: Path | None
@@ -84,7 +84,7 @@ class Common(TypedDict):
 
 
 def common(options: Mapping[str, Any]) -> Common:
-    """Return what the options of both commands mean.
+    """Return the settings from the options of both commands.
 
     Raises:
         click.UsageError: They contradict one another.
@@ -126,7 +126,7 @@ def demo(*, block_time: float, **options: Any) -> None:
 
 
 def read_fork(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """Return the fork that is meant, whatever its case and the marks between its words."""
+    """Return the fork of a name in any case, with any marks between its words."""
     if name is None:
         return None
     plain = name.lower().replace("-", "").replace("_", "").replace(" ", "").removesuffix("whistle")

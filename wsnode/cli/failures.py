@@ -1,4 +1,4 @@
-"""What may be wrong with an input, a folder or an address, and is the operator's to mend."""
+"""Errors of an input, a folder or an address, which an operator can correct."""
 
 from wsnode.ethereum.state import EngineError
 from wsnode.ethereum.storage.errors import ChainError

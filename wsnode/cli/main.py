@@ -1,7 +1,7 @@
 """The command line: `wsnode demo`, `dev`, `import`, `serve`, `keys`, `outage`, `verify`, `bench`.
 
-Each command imports what it runs when it runs: what reads the command line knows no chain and no server, so
-`--help` and wrong usage are answered before those are loaded, and no command waits for another one's.
+Each command imports its modules when it runs. The parser of the command line imports neither chain nor
+server, so `--help` and wrong usage are answered before those are loaded, and no command loads another's.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
 
 
 class InOrder(click.Group):
-    """Lists its commands in the order in which they were added: what is needed first comes first."""
+    """Lists its commands in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
@@ -79,7 +79,7 @@ def serve(
     vhost: tuple[str, ...],
     metrics_listen: str | None,
 ) -> None:
-    """Serve what was imported, over WebSocket and HTTP on one port."""
+    """Serve imported chains over WebSocket and HTTP on one port."""
     if (data is None) == (file is None):
         raise click.UsageError("give either --data or --config")
     if file is not None and vhost:

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they mean together."""
+"""Options that several commands share, and the settings from them."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 FILE = click.Path(path_type=Path)
-"""A path that may or may not be there: what reads it says what is wrong."""
+"""A path that need not exist: its reader reports errors."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

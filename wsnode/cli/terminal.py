@@ -1,4 +1,4 @@
-"""What a command prints: lines, progress, the head, and failures as one line."""
+"""The output of commands: lines, progress, the head, and failures as one line."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def announce_head(head: object) -> None:
 
 @contextmanager
 def one_line_failures() -> Iterator[None]:
-    """Turn what is wrong with an input, a folder or an address into one line and exit status 1."""
+    """Convert errors of an input, a folder or an address to one line and exit status 1."""
     try:
         yield
     except* failures() as group:
@@ -36,7 +36,7 @@ def one_line_failures() -> Iterator[None]:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return what may be wrong; imported when something is, as nearly everything belongs to it."""
+    """Return the types of such errors; imported on failure only, because they need nearly all modules."""
     from wsnode.cli.failures import FAILURES
 
     return FAILURES
@@ -65,7 +65,7 @@ def shown_progress() -> Iterator["progress.ImportProgress"]:
 
 @contextmanager
 def shown_alt_progress() -> Iterator["starknet_progress.Lines | starknet_progress.Bar"]:
-    """Show the progress of a dump, and what is reported of it, on standard error."""
+    """Show the progress and the reports of a dump's import on standard error."""
     from rich.console import Console
 
     from wsnode.sync import starknet_progress

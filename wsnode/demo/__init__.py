@@ -1,1 +1,1 @@
-"""Development chains to look at and to test against: accounts, contracts, traffic, and what is printed."""
+"""Development chains for exploration and tests: accounts, contracts, traffic, and their log."""

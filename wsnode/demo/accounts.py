@@ -62,5 +62,7 @@ def derived(mnemonic: str, count: int) -> list[Account]:
 
 @cache
 def traders() -> list[Account]:
-    """Return those who make the demo's traffic: the accounts after the ten, whose nonces are everybody's."""
+    """Return the senders of the demo's traffic: the accounts after the first ten, whose nonces are free for
+    users.
+    """
     return derived(MNEMONIC, len(ACCOUNTS) + TRADERS)[len(ACCOUNTS) :]

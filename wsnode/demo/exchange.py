@@ -27,10 +27,10 @@ def deposit(tokens: int) -> bytes:
 
 
 def buy(minimum: int = 0) -> bytes:
-    """Return the input that buys tokens for the ether sent along, so many at least."""
+    """Return the input that buys at least `minimum` tokens for the call's ether."""
     return BUY + word(minimum)
 
 
 def sell(tokens: int, minimum: int = 0) -> bytes:
-    """Return the input that sells tokens for ether, so much at least."""
+    """Return the input that sells tokens for at least `minimum` wei."""
     return SELL + word(tokens) + word(minimum)

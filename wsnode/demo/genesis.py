@@ -34,7 +34,7 @@ NEVER: Final = 2**63 - 1
 
 
 def demo_genesis() -> bytes:
-    """Return the genesis of the demo chain, the same for ever."""
+    """Return the genesis of the demo chain, which never changes."""
     return Path(__file__).with_name("genesis.json").read_bytes()
 
 
@@ -49,10 +49,10 @@ def development_genesis(
     base_fee: int | None = None,
     accounts: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return a genesis under the rules of a fork, with so many wei for each address.
+    """Return a genesis under the rules of a fork, with `balance` wei for each address.
 
-    Blocks keep its gas limit if it is the one that they move towards. `accounts` are in it as well, in geth's
-    format; where an address is among both, they count.
+    Blocks keep its gas limit if it is their target. `accounts`, in geth's format, are part of it too and
+    override `addresses`.
     """
     genesis: dict[str, Any] = msgspec.json.decode(demo_genesis())
     alloc = {}
@@ -82,7 +82,7 @@ def _config(newest: Mapping[str, Any], fork: str, chain_id: int) -> dict[str, An
     for name in FORKS[: FORKS.index(fork) + 1]:
         config |= dict.fromkeys(_BY_BLOCK.get(name, (f"{name}Time",)), 0)
     if fork == "constantinople":
-        # What it charged for storage was taken back by Petersburg, which comes with it if nothing is said.
+        # Petersburg revoked its prices of storage, and is in force with it by default.
         config["petersburgBlock"] = NEVER
     if not has_begun(fork, "paris"):
         return config | {"ethash": {}}

@@ -35,7 +35,7 @@ Ctrl-C stops."""
 
 
 def introduce_demo(address: Address, accounts: Sequence[Account], block_time: float) -> None:
-    """Print what a user needs to try the demo."""
+    """Print the addresses, accounts and commands with which to try the demo."""
     announce_ready(address)
     what = f"The demo chain (id {CHAIN_ID}), {rhythm(block_time)}"
     print(_ADDRESSES.format(what=what, address=address), end="")
@@ -47,7 +47,7 @@ def introduce_demo(address: Address, accounts: Sequence[Account], block_time: fl
 def introduce_development(
     address: Address, accounts: Sequence[Account], block_time: float, mnemonic: str, chain_id: int
 ) -> None:
-    """Print what a user needs to point tests at a development chain."""
+    """Print the addresses and accounts with which to run tests on a development chain."""
     announce_ready(address)
     what = f"A development chain (id {chain_id}), {rhythm(block_time)}"
     print(_ADDRESSES.format(what=what, address=address))

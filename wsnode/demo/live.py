@@ -1,4 +1,4 @@
-"""Chains that grow while they are served: what goes on beside the server."""
+"""Chains that grow while they are served: the tasks beside the server."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,12 +31,12 @@ class DevelopmentSettings(msgspec.Struct, frozen=True):
 
 
 class Live:
-    """Makes the chains of a network grow; called by whoever has opened them."""
+    """Runs the makers of a network's chains; called once the chains are open."""
 
     def __init__(
         self, settings: DevelopmentSettings, printer: Printer | None = None, *, with_traffic: bool
     ) -> None:
-        """Begin; with a `printer`, what happens is told."""
+        """With a `printer`, events of the chain are printed."""
         self._settings = settings
         self._printer = printer
         self._with_traffic = with_traffic
@@ -65,7 +65,7 @@ class Live:
 
     @contextmanager
     def _told(self, opened: Opened, chain: DevelopmentChain) -> Iterator[Callable[[Registry], None] | None]:
-        """Yield what has a network's methods told of."""
+        """Yield the function that has calls of a network's methods printed, None without a printer."""
         if self._printer is None:
             yield None
             return

@@ -1,4 +1,4 @@
-"""What a development chain tells the person at its terminal: blocks, transactions, failed calls, controls."""
+"""The log of a development chain on the terminal: blocks, transactions, failed calls, controls."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,13 +40,13 @@ TOLD_FAILURES: Final = (
 )
 """How the names of the methods begin whose failures a person wants to know of."""
 READING: Final = ("get", "metadata", "nodeInfo", "dumpState", "setLoggingEnabled")
-"""How the names of those go on that change nothing of the chain."""
+"""Beginnings, after the prefix, of the names of controls that do not change the chain."""
 WITH_RESULT: Final = ("evm_snapshot", "anvil_snapshot")
-"""Whose results are told: `evm_revert` is given them."""
+"""Controls whose results are printed: they are parameters of `evm_revert`."""
 
 
 class Receipt(msgspec.Struct, rename="camel", frozen=True):
-    """What of a receipt is told."""
+    """The printed members of a receipt."""
 
     transaction_hash: str
     sender: str = msgspec.field(name="from")
@@ -66,7 +66,7 @@ class TopCall(msgspec.Struct, rename="camel", frozen=True):
 
 
 class CallOf(msgspec.Struct, frozen=True):
-    """What of a call's parameters is told."""
+    """The printed members of a call."""
 
     to: str | None = None
     data: str | None = None
@@ -80,7 +80,7 @@ _read_call = msgspec.json.Decoder(CallOf).decode
 
 
 class Narrator:
-    """Tells a printer what happens, if that is switched on; its texts are made in the printer's thread."""
+    """Passes events to a printer if the log is on; the printer's thread renders their texts."""
 
     def __init__(
         self, printer: Printer, chain: Chain, log: DevelopmentLog, *, tells_every_failure: bool
@@ -94,19 +94,19 @@ class Narrator:
         self._reasons = Rate(REASONS_PER_SECOND)
 
     def watch(self, registry: Registry) -> None:
-        """Tell of failed calls of these methods, and of controls that changed something."""
+        """Print failed calls of these methods, and controls that changed something."""
         registry.on_failure = self.tell_failure
         for name in registry.methods:
             if name.startswith(CONTROLS) and not name.partition("_")[2].startswith(READING):
                 registry.observe(name, self.tell_control)
 
     def end(self) -> None:
-        """Have what was told printed, for a moment, and read the chain no more: it is about to be closed."""
+        """Wait a moment for the printer, and stop reading the chain: it is about to be closed."""
         self._printer.wait_written()
         self._has_ended = True
 
     def tell_change(self, change: HeadChange) -> None:
-        """Tell of blocks that have left the chain and of those that have come."""
+        """Print blocks that have left the chain and new ones."""
         if not self._log.enabled:
             return
         if change.removed:
@@ -115,13 +115,13 @@ class Narrator:
             self._printer.say(partial(self._block, head))
 
     def tell_failure(self, method: str, params: bytes, error: RpcError) -> None:
-        """Tell of a call that failed, if somebody may want to know why."""
+        """Print a failed call, if its reason may be of interest."""
         if self._log.enabled and (self._tells_every_failure or method.startswith(TOLD_FAILURES)):
             kept = params if len(params) <= KEPT_BYTES else b""
             self._printer.say(partial(_failure, method, kept, error.message, error.data))
 
     def tell_control(self, method: str, arguments: Sequence[Any], result: Any) -> None:
-        """Tell of a control that has done something."""
+        """Print a control that has changed something."""
         if self._log.enabled and result != b"false":
             self._printer.say(partial(_control, method, arguments, result))
 
@@ -174,7 +174,7 @@ class Narrator:
                 cancel=CancelFlag(),
             )
         except EngineError:
-            # The chain has been taken back below the block meanwhile.
+            # The block has left the chain meanwhile.
             return "failed"
         if isinstance(trace, str):
             return "failed"
@@ -183,7 +183,7 @@ class Narrator:
 
 
 def _why(error: str, reason: str | None, output: object) -> str:
-    """Return a failure in one line: with the reason if there is one, otherwise with what was returned."""
+    """Return a failure in one line: with its reason if any, otherwise with the output."""
     if reason is not None:
         return f"{error}: {printable(reason)}"
     if isinstance(output, str) and len(output) > len("0x"):

@@ -1,4 +1,4 @@
-"""`wsnode demo` and `wsnode dev`: a chain made where there is none, served to everybody, and growing."""
+"""`wsnode demo` and `wsnode dev`: a chain that is created if missing, served without keys, and grows."""
 
 import os
 import sys
@@ -36,7 +36,7 @@ FEE_RECIPIENT = EthereumAddress(bytes.fromhex("000000000000000000000000000000000
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a chain is served, how fast it grows, and what is printed meanwhile."""
+    """The address of a chain, its block time, and the amount of output."""
 
     address: Address
     block_time: float
@@ -56,7 +56,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new development chain begins with; an old one has its own."""
+    """The genesis settings of a new development chain; an old one has its own."""
 
     accounts: Sequence[Account]
     balance: int
@@ -141,10 +141,10 @@ def _genesis(served: Served, beginning: Beginning) -> bytes:
 
 
 def require_development(place: ChainFolder) -> ChainSpec:
-    """Return the rules of the chain in a folder, if it is one to build blocks on.
+    """Return the rules of the development chain in a folder.
 
     Raises:
-        ConfigurationError: It is somebody's real one.
+        ConfigurationError: It is an imported chain.
     """
     spec = ChainSpec(place.read_genesis())
     if spec.chain_id != CHAIN_ID and place.maker() == IMPORT:
@@ -162,7 +162,7 @@ def _present_id(place: ChainFolder) -> int:
 
 
 def _require_chosen(place: ChainFolder, spec: ChainSpec, beginning: Beginning) -> None:
-    """Refuse an old chain that is not what the command line asks for."""
+    """Refuse an old chain that contradicts the command line."""
     if beginning.chain_id not in (None, spec.chain_id):
         raise ConfigurationError(
             f"{place.path} holds the chain {spec.chain_id}, not {beginning.chain_id}: "
@@ -220,7 +220,7 @@ def _serve(
         log_level=level,
         origins=served.guests.origins,
     )
-    # Lines of the log as well: whoever starts a node from a test often gives it a pipe, and reads it late.
+    # Log lines too: tests often start a node with a pipe and read it late.
     printer = Printer(_standard_error())
     live = Live(settings, printer if served.tells else None, with_traffic=name == "demo")
     announce = announce_ready if served.is_quiet else introduce

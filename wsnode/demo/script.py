@@ -1,4 +1,4 @@
-"""What happens on the demo chain: the same transactions in the same blocks, every time."""
+"""The script of the demo chain: fixed transactions in fixed blocks."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -105,7 +105,7 @@ def _traffic(wallets: Wallets, number: int) -> Iterator[bytes]:
         call = token.transfer_from(sender.address, ACCOUNTS[0].address, 20 * token.UNIT)
         yield wallets.sign(recipient, token.ADDRESS, call=call)
     if number % 10 == 0:
-        # More than anybody has: included, and reverted with "Token: insufficient balance".
+        # More than any balance: included, and reverted with "Token: insufficient balance".
         yield wallets.sign(sender, token.ADDRESS, call=token.transfer(recipient.address, 2 * token.SUPPLY))
 
 

@@ -42,7 +42,7 @@ class BlockMaker:
         return maker
 
     def make(self, diff: StateDiff, timestamp: int | None = None) -> UnverifiedBlock:
-        """Return the next block, which changes `diff`; without a time, so many seconds after the genesis."""
+        """Return the next block, with the changes `diff`; by default its time follows from its number."""
         self._tries.apply(*diff.packed())
         number, parent, old_root = self._number, self._hash, self._root
         self._number, self._root = number + 1, self._tries.root(True)

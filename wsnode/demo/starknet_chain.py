@@ -93,12 +93,12 @@ class LiveStarknet:
         """Add one block, now or at that time.
 
         Raises:
-            StoreError: There is no room for it; the next one follows what is stored.
+            StoreError: There is no room for it; the next block follows the stored ones.
         """
         try:
             self._add(timestamp)
         except BaseException:
-            # What the maker and the intake hold by now is ahead of the store.
+            # The maker's and the intake's state are ahead of the store by now.
             self._intake.give_up()
             self._begin()
             raise
@@ -111,5 +111,5 @@ class LiveStarknet:
         self._intake.flush()
 
     def close(self) -> None:
-        """Let go of the chain."""
+        """Release the chain."""
         self._intake.close()

@@ -23,11 +23,11 @@ NextNonce = Callable[[bytes], int]
 Send = Callable[[bytes], object]
 """Offers a signed transaction to the pool; raises PoolError."""
 Settle = Callable[[], Awaitable[None]]
-"""Returns when the chain has made a block, if somebody has told it to make one for each transaction."""
+"""Returns once the chain has mined a block, if automatic mining is on."""
 
 
 class Traffic:
-    """Sends some transactions for each block, the same ones for the same seed and nonces."""
+    """Sends some transactions for each block, determined by the seed and the nonces."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""One moment of the chain: every answer from a snapshot sees the same head."""
+"""The chain at one moment: all reads from a snapshot see one head."""
 
 from types import TracebackType
 from typing import Protocol, Self
@@ -25,7 +25,7 @@ class Source(Protocol):
 
 
 class Caller(Protocol):
-    """Who asks: through the keyed paths in the service's form, or else as a plain node's client."""
+    """The caller: `service_form` on the keyed paths, otherwise a plain node's form."""
 
     @property
     def service_form(self) -> bool:
@@ -59,7 +59,7 @@ class Snapshot:
 
     @property
     def moment(self) -> Moment:
-        """Return the snapshot as the engine reads it by itself."""
+        """Return the snapshot in the engine's form."""
         if self._moment is None:
             self._moment = Moment(self.state, self.reader, self.head, self.head_hash)
         return self._moment

@@ -36,7 +36,7 @@ class Connection:
                 return
 
     def receive(self) -> list[bytes]:
-        """Return the messages that ended with what has arrived, after sending what waits.
+        """Send the waiting bytes, and return the messages completed by the arrived bytes.
 
         Raises:
             ConnectionError: The node closed the connection.
@@ -44,7 +44,7 @@ class Connection:
         self.flush()
         try:
             received = self.socket.recv(RECEIVE_BYTES)
-            # A TLS record that is already decrypted wakes nobody up.
+            # A TLS record that is already decrypted wakes no task.
             while isinstance(self.socket, ssl.SSLSocket) and self.socket.pending():
                 received += self.socket.recv(RECEIVE_BYTES)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -117,5 +117,5 @@ def _shake_hands(connected: socket.socket, url: SplitResult) -> None:
 
 
 def shown(url: SplitResult) -> str:
-    """Return what of a URL may be printed: its path may hold a key, and what is before the host too."""
+    """Return the printable part of a URL: its path and its user part may hold keys."""
     return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"

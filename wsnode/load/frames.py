@@ -31,7 +31,7 @@ def request_frame(identity: int, method: str, params: Sequence[object] = ()) -> 
 
 
 class MessageReader:
-    """What a node sent, cut into messages."""
+    """Splits the bytes from a node into messages."""
 
     def __init__(self) -> None:
         self.pings: list[bytes] = []

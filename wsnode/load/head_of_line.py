@@ -1,4 +1,4 @@
-"""Do cheap calls wait behind heavy ones, on the same connection or on another?"""
+"""Latency of cheap calls beside heavy ones, on one connection and on another."""
 
 import msgspec
 
@@ -52,7 +52,7 @@ def measure_head_of_line(url: str, seconds: float) -> HeadOfLine:
 
 
 def said(message: bytes) -> str:
-    """Return what a heavy call was answered, so that one sees whether it was heavy."""
+    """Return the result of a heavy call as text, which shows whether it was heavy."""
     return error_text(message) if outcome(message)[1] else "a result"
 
 

@@ -8,7 +8,7 @@ from wsnode.load.latencies import percentiles
 
 
 class Measured(msgspec.Struct):
-    """Latencies by method in seconds, and what was refused, of all runs against a node."""
+    """Latencies by method in seconds, and errors, of all runs against a node."""
 
     seconds: float = 0.0
     latencies: dict[str, list[float]] = {}

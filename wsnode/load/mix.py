@@ -120,7 +120,7 @@ def _weight(text: str, method: str) -> float:
 
 
 def make_requests(mix: dict[str, float], samples: Samples, count: int, seed: int) -> list[Request]:
-    """Return `count` requests in the proportions of `mix`; the same seed makes the same ones."""
+    """Return `count` requests in the proportions of `mix`, determined by the seed."""
     chance = random.Random(seed)
     methods = chance.choices(list(mix), list(mix.values()), k=count)
     return [Request(method, PARAMETERS[method](samples, chance)) for method in methods]

@@ -1,4 +1,4 @@
-"""Plain requests to a node, one after another, to learn what may be asked of it."""
+"""Plain requests to a node, one after another, to read samples of its chain."""
 
 import json
 from types import TracebackType

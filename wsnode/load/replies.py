@@ -1,4 +1,4 @@
-"""What a reply says, with as little reading as will do."""
+"""The outcome of a reply, with minimal parsing."""
 
 import json
 import re
@@ -12,7 +12,7 @@ TAIL_BYTES = 40
 
 
 def outcome(message: bytes) -> tuple[int | None, bool]:
-    """Return the id of a reply, None of what is no reply to a request, and whether it is an error."""
+    """Return the id of a reply, None for other messages, and whether it is an error."""
     if head := _HEAD.match(message, 0, HEAD_BYTES):
         return int(head[1]), head[2] == b"error"
     # Some nodes put the id last.
@@ -36,7 +36,7 @@ def _read(message: bytes) -> tuple[int | None, bool]:
 
 
 def error_text(message: bytes) -> str:
-    """Return what an error reply says, with its code."""
+    """Return code and message of an error reply."""
     reply: Any = json.loads(message)
     error = reply["error"]
     return f"{error.get('code')} {error.get('message')}" if isinstance(error, dict) else str(error)

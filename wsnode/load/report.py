@@ -25,19 +25,19 @@ Found = TypeVar("Found")
 
 
 def title(name: str, url: str, version: str, head: int) -> str:
-    """Return who is measured."""
+    """Return the line that names a measured node."""
     return f"{name}  {url}  {version}  head {head}"
 
 
 def mix_title(pattern: Pattern) -> str:
-    """Return what the first section did, and its columns."""
+    """Return the title of the first section, and its columns."""
     depth = f"{pattern.depth} requests in flight on each"
     load = depth if pattern.rate is None else f"{pattern.rate:,g} requests a second in all"
     return f"\nmix: {pattern.connections} connections, {load}, {pattern.seconds:g} s\n{COLUMNS}"
 
 
 def mix(measured: Sequence[Measured]) -> Iterator[str]:
-    """Yield a line for all methods and one for each, of every node and as ratios; then what was refused."""
+    """Yield a line for all methods and one for each, of every node and as ratios; then the errors."""
     methods = sorted(
         {method for each in measured for method in each.latencies},
         key=lambda method: -sum(len(each.latencies.get(method, ())) for each in measured),
@@ -107,7 +107,7 @@ def head_of_line(found: HeadOfLine) -> dict[str, list[float]]:
 
 
 def heavy_answers(found: Sequence[HeadOfLine]) -> Iterator[str]:
-    """Yield what the heavy calls of each node were answered."""
+    """Yield the results of each node's heavy calls."""
     for number, each in enumerate(found):
         yield f"{_label('heavy calls', number, found)}: {each.heavy_says}"
 

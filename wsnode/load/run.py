@@ -16,11 +16,11 @@ from wsnode.load.window import Pattern, run_window
 REQUESTS = 4096
 ROUNDS = 3
 SECTION_SECONDS = 2.0
-"""How long cheap calls are measured, before and beside what may slow them down."""
+"""Seconds for which cheap calls are measured, before and beside the load."""
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is asked, and how much of it."""
+    """The plan of a measurement: methods, rates and durations."""
 
     mix: dict[str, float]
     pattern: Pattern
@@ -47,7 +47,7 @@ def look_at(url: str) -> Node:
 
 
 def measure(urls: Sequence[str], plan: Plan, say: Callable[[str], None]) -> None:
-    """Measure each node and say what was found; of two also the ratios of the first to the second.
+    """Measure each node and report the results; for two nodes also the ratios of the first to the second.
 
     Raises:
         ConnectionError: A node does not answer, or closed a connection.
@@ -68,7 +68,7 @@ def measure(urls: Sequence[str], plan: Plan, say: Callable[[str], None]) -> None
 
 
 def measure_mix(nodes: Sequence[Node], plan: Plan, say: Callable[[str], None]) -> None:
-    """Put the mix to each node by turns, a share of the time at a turn."""
+    """Run the mix on each node in turns, a share of the time each."""
     requests = requests_for(nodes, plan)
     rounds = ROUNDS if len(nodes) > 1 else 1
     turn = msgspec.structs.replace(plan.pattern, seconds=plan.pattern.seconds / rounds)
@@ -82,7 +82,7 @@ def measure_mix(nodes: Sequence[Node], plan: Plan, say: Callable[[str], None]) -
 
 
 def requests_for(nodes: Sequence[Node], plan: Plan) -> list[list[Request]]:
-    """Return the requests for each node: the same ones, if the nodes hold the same chain."""
+    """Return the requests for each node; nodes with equal chains get equal requests."""
     first = nodes[0].samples
     same = all(node.samples.last_hash == first.last_hash for node in nodes)
     return [make_requests(plan.mix, first if same else node.samples, REQUESTS, plan.seed) for node in nodes]

@@ -1,4 +1,4 @@
-"""What a node's own chain holds, so that what is asked of it exists."""
+"""Samples of a node's own chain, so that requests name existing objects."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -37,7 +37,7 @@ class Samples(msgspec.Struct, frozen=True):
 
 
 def take_samples(node: Chain) -> Samples:
-    """Return blocks spread over the whole chain with what is in them, and calls that succeed at its head.
+    """Return blocks spread over the whole chain with their contents, and calls that succeed at its head.
 
     Raises:
         RefusedError: The node does not answer `eth_blockNumber`.

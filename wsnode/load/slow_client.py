@@ -14,7 +14,7 @@ MOST_REQUESTS = 20_000
 
 
 class SlowClient(msgspec.Struct, frozen=True):
-    """Percentiles in milliseconds of an ordinary client before and meanwhile, and what was not read."""
+    """Percentiles in milliseconds of an ordinary client before and meanwhile, and the unread bytes."""
 
     before: list[float]
     meanwhile: list[float]
@@ -43,7 +43,7 @@ def measure_slow_client(url: str, samples: Samples, seconds: float) -> SlowClien
 
 
 def _keep_asking(slow: Connection) -> bool:
-    """Send what the node did not take yet; it may well have cut off such a client."""
+    """Send the bytes that the node did not accept yet; it may have cut off such a client."""
     try:
         slow.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Cheap requests at a steady pace, while something else goes on."""
+"""Cheap requests at a steady rate beside other load."""
 
 import select
 import time
@@ -13,7 +13,7 @@ from wsnode.load.replies import outcome
 METHOD = "eth_blockNumber"
 PACE = 0.01
 FIRST_OTHER_ID = 1_000_000
-"""Ids from here on belong to whoever else uses the connection."""
+"""Ids from here on belong to other users of the connection."""
 
 
 class Steady(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Requests of a mix over many connections: a window of them in flight on each, or so many a second."""
+"""Requests of a mix over many connections: a window of them in flight on each, or at a fixed rate."""
 
 import itertools
 import selectors
@@ -29,7 +29,7 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class Window:
-    """A connection with requests in flight, which are told apart by their places in a list of frames."""
+    """A connection with requests in flight, identified by their indices in a list of frames."""
 
     def __init__(self, url: str, frames: Sequence[bytes], first: int) -> None:
         self.connection = Connection(url)
@@ -69,10 +69,10 @@ class Run:
         self._counted = 0
 
     def measure(self, measured: Measured) -> None:
-        """Ask as long as the pattern says and until one reply counts, and add what is found to `measured`.
+        """Send requests for the pattern's time and until one reply counts, and add the results to `measured`.
 
         Raises:
-            ConnectionError: A connection was lost, or nothing is answered any more.
+            ConnectionError: A connection was lost, or the node stopped answering.
         """
         seconds = self._pattern.seconds
         with selectors.DefaultSelector() as selector:
@@ -101,7 +101,7 @@ class Run:
                 window.connection.flush()
 
     def _ask_due(self, now: float, rate: float) -> None:
-        # Latency counts from when a request was due: who stalls must not look good by being asked less.
+        # Latency counts from the time when a request was due: a stall must not improve the figures.
         while (due := self._began + self._due / rate) <= now and next(self._turns).ask(due):
             self._due += 1
 
@@ -132,10 +132,10 @@ class Run:
 
 
 def run_window(url: str, requests: Sequence[Request], pattern: Pattern, measured: Measured) -> None:
-    """Run `pattern` once and add what was measured to `measured`.
+    """Run `pattern` once and add the results to `measured`.
 
     Raises:
-        ConnectionError: A connection was refused or lost, or nothing is answered any more.
+        ConnectionError: A connection was refused or lost, or the node stopped answering.
     """
     frames = [request_frame(place, each.method, each.params) for place, each in enumerate(requests)]
     step = max(1, len(frames) // pattern.connections)

@@ -6,7 +6,7 @@ MOST_PORT = 65535
 
 
 class ListenError(Exception):
-    """A text names no address to listen on; one line says what is wrong and shows the right form."""
+    """A text is no address to listen on; the message gives the reason and the right form in one line."""
 
 
 class Address(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a node is told: one frozen Struct a component, from TOML or from the command line."""
+"""The configuration of a node: one frozen Struct for each component, from TOML or the command line."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pool: bool = True
     """Whether transactions can be sent to it."""
     gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
-    """What the gas limit of blocks that are built moves towards."""
+    """The target of built blocks' gas limit."""
 
 
 class Guests(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Guests(msgspec.Struct, frozen=True):
 
 
 class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who may read `/metrics`."""
+    """The access to `/metrics`."""
 
     enabled: bool = True
     listen: str | None = None
@@ -84,8 +84,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     machine alone that asks for no keys those of this machine."""
     metrics: MetricsConfig = MetricsConfig()
     slow_subscriber: Literal["resume", "close"] = "resume"
-    """What becomes of a client that falls behind with a subscription: told, and then served what it missed,
-    or told and closed with 1013."""
+    """The treatment of a client that falls behind: a notice and the missed events (`resume`), or a notice and
+    a close with 1013 (`close`)."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["human", "json"] = "human"
     limits: Limits = Limits()
@@ -159,10 +159,10 @@ def read(path: Path) -> Config:
 
 
 def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") -> Config:
-    """Return the configuration that `content` holds; `text` is what it was read from, to name lines.
+    """Return the configuration in `content`; `text` is its source, to name lines.
 
     Raises:
-        ConfigurationError: It says something unknown or impossible.
+        ConfigurationError: A setting is unknown or invalid.
     """
     _require_known_names(content, source, text)
     try:

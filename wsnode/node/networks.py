@@ -47,7 +47,7 @@ OUTAGE_FILE = "outage"
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """The chains of a network that are written while they are served, the pool, and who is told."""
+    """The chains of a network that are written while they are served, with the pool and the hubs."""
 
     ethereum: EthereumChain
     starknet: "StarknetChain | None"
@@ -55,7 +55,7 @@ class Opened(msgspec.Struct, frozen=True):
     pool: TransactionPool
     starknet_hub: "StarknetHub | None" = None
     gas_limit: int = GAS_LIMIT_TARGET
-    """What the gas limit of the blocks that are built moves towards."""
+    """The target of built blocks' gas limit."""
 
 
 class Growth(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class BothFamilies(EthereumSnapshot):
 
     @property
     def starknet(self) -> "StarknetSnapshot":
-        """Return the moment of the alt chain, the same one for the whole request or batch."""
+        """Return the alt chain's snapshot, one for the whole request or batch."""
         if self._starknet is None:
             self._starknet = self._starknet_chain.snapshot()
         return self._starknet
@@ -161,7 +161,7 @@ def alt_network(name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys:
 
 
 def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> TransactionPool:
-    """Return a pool that goes along with the hub's head and tells it of new transactions."""
+    """Return a pool that follows the hub's head and announces new transactions to it."""
     pool = TransactionPool(chain, limits)
     pool.catch_up = hub.advance
     pool.on_added.append(hub.pending.announce)

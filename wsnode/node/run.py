@@ -32,7 +32,7 @@ logger = logging.getLogger("wsnode.node")
 HURRY_SECONDS = 0.9
 """The time that a second signal leaves to threads that run."""
 RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
-"""What a running node reads again."""
+"""Settings that a running node reads again."""
 
 Announce = Callable[[Address], None]
 
@@ -99,7 +99,7 @@ async def _serve(
                 again = partial(reload, Running(config, server, networks, tls), reread)
                 if await _obey(signals, again) == signal.SIGTERM:
                     server.farewell = RESTARTING
-                # Calls have their grace and closes theirs; what an engine's thread takes beyond is nobody's.
+                # Beyond the grace periods of calls and closes, no thread of the engine is awaited.
                 last_resort.end_within(server.limits.grace_seconds + 2 * server.limits.close_seconds + 1)
                 ending.start_soon(_hurry, signals, server, last_resort)
                 nursery.cancel_scope.cancel()
@@ -124,7 +124,7 @@ async def _hurry(signals: AsyncIterator[int], server: Server, last_resort: LastR
 
 
 class Running(NamedTuple):
-    """What a new configuration can change, and the one that the node was started with."""
+    """The parts that a new configuration can change, and the configuration at the start."""
 
     config: Config
     server: Server
@@ -133,7 +133,7 @@ class Running(NamedTuple):
 
 
 def reload(running: Running, reread: Callable[[], Config] | None) -> None:
-    """Bring what is told anew into force; what cannot be read, for whatever reason, changes nothing."""
+    """Apply a new configuration; one that cannot be read changes nothing."""
     for network in running.networks:
         if isinstance(network.keys, KeyFileRing):
             network.keys.reload()

@@ -1,4 +1,4 @@
-"""How an import tells how far it is: a bar on a terminal, plain lines elsewhere."""
+"""The progress display of an import: a bar on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _LINE_EVERY_SECONDS: Final = 5.0
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What an import has done so far, and how far it has read (`bytes_total` None: unknown)."""
+    """The work of an import so far, and its position in the input (`bytes_total` None: unknown)."""
 
     number: int
     blocks: int = 0
@@ -23,7 +23,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class ImportProgress(Protocol):
-    """Is told after each batch of verified blocks."""
+    """Receives a step after each batch of verified blocks."""
 
     def advanced(self, step: Step) -> None:
         """Take note of the work done so far."""
@@ -33,7 +33,7 @@ class Silence:
     """Shows nothing."""
 
     def advanced(self, step: Step) -> None:
-        """Do nothing."""
+        """Show nothing."""
 
 
 class Lines:

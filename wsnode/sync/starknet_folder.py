@@ -20,11 +20,11 @@ from wsnode.starknet.intake import Intake, head_of
 TURN_SECONDS: Final = 0.25
 
 Progress = Callable[[int, int, int], None]
-"""Told after each block, in a thread: its number, how many blocks are done, how many there are."""
+"""Called after each block, in a thread: its number, the blocks done, the blocks in total."""
 
 
 class ImportOutcome(msgspec.Struct, frozen=True):
-    """What an import left behind."""
+    """The result of an import."""
 
     head: tuple[int, bytes] | None
     blocks: int
@@ -44,14 +44,14 @@ async def import_folder(
     progress: Progress = lambda *_: None,
     report: Report = lambda _: None,
 ) -> ImportOutcome:
-    """Return what the chain holds after the blocks of `folder` that it did not hold yet.
+    """Import the new blocks of `folder`, and return the outcome.
 
-    Where the folder has another branch than the chain, that is refused, or else it will `replace` the blocks
-    above the last one that both have. Classes come from the folder's own documents and from `classes`.
-    `report` is told of every document and class that was of no use, and of definitions that are missing.
+    Another branch than the chain's is refused, or with `replace` takes the place of the blocks above the
+    last common one. Classes come from the folder's own documents and from `classes`. `report` gets a
+    message for every unused document and class, and for every missing definition.
 
     Raises:
-        InvalidBlockError: A block breaks a rule; those before it are part of the chain.
+        InvalidBlockError: A block violates a rule; those before it are part of the chain.
         DumpError: The dump cannot be imported at all, or has a gap; the blocks before that are kept.
     """
     files = ClassFiles(report)
@@ -83,7 +83,9 @@ def _read(
 
 
 def _last_common_block(chain: Chain, dump: Dump) -> int | None:
-    """Return where the dump leaves the chain, nothing if it does not, or has no block in common with it."""
+    """Return the last common block of a dump that leaves the chain, None if it does not or shares no
+    block.
+    """
     with chain.snapshot() as snapshot:
         for listed in dump.blocks:
             row = snapshot.block(listed.number)
@@ -107,7 +109,7 @@ def _begin(intake: Intake, dump: Dump, first_block: int | None, chain_id: str | 
 
 
 class _Work:
-    """The blocks that are not stored yet, taken a turn at a time."""
+    """The blocks that are not stored yet, taken in turns."""
 
     def __init__(self, dump: Dump, intake: Intake, files: ClassFiles, progress: Progress) -> None:
         first = intake.next_number

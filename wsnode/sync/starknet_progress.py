@@ -30,7 +30,7 @@ class Lines:
         print(f"block {number}: {rate:,.0f} blocks/s, {left}", file=self._stream, flush=True)
 
     def report(self, message: str) -> None:
-        """Write what the operator should know."""
+        """Write a message for the operator."""
         print(message, file=self._stream, flush=True)
 
 
@@ -52,7 +52,7 @@ class Bar:
         self._progress.update(self._task, total=total, completed=done, number=number)
 
     def report(self, message: str) -> None:
-        """Write what the operator should know above the bar."""
+        """Write a message for the operator above the bar."""
         self._progress.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The two addresses of a node, when one of them is told."""
+"""The two addresses of a node, derived from one of them."""
 
 from urllib.parse import SplitResult, urlsplit
 
@@ -21,10 +21,10 @@ class Addresses(msgspec.Struct, frozen=True):
 
 
 def addresses_of(url: str, *, http: str | None = None, websocket: str | None = None) -> Addresses:
-    """Return both addresses: those told, and the other of `url` at the same host, port and path.
+    """Return both addresses: the given ones, and the counterpart of `url` with its host, port and path.
 
     Raises:
-        AddressError: An address is of another scheme than it should be.
+        AddressError: An address has the wrong scheme.
     """
     scheme = _parsed(url).scheme
     same, other = scheme.startswith("http"), opposite(url)

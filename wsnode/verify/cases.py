@@ -32,7 +32,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def methods_of(text: str) -> list[str]:
-    """Return the methods that a request or a batch names; none of what is no JSON."""
+    """Return the methods that a request or a batch names, none of text that is no JSON."""
     try:
         request: Any = json.loads(text)
     except ValueError:

@@ -20,7 +20,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Transport(Protocol):
-    """Asks a node; what is lost is an `OSError`, and the next request may be tried all the same."""
+    """Sends requests to a node; a loss is an `OSError`, and the next request may still succeed."""
 
     @property
     def name(self) -> str:
@@ -85,7 +85,7 @@ class SocketTransport:
     async def ask(self, request: str) -> str:
         """Return the next message that is no notification."""
         connection = self._connection or await self._connect()
-        # Whatever happens now, a late reply must not be taken for that of the next request.
+        # From here on a late reply must not be taken for that of the next request.
         self._connection = None
         try:
             await connection.send_message(request)
@@ -117,7 +117,7 @@ class SocketTransport:
 
 
 async def _hold(url: str, *, task_status: trio.TaskStatus[trio_websocket.WebSocketConnection]) -> None:
-    """Keep a connection in a nursery of its own: what a strange node makes it raise ends no more."""
+    """Keep a connection in its own nursery, so that errors of a foreign node end only this connection."""
     opened = False
     parsed = urlsplit(url)
     stream = await _open(parsed)
@@ -130,7 +130,7 @@ async def _hold(url: str, *, task_status: trio.TaskStatus[trio_websocket.WebSock
             opened = True
             task_status.started(connection)
     except ExceptionGroup as group:
-        # Once it is open, whoever asks is told by the connection itself.
+        # Once it is open, the connection itself reports errors to the callers.
         if not opened:
             raise ConnectionError(f"no WebSocket: {_reason(group)}") from group
     finally:
@@ -154,7 +154,7 @@ async def _open(url: SplitResult) -> ClientStream:
 
 
 def shown(url: SplitResult) -> str:
-    """Return what of a URL may be printed: its path may hold a key, and what is before the host too."""
+    """Return the printable part of a URL: its path and its user part may hold keys."""
     return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
 
 

@@ -1,1 +1,1 @@
-"""The block to come: what it is built of, the block itself, and the state after it."""
+"""The next block: its attributes and transactions, the built block, and the state after it."""

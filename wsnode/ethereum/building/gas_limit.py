@@ -3,7 +3,7 @@
 from typing import Final
 
 GAS_LIMIT_TARGET: Final = 60_000_000
-"""What the gas limit of built blocks moves towards if nothing else is set, as with geth."""
+"""The default target of built blocks' gas limit, geth's."""
 LEAST_GAS_LIMIT: Final = 5000
 MOST_GAS_LIMIT: Final = (1 << 63) - 1
 GAS_LIMIT_DIVISOR: Final = 1024

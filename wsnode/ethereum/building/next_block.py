@@ -1,4 +1,4 @@
-"""What the block to come is built of: the pool's executable transactions on top of the head."""
+"""Attributes and transactions of the next block: the pool's executable ones on top of the head."""
 
 import time
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _ZERO_HASH: Final = bytes(32)
 
 
 class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """What the maker of a block decides about it; without a base fee, the parent's leads to one."""
+    """The attributes of a block that its maker decides; without a base fee, it follows from the parent's."""
 
     timestamp: int
     gas_limit: int
@@ -32,7 +32,7 @@ class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
         return spec.next_base_fee(parent) if self.base_fee is None else self.base_fee
 
     def attributes(self, fee_recipient: bytes = _ZERO_ADDRESS) -> BlockAttributes:
-        """Return the same for the engine."""
+        """Return the attributes in the engine's form."""
         return BlockAttributes(
             timestamp=self.timestamp,
             fee_recipient=fee_recipient,
@@ -79,14 +79,14 @@ def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlo
 
 
 def continues(head: Header) -> bool:
-    """Tell whether there is a block to come: none on proof of work."""
+    """Return whether a block can follow: none does on proof of work."""
     return head.difficulty == 0
 
 
 def within(transactions: Sequence[PooledTransaction], gas_limit: int) -> list[PooledTransaction]:
-    """Return as many of the transactions as can be run while everybody waits.
+    """Return the transactions that are few enough to run on the main thread.
 
-    That is all that a block holds, but for chains whose blocks have next to no limit.
+    These are all of a block's, except on chains with nearly unlimited blocks.
     """
     if gas_limit <= MOST_GAS:
         return list(transactions)
@@ -95,5 +95,5 @@ def within(transactions: Sequence[PooledTransaction], gas_limit: int) -> list[Po
 
 
 def named_sender(transaction: PooledTransaction) -> bytes | None:
-    """Return whom a transaction is taken to be from though nobody signed it, None for any other."""
+    """Return the impersonated sender of an unsigned transaction, None for a signed one."""
     return transaction.sender if transaction.is_impersonated else None

@@ -18,13 +18,13 @@ from wsnode.ethereum.state import ChainSpec, State
 from wsnode.jsonrpc.work import InThread, Step
 
 SHARE: Final = 0.1
-"""How much of the time may be spent on building the same block again."""
+"""Share of the time that rebuilding the pending block on one head may take."""
 ALWAYS: Final = inf
-"""The share where the block is built whenever anything has changed: nobody's test goes by the clock there."""
+"""The share with which the block is rebuilt after each change: tests must not depend on the clock."""
 SAVED_SECONDS: Final = 1.0
 """Of how much time that share may be spent at once."""
 GAS_AT_ONCE: Final = 1_000_000
-"""What is run without a thread, which would take longer."""
+"""Gas that runs without a worker thread, which would take longer."""
 
 Answer = TypeVar("Answer")
 Steps = Generator[Step, Any, Answer]
@@ -39,17 +39,17 @@ class NoNextBlockError(Exception):
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A block, and what it was built of."""
+    """A block, and the inputs from which it was built."""
 
     block: BuiltBlock
     plan: Plan
 
 
 class PendingBlock:
-    """Builds the block after a head when it is asked for, and again for another head, pool or second.
+    """Builds the block after a head on request, and again for another head, pool or second.
 
-    On the same head it does so only as long as that takes no more than `share` of the time: a full block,
-    asked for again and again, may be some seconds old.
+    On one head it rebuilds only within `share` of the time, so a full block that is requested often may
+    be some seconds old.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class PendingBlock:
         )
 
     def state_after(self, view: Snapshot) -> Steps[BuiltBlock]:
-        """Return that block for who reads the state after it; if building takes long, a thread does it.
+        """Return the pending block with the state after it; a long build runs in a worker thread.
 
         Raises:
             NoNextBlockError, ReorganisedError: As `after`.
@@ -162,5 +162,5 @@ class PendingBlock:
 
     def _build_in_turn(self, plan: Plan, state: State) -> BuiltBlock:
         with self._turn:
-            # Many may have asked at the same time.
+            # Many callers may have requested it at one time.
             return self._current(plan.head.hash, plan.state_root, plan.chain_id) or self._build(plan, state)

@@ -1,4 +1,4 @@
-"""What a block's RLP says of itself before anything of it is decoded."""
+"""The header of a block's RLP, read without decoding the rest."""
 
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.primitives.values import Hash32

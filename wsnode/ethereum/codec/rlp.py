@@ -57,11 +57,11 @@ def block_transactions(header: bytes, body: bytes) -> list[bytes]:
 
 
 _RECIPIENTS: Final = {1: 4, 2: 5, 3: 5, 4: 5}
-"""Where typed transactions have whom they are for; others have it in the fourth place."""
+"""Index of a typed transaction's recipient, by type; legacy transactions have it in the fourth place."""
 
 
 def recipient_of(encoded: bytes) -> bytes | None:
-    """Return the account that a signed transaction is for; None for a creation, and for what is none."""
+    """Return the recipient of a signed transaction; None for a creation, and for other bytes."""
     is_typed = encoded[:1] < bytes((LIST,))
     place = _RECIPIENTS.get(encoded[0], 0) if encoded and is_typed else 3
     try:

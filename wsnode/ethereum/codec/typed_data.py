@@ -1,4 +1,4 @@
-"""What is signed of typed structured data (EIP-712), and what is wrong with it, in geth's words."""
+"""The signing hash of typed structured data (EIP-712), with geth's errors."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.tree.tree import BlockTree
 
-# What is safe and what is final is as far below the head as with anvil, so there is room to reorganise.
+# The safe and the finalized block are as far below the head as in anvil, to leave room for reorganisations.
 EPOCH: Final = 32
 EPOCHS_TO_FINALITY: Final = 2
 
@@ -69,13 +69,13 @@ class BlockBuilder:
         senders: Sequence[bytes | None] | None = None,
         fee_recipient: bytes,
     ) -> BuiltBlock:
-        """Return the same with all that is decided about it.
+        """Return the block with all its attributes, appended to the chain.
 
         It passes the same checks as a block from elsewhere, so a builder's mistake cannot be stored, but that
         its gas limit and its base fee may be any.
 
         Raises:
-            StateError, StoreError: It cannot be stored; the chain is as it was before.
+            StateError, StoreError: It cannot be stored; the chain is unchanged.
         """
         with self.tree.whole():
             return self._append_next(following, transactions, senders, fee_recipient)
@@ -94,7 +94,7 @@ class BlockBuilder:
         if extension.error is not None:
             raise extension.error
         head = self.tree.head
-        # Before anything is written: what can fail without harm comes first.
+        # First the steps that can fail without having written anything.
         marks = self._marks(head)
         self.tree.store(self.tree.take_pending(), marks)
         return BuiltBlock(head, refused)
@@ -106,7 +106,7 @@ class BlockBuilder:
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         """Take the blocks above `number` off the chain, and return them, highest first.
 
-        With a state root, changes of that block's state are taken back until it has that root.
+        With a state root, changes of that block's state are undone until it has that root.
 
         Raises:
             StateError, StoreError: They cannot be taken off, or not all of them.
@@ -141,8 +141,8 @@ def _below(snapshot: Snapshot, head: Head, epochs: int) -> Head:
 
 
 def random_value(head: Header, salt: bytes = b"") -> bytes:
-    """Return what the block after `head` has in the place of the beacon chain's random value.
+    """Return the random value (`prevRandao`) of the block after `head`.
 
-    Anything does that is the same in every run.
+    Any value serves that is reproducible.
     """
     return keccak256(head.hash + salt)

@@ -1,4 +1,4 @@
-"""A live development chain: blocks are replaced and taken back, accounts changed, as tests ask for it."""
+"""A live development chain: blocks replaced and removed, accounts changed, on request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -65,7 +65,7 @@ class DevelopmentChain(BlockMaker):
             return self._moments.add(Moment(self._chain.head, state_root, self._pool.held(), *self.decided))
 
     async def revert(self, identity: int) -> bool:
-        """Bring the chain back to a snapshot, and tell whether there was one of that number."""
+        """Restore a snapshot, and return whether it existed."""
         async with self._lock:
             moment = self._moments.take(identity)
             if moment is None:
@@ -140,7 +140,7 @@ class DevelopmentChain(BlockMaker):
             await self._patch(changes)
 
     async def add_balance(self, address: Address, wei: int) -> None:
-        """Give an account so much more.
+        """Add `wei` to the balance of an account.
 
         Raises:
             ControlError: Its balance would not fit 256 bits.
@@ -152,7 +152,7 @@ class DevelopmentChain(BlockMaker):
             await self._patch({address: {"balance": hex(balance)}})
 
     async def drop(self, transaction: Hash32) -> bool:
-        """Take a transaction out of the pool and tell whether it was there."""
+        """Remove a transaction from the pool and return whether it was there."""
         async with self._lock:
             return self._pool.drop(transaction)
 

@@ -44,7 +44,7 @@ class BlockClock:
         self.setting = Setting()
 
     def increase(self, seconds: int, *, parent: int = 0) -> int:
-        """Set the clock forward and return how far it is ahead by now.
+        """Set the clock forward and return the seconds by which it is now ahead of the system clock.
 
         Many blocks a second have times that it has not reached: then it goes on from that of `parent`, the
         last of them.
@@ -83,7 +83,7 @@ class BlockClock:
         self.setting = msgspec.structs.replace(self.setting, next_exact=_checked(timestamp))
 
     def set_interval(self, seconds: int | None) -> None:
-        """Put so many seconds between the times of two blocks, whatever the real time between them."""
+        """Make the timestamps of two blocks differ by `seconds`, whatever the real time between them."""
         self.setting = msgspec.structs.replace(self.setting, interval=seconds)
 
     def next(self, parent: int) -> int:
@@ -91,7 +91,7 @@ class BlockClock:
         return max(min(self._chosen(parent), LATEST), parent + 1)
 
     def take(self, parent: int) -> int:
-        """Return the same for a block that is made; an exact time was for that one."""
+        """Return the time of a block that is now made; an exact time that was set is used up."""
         timestamp = self.next(parent)
         if self.setting.next_exact is not None:
             self.set(self.setting.next_exact)

@@ -1,4 +1,4 @@
-"""What the methods of a development chain ask of the one that makes its blocks."""
+"""The interface between the methods of a development chain and its block maker."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -16,7 +16,7 @@ BLOCKS_AT_ONCE: Final = 256
 
 
 class NotWrittenError(RpcError):
-    """The chain could not be written: its disk is full, or cannot be reached. It goes on once it can be."""
+    """The chain could not be written: its disk is full or unreachable. It continues once it can be."""
 
     def __init__(self) -> None:
         super().__init__(INTERNAL_ERROR, "the chain cannot be written at the moment")
@@ -27,7 +27,7 @@ class ControlError(Exception):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A transaction for a new branch: its bytes, the sender if nobody signed it, in which block."""
+    """A transaction of a new branch: its bytes, its impersonated sender if any, the index of its block."""
 
     encoded: bytes
     sender: Address | None = None
@@ -48,7 +48,7 @@ class Impersonation:
     def __init__(self) -> None:
         self._addresses: dict[Address, None] = {}
         self.is_general = False
-        """Whether nobody's do."""
+        """Whether transactions of all accounts need no signature."""
 
     @property
     def addresses(self) -> list[Address]:
@@ -56,7 +56,7 @@ class Impersonation:
         return list(self._addresses)
 
     def covers(self, address: Address) -> bool:
-        """Tell whether transactions of `address` need none."""
+        """Return whether transactions of `address` need no signature."""
         return self.is_general or address in self._addresses
 
     def begin(self, address: Address) -> None:
@@ -64,12 +64,12 @@ class Impersonation:
         self._addresses[address] = None
 
     def end_all(self) -> None:
-        """Ask everybody for signatures again."""
+        """Require signatures of all accounts again."""
         self._addresses.clear()
         self.is_general = False
 
     def end(self, address: Address) -> bool:
-        """Ask for signatures again, and tell whether `address` had been named."""
+        """Require signatures of `address` again, and return whether it was named."""
         was_named = address in self._addresses
         self._addresses.pop(address, None)
         return was_named
@@ -83,7 +83,7 @@ class DevelopmentLog:
 
 
 class DevelopmentControl(Protocol):
-    """A chain that does as it is told; what changes it ends when everybody can see the change."""
+    """A chain under control of its methods; each change returns once it is published."""
 
     @property
     def is_automatic(self) -> bool:
@@ -113,10 +113,10 @@ class DevelopmentControl(Protocol):
         """Give each transaction a block at once, or no longer."""
 
     def set_interval(self, seconds: float) -> None:
-        """Make a block every so many seconds; 0: only when told to."""
+        """Mine a block every `seconds`; 0: only on request."""
 
     def next_block(self, head: Header) -> NextBlock:
-        """Return what the block after `head` will have that does not follow from it, if it is made now."""
+        """Return the attributes of a block made now after `head` that do not follow from the head."""
 
     def increase_time(self, seconds: int) -> int:
         """Set the clock forward and return how far it is ahead by now.
@@ -157,7 +157,7 @@ class DevelopmentControl(Protocol):
         """Give the next block this random value."""
 
     def set_timestamp_interval(self, seconds: int | None) -> bool:
-        """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
+        """Set the difference between two blocks' timestamps, and return whether one was set before."""
 
     @property
     def snapshots(self) -> Mapping[int, Head]:
@@ -167,7 +167,7 @@ class DevelopmentControl(Protocol):
         """Return a number under which the chain can be brought back to how it is now, once."""
 
     async def revert(self, identity: int) -> bool:
-        """Bring the chain back to a snapshot, and tell whether there was one of that number."""
+        """Restore a snapshot, and return whether it existed."""
 
     async def patch(self, address: Address, changes: dict[str, Any]) -> None:
         """Change an account in place: `balance`, `nonce`, `code`, `stateDiff`, as in state overrides."""
@@ -183,7 +183,7 @@ class DevelopmentControl(Protocol):
         """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""
 
     async def add_balance(self, address: Address, wei: int) -> None:
-        """Give an account so much more.
+        """Add `wei` to the balance of an account.
 
         Raises:
             ControlError: Its balance would not fit 256 bits.
@@ -195,13 +195,13 @@ class DevelopmentControl(Protocol):
 
     @property
     def log(self) -> DevelopmentLog:
-        """Return the switch of what is printed."""
+        """Return the switch of the chain's log."""
 
     fee_recipient: Address
     """Where the tips of the next blocks go."""
 
     async def drop(self, transaction: Hash32) -> bool:
-        """Take a transaction out of the pool and tell whether it was there."""
+        """Remove a transaction from the pool and return whether it was there."""
 
     async def drop_sent_by(self, address: Address) -> None:
         """Take every transaction of an account out of the pool."""

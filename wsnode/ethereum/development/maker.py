@@ -1,4 +1,4 @@
-"""Blocks of a development chain: one change at a time, in a thread, and everybody told after each."""
+"""The block maker of a development chain: one change at a time, in a thread, published after each."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 class BlockMaker(Plans):
-    """Makes blocks from a pool: on each transaction, at regular times, or when told to."""
+    """Makes blocks from a pool: for each transaction, at an interval, or on request."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class BlockMaker(Plans):
                 # It has been logged.
                 continue
             except Exception:
-                # What is wrong with one block must not end the node; the next one has its own chance.
+                # The failure of one block must not end the node; the next block may succeed.
                 logger.exception("no block was made")
 
     async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
@@ -90,7 +90,7 @@ class BlockMaker(Plans):
         return await self._mine_some(blocks, interval, timestamp)
 
     async def _mine_some(self, blocks: int, interval: int, timestamp: int | None) -> int:
-        # Who waits for the lock by now has it before the next ones are made.
+        # A task that waits for the lock gets it before further blocks are made.
         async with self._lock:
             if timestamp is not None:
                 self.set_next_timestamp(timestamp)
@@ -101,7 +101,7 @@ class BlockMaker(Plans):
 
     async def wait_quiet(self) -> None:
         """Return when no change of the chain is under way; none begins before the caller waits again."""
-        # Whoever is next is given the lock, but does not run yet.
+        # The next task gets the lock here, but does not run yet.
         async with self._lock:
             pass
 
@@ -109,7 +109,7 @@ class BlockMaker(Plans):
         """Return when the transactions that can be in a block are, if each is to get one at once."""
         if self._mode.is_automatic:
             async with self._lock:
-                # Whoever waited here may find its transaction in the block that another one was given.
+                # After this wait, another task's block may include the transaction already.
                 while self._mode.is_automatic and self._executable(self.next_block(self._builder.tip)):
                     await self._mine_one()
 
@@ -119,14 +119,14 @@ class BlockMaker(Plans):
         await self.settle()
 
     def set_interval(self, seconds: float) -> None:
-        """Make a block every so many seconds; 0: only when told to."""
+        """Mine a block every `seconds`; 0: only on request."""
         self._mode.set_seconds(seconds)
 
     @contextmanager
     def _told_at_once(self, *, takes_back: bool) -> Iterator[None]:
-        """Have a change of several steps told as one in the end.
+        """Publish a change of several steps as one at its end.
 
-        Without `takes_back` what dropped blocks held does not wait again.
+        Without `takes_back` transactions of dropped blocks do not return to the pool.
         """
         self._pool.takes_back = takes_back
         try:
@@ -148,7 +148,7 @@ class BlockMaker(Plans):
             raise
         self._tree.tell()
         if len(built.refused) == len(transactions):
-            # What an empty block has no room for will be in none.
+            # A transaction without room in an empty block fits into no block.
             for transaction in transactions:
                 self._pool.drop(transaction.hash)
 

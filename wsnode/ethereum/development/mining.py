@@ -1,4 +1,4 @@
-"""When a development chain makes a block by itself: on each transaction, at regular times, or not at all."""
+"""The mining modes of a development chain: for each transaction, at an interval, or on request only."""
 
 import trio
 
@@ -7,7 +7,7 @@ class MiningMode:
     """One of three ways at a time, as anvil has it; `seconds` is None but for regular times."""
 
     def __init__(self, seconds: float | None = None) -> None:
-        """Begin with a block every so many seconds, or without them on each transaction."""
+        """Mine a block every `seconds`, or for each transaction if 0."""
         self._first = seconds or None
         self.is_automatic = self._first is None
         self.seconds = self._first
@@ -25,7 +25,7 @@ class MiningMode:
             self._set(is_automatic=False, seconds=None)
 
     def set_seconds(self, seconds: float) -> None:
-        """Make a block every so many seconds; 0: only when told to."""
+        """Mine a block every `seconds`; 0: only on request."""
         self._set(is_automatic=False, seconds=seconds or None)
 
     async def wait_due(self, last: float) -> float:

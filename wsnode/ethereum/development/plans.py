@@ -1,4 +1,4 @@
-"""What is decided about the next blocks of a development chain: their times, fees and limits."""
+"""The settings of a development chain's next blocks: times, fees and limits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,17 +23,17 @@ MOST_BASE_FEE: Final = (1 << 64) - 1
 
 
 class Wishes(msgspec.Struct, frozen=True):
-    """What the next block is to have; None where that is left to the rules."""
+    """Settings of the next block; None leaves a member to the protocol's rules."""
 
     base_fee: int | None = None
     gas_limit: int | None = None
     prev_randao: Hash32 | None = None
     gas_limit_target: int | None = None
-    """What the gas limits of later blocks move towards; these wishes are for all of them."""
+    """The target of the gas limit, for all later blocks."""
 
     @property
     def granted(self) -> "Wishes":
-        """Return what is left of them when a block has been made."""
+        """Return the settings that remain after a block has been made."""
         return Wishes(gas_limit_target=self.gas_limit_target)
 
 
@@ -61,7 +61,7 @@ class Plans:
         self._clock.setting, self._wishes = setting, wishes
 
     def next_block(self, head: Header) -> NextBlock:
-        """Return what the block after `head` will have that does not follow from it, if it is made now."""
+        """Return the attributes of a block made now after `head` that do not follow from the head."""
         wishes = self._wishes
         return NextBlock(
             timestamp=self._clock.next(head.timestamp),
@@ -71,7 +71,7 @@ class Plans:
         )
 
     def _take_next(self, head: Header) -> NextBlock:
-        """Return the same for a block that is made; the wishes are granted then."""
+        """Return the attributes of a block that is being made, and use up the settings."""
         following = self.next_block(head)
         self._clock.take(head.timestamp)
         self._wishes = self._wishes.granted
@@ -109,7 +109,7 @@ class Plans:
             self._clock.set_next(timestamp, parent=self._builder.tip.timestamp)
 
     def set_timestamp_interval(self, seconds: int | None) -> bool:
-        """Put so many seconds between two blocks' times, and return whether there was such a rule before."""
+        """Set the difference between two blocks' timestamps, and return whether one was set before."""
         before = self._clock.setting.interval
         self._clock.set_interval(seconds)
         return before is not None

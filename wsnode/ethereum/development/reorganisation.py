@@ -10,15 +10,15 @@ from wsnode.ethereum.development.control import ControlError, Placed, Reorganisa
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address
 
-# A block of the new branch must not be the one that it replaces, though it may hold the same.
+# A block of the new branch must differ from the one that it replaces, even with equal transactions.
 _SALTS = count(1)
 
 
 def check_branch(head: int, depth: int, transactions: Sequence[Placed]) -> None:
-    """Return if the last `depth` blocks can be replaced by such that hold these.
+    """Check that the last `depth` blocks can be replaced by blocks with these transactions.
 
     Raises:
-        ControlError: They cannot, in anvil's words.
+        ControlError: They cannot; the message is anvil's.
     """
     if depth > head:
         raise ControlError(
@@ -40,7 +40,7 @@ def replace_blocks(
     fee_recipient: Address,
     gas_limit_after: Callable[[Header], int],
 ) -> Reorganisation:
-    """Replace the last `depth` blocks by as many of the same times, which hold the transactions given."""
+    """Replace the last `depth` blocks by as many with equal timestamps and the given transactions."""
     root = chain.head.number - depth
     times = [_time_of(chain, number) for number in range(root + 1, root + depth + 1)]
     removed = builder.unwind(root)

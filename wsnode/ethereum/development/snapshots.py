@@ -12,7 +12,7 @@ from wsnode.ethereum.primitives.values import Hash32
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A head and the root of the state after it, which may have been changed; the pool; what is planned."""
+    """A head, the root of the state after it (which may have been changed), the pool, and the settings."""
 
     head: Head
     state_root: Hash32
@@ -40,7 +40,7 @@ class Moments:
         return number
 
     def take(self, number: int) -> Moment | None:
-        """Return a moment and forget it with all later ones, or nothing if there is none of that number."""
+        """Return a moment and remove it with all later ones; None if it does not exist."""
         moment = self._moments.get(number)
         if moment is not None:
             self._moments = {kept: each for kept, each in self._moments.items() if kept < number}

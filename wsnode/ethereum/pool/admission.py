@@ -13,10 +13,10 @@ from wsnode.ethereum.pool.sender import Sender
 
 
 def check_admission(contents: Contents, sender: Sender, entry: Entry, limits: PoolLimits) -> None:
-    """Return if the transaction may come in.
+    """Check that the pool accepts the transaction.
 
     Raises:
-        PoolError: It may not.
+        PoolError: It does not.
     """
     if entry.nonce < sender.account.nonce:
         raise refusals.nonce_too_low(sender.account.nonce, entry.nonce)

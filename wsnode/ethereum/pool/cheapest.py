@@ -10,12 +10,12 @@ Worth: TypeAlias = tuple[int, int, int]
 
 
 def worth(entry: Entry, base_fee: int | None) -> Worth:
-    """Return what a transaction pays: the tip in the next block, then what it offers at most."""
+    """Return the order of a transaction by price: the tip in the next block, then the highest price."""
     return entry.tip(base_fee), entry.max_fee, entry.max_priority_fee
 
 
 class CheapestFirst:
-    """A heap of a mapping's entries; it is built when it is first needed, and skips what has gone since."""
+    """A heap of a mapping's entries, built at first use; it skips entries that were removed since."""
 
     def __init__(self, entries: Mapping[bytes, Entry]) -> None:
         self._entries = entries

@@ -1,4 +1,4 @@
-"""What is in a pool: by hash, by sender, and how much it is."""
+"""The contents of a pool: by hash, by sender, and their totals."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -32,7 +32,9 @@ class Contents:
         return sum(len(sender.queued) for sender in self.senders.values() if sender.has_blobs)
 
     def put(self, sender: Sender, entry: Entry) -> list[Entry]:
-        """Add a transaction in the place of the one with its nonce; return what has become executable."""
+        """Add a transaction, replacing the one with its nonce; return the transactions that became
+        executable.
+        """
         with_sender = self.senders.setdefault(entry.sender, sender)
         before = len(with_sender.pending)
         is_pending = with_sender.is_pending(entry.nonce)
@@ -58,7 +60,7 @@ class Contents:
         self._release(sender)
 
     def settle(self, sender: Sender, account: Account, gas_limit: int) -> list[Entry]:
-        """Take a sender over to another state and return what has become executable by that."""
+        """Update a sender to a new state and return the transactions that became executable."""
         before = len(sender.pending)
         dropped, promoted = sender.settle(account, gas_limit)
         self.pending += len(sender.pending) - before

@@ -1,4 +1,4 @@
-"""A transaction in the pool, with what is asked of it again and again, and whether it may replace another."""
+"""A transaction in the pool with its cached values, and the check of replacements."""
 
 import msgspec
 
@@ -8,13 +8,15 @@ from wsnode.ethereum.pool.refusals import replacement_underpriced
 from wsnode.ethereum.state import GAS_PER_BLOB
 
 BLOB_TYPE = 3
-# What the objects around a transaction take (measured): its bytes are there twice, decoded and encoded.
+# Memory of the objects around a transaction (measured): its bytes are held twice, decoded and encoded.
 OVERHEAD_BYTES = 1400
 COPIES = 2
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Amounts in wei; `cost` is the most that the sender can lose, `arrival` orders what pays the same."""
+    """Amounts in wei; `cost` is the most that the sender can lose, `arrival` orders transactions of equal
+    price.
+    """
 
     transaction: PooledTransaction
     hash: bytes
@@ -37,13 +39,15 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
         return self.max_blob_fee is not None
 
     def tip(self, base_fee: int | None) -> int:
-        """Return what a block's proposer gets for a unit of gas; negative if it cannot be in the block."""
+        """Return the proposer's tip for a unit of gas; negative if the block cannot include the
+        transaction.
+        """
         if base_fee is None:
             return self.max_fee
         return min(self.max_priority_fee, self.max_fee - base_fee)
 
     def pays(self, base_fee: int | None, blob_fee: int | None) -> bool:
-        """Tell whether a block with these fees may hold it."""
+        """Return whether a block with these fees can include it."""
         if base_fee is not None and self.max_fee < base_fee:
             return False
         return self.max_blob_fee is None or self.max_blob_fee >= (blob_fee or 0)
@@ -74,7 +78,7 @@ def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> Entry:
 
 
 def check_replacement(old: Entry, new: Entry, limits: PoolLimits) -> None:
-    """Return if `new` pays enough more than `old`, which has its nonce.
+    """Check that `new` pays enough more than `old`, which has its nonce.
 
     Raises:
         PoolError: It does not.

@@ -1,4 +1,4 @@
-"""Whether a transaction is worth looking at, whatever the state is."""
+"""Checks of a transaction that do not depend on the state."""
 
 from wsnode.ethereum.codec.transactions import PooledTransaction, check_transaction
 from wsnode.ethereum.pool import refusals
@@ -7,10 +7,10 @@ from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
 
 
 def decode_sent(spec: ChainSpec, encoded: bytes, limits: PoolLimits) -> PooledTransaction:
-    """Return the transaction that a user sends; its fee is one that nobody would call a mistake.
+    """Return the transaction that a user sends, with a fee below the cap for mistakes.
 
     Raises:
-        PoolError: It is none, or is refused.
+        PoolError: It is no transaction, or is refused.
     """
     try:
         transaction = PooledTransaction(spec, encoded)
@@ -27,10 +27,10 @@ def decode_sent(spec: ChainSpec, encoded: bytes, limits: PoolLimits) -> PooledTr
 def check_following(
     spec: ChainSpec, header: bytes, transaction: PooledTransaction, limits: PoolLimits
 ) -> None:
-    """Return if the transaction could be in a block after that of `header`.
+    """Check that a block after that of `header` could include the transaction.
 
     Raises:
-        PoolError: It could not.
+        PoolError: None could.
     """
     try:
         check_transaction(spec, header, transaction, minimum_tip=limits.tip)

@@ -1,4 +1,4 @@
-"""What a pool lets in and how much it holds; an operator may change each."""
+"""The limits of a pool; an operator can change each."""
 
 from typing import Annotated, Final, TypeAlias
 
@@ -31,7 +31,7 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
     blob_price_bump: Allowance = 100
 
     account_slots: Count = 16
-    """Executable transactions that an account keeps whatever the others send."""
+    """Executable transactions guaranteed to each account."""
 
     global_slots: Count = 5120
     """Executable transactions of all accounts together, as soon as some have more than their slots."""
@@ -50,7 +50,7 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
     """What all transactions may take, in the form in which the pool keeps them."""
 
     queue_seconds: Seconds = 3 * 3600.0
-    """How long an account without news keeps what it has queued."""
+    """Time for which an inactive account keeps its queued transactions."""
 
     gapped_blob_seconds: Seconds = 60.0
 

@@ -20,7 +20,7 @@ Head: TypeAlias = tuple[int, bool, int, int, Entry, list[Entry]]
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """What a block asks for and what it can hold; fees in wei, None before there are such."""
+    """A block's fees in wei, None before such fees exist, and its limits."""
 
     base_fee: int | None
     blob_fee: int | None
@@ -69,5 +69,5 @@ def _head(pending: list[Entry], index: int, room: Room, order: Order) -> Head | 
         return None
     if order is Order.FIFO:
         return entry.arrival, False, entry.arrival, index, entry, pending
-    # Of those that pay the same, geth takes one without blobs first, and then the older one.
+    # At equal prices geth takes a transaction without blobs first, then the older one.
     return -entry.tip(room.base_fee), entry.is_blob, entry.arrival, index, entry, pending

@@ -37,7 +37,7 @@ class TransactionPool(PoolContents):
     ) -> None:
         self.limits = limits
         self.on_added: list[OnAdded] = []
-        """Are told of the transactions that have become executable."""
+        """Called with the transactions that have become executable."""
         self.catch_up: Callable[[], object] = _stay
         """Has `advance` called if the chain has another head by now."""
         self.takes_back = True
@@ -72,10 +72,10 @@ class TransactionPool(PoolContents):
         return decode_sent(self._chain.spec, encoded, self.limits)
 
     def check(self, transaction: PooledTransaction) -> None:
-        """Return if the transaction could be in a block after the head whatever the state is.
+        """Check that a block after the head could include the transaction, apart from the state.
 
         Raises:
-            PoolError: It could not, or is known.
+            PoolError: None could, or the transaction is known.
         """
         if transaction.hash in self._contents.entries:
             raise refusals.already_known()
@@ -92,14 +92,14 @@ class TransactionPool(PoolContents):
         try:
             promoted = self._admit(transaction)
         except ReorganisedError:
-            # Blocks are being replaced, of which nobody has told yet.
+            # Blocks are being replaced, and the change is not announced yet.
             self.refresh()
             promoted = self._admit(transaction)
         self._tell(promoted)
         return Hash32(transaction.hash)
 
     def drop(self, transaction_hash: bytes) -> bool:
-        """Take a transaction out; tell whether it was there."""
+        """Remove a transaction; return whether it was there."""
         entry = self._contents.entries.get(transaction_hash)
         if entry is None:
             return False
@@ -111,12 +111,12 @@ class TransactionPool(PoolContents):
         self._drop(list(self._contents.entries.values()))
 
     def drop_of_other_chains(self) -> None:
-        """Take out what is signed for another chain id than that of the blocks to come."""
+        """Remove transactions that are signed for another chain id than that of new blocks."""
         entries = list(self._contents.entries.values())
         self._drop([entry for entry in entries if not self._is_of_chain(entry.transaction)])
 
     def put_back(self, transactions: Iterable[PooledTransaction]) -> list[Entry]:
-        """Let transactions in that were here before, as far as they can be; return what can be executed."""
+        """Add transactions that were here before, if admissible; return the executable ones."""
         promoted = []
         for transaction in transactions:
             try:
@@ -129,11 +129,11 @@ class TransactionPool(PoolContents):
         return promoted
 
     def refresh(self) -> None:
-        """Look again at the accounts, which have changed though the head is the same."""
+        """Read the accounts again, which have changed without a new head."""
         self.advance(HeadChange((), ()))
 
     def advance(self, change: HeadChange) -> None:
-        """Go over to the chain's head: drop what blocks hold now, take back what they hold no more."""
+        """Follow the chain's head: drop included transactions, take back those of dropped blocks."""
         with self._chain.snapshot() as view:
             if self.takes_back:
                 self._returning += returned_transactions(view, change.removed)

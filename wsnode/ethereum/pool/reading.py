@@ -1,4 +1,4 @@
-"""What is asked of a pool: which transactions it holds, and which a block could take."""
+"""Queries of a pool: its transactions, and those that a block could include."""
 
 from collections.abc import Sequence
 
@@ -55,9 +55,9 @@ class PoolContents:
     def executable(
         self, *, base_fee: int | None = None, blob_fee: int | None = None, gas_limit: int | None = None
     ) -> list[PooledTransaction]:
-        """Return what the block after the head could hold, in the pool's order, each account's by nonce.
+        """Return the transactions for the block after the head, in the pool's order, each account's by nonce.
 
-        What is not given follows from the head. There may be more than fit; what did not stays in the pool.
+        Missing arguments follow from the head. There may be more than fit; the rest stays in the pool.
         """
         following = self.at.room
         block = Room(

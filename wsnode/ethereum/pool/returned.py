@@ -10,7 +10,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
 
 DEEPEST: Final = 64
-"""Reorganisations of more blocks return nothing, as in geth: it is no fork then but another chain."""
+"""Reorganisations of more blocks return no transactions, as in geth: they are no fork but another chain."""
 _OTHER_CHAIN: Final = "chain_id"
 
 
@@ -28,7 +28,7 @@ def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[Po
 
 def _decoded(spec: ChainSpec, encoded: bytes) -> PooledTransaction | None:
     """Return the transaction, None of one for a chain id that a development chain has no longer."""
-    # Nobody signed the latter: only on a development chain, told not to mind, can a block hold it.
+    # The latter are unsigned: only a development chain with impersonation can include them.
     for decode in (PooledTransaction, PooledTransaction.impersonated):
         try:
             return decode(spec, encoded)

@@ -1,4 +1,4 @@
-"""Keeping a pool within its limits: who has to go for a newcomer, and who once there are too many."""
+"""Keeps a pool within its limits: the transactions dropped for a new one, and beyond the limits."""
 
 from collections.abc import Iterator
 
@@ -77,7 +77,7 @@ def surplus(contents: Contents, limits: PoolLimits) -> Iterator[Entry]:
 
 
 def expired(contents: Contents, now: float, limits: PoolLimits) -> list[Entry]:
-    """Return what has been queued for too long."""
+    """Return the transactions that have been queued for too long."""
     return [
         entry
         for sender in contents.senders.values()

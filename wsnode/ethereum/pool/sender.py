@@ -10,7 +10,7 @@ Nonce: TypeAlias = int
 
 
 class Account(msgspec.Struct, frozen=True, gc=False):
-    """What the state at the head says of an account; a balance in wei, `code_hash` None without code."""
+    """An account in the state after the head; the balance in wei, `code_hash` None without code."""
 
     nonce: Nonce
     balance: int
@@ -29,7 +29,7 @@ class Sender:
         self.pending: list[Entry] = []
         self.queued: dict[Nonce, Entry] = {}
         self.spent = 0
-        """What the pending ones can cost together."""
+        """The highest cost of all pending transactions together."""
         self.beat = now
         """When it last was given an executable transaction, or its first one."""
 
@@ -49,7 +49,7 @@ class Sender:
         return None
 
     def is_pending(self, nonce: Nonce) -> bool:
-        """Tell whether the transaction with that nonce is a pending one."""
+        """Return whether the transaction with that nonce is pending."""
         return self.account.nonce <= nonce < self.next_nonce
 
     def at(self, nonce: Nonce) -> Entry | None:
@@ -59,7 +59,7 @@ class Sender:
         return self.queued.get(nonce)
 
     def fills_up(self, nonce: Nonce) -> bool:
-        """Tell whether all nonces before that one are taken."""
+        """Return whether all nonces before that one are taken."""
         return all(before in self.queued for before in range(self.next_nonce, nonce))
 
     def put(self, entry: Entry) -> Entry | None:
@@ -94,7 +94,9 @@ class Sender:
         del self.queued[entry.nonce]
 
     def settle(self, account: Account, gas_limit: int) -> tuple[list[Entry], list[Entry]]:
-        """Go over to another state; return what it rules out for good, and what has become executable."""
+        """Update to a new state; return the transactions that it rules out, and those that became
+        executable.
+        """
         before = {entry.hash for entry in self.pending}
         self._demote(0)
         self.account = account

@@ -17,14 +17,14 @@ DELEGATION: Final = b"\xef\x01\x00"
 
 
 class Standpoint(msgspec.Struct, frozen=True):
-    """A head, its header row, and what the block after it asks for and can hold."""
+    """A head, its header row, and the fees and limits of the block after it."""
 
     head: Head
     header: bytes
     room: Room
 
     def account(self, state: State, address: bytes) -> Account:
-        """Return what the state after the head says of an account."""
+        """Return an account in the state after the head."""
         block = self.head.number, self.head.hash
         found = state.account(address, block)
         if found is None:

@@ -1,1 +1,1 @@
-"""What an EVM chain keeps in the chain store, table by table."""
+"""The tables of an EVM chain in the chain store."""

@@ -1,4 +1,4 @@
-"""The rows of the log index: for an address or a topic at a position, which logs have it.
+"""The rows of the log index: the logs of an address, or of a topic at a position.
 
 Logs of the canonical chain are numbered from 0. A row covers 65,536 numbers (a chunk); its key is the kind
 and value that the logs have in common, then the chunk, so all chunks of a value lie side by side. Its value
@@ -32,12 +32,12 @@ def read_positions(row: bytes) -> Positions:
 
 
 def decode_positions(row: bytes) -> BitMap:
-    """Return the same as a bitmap in any case."""
+    """Return the positions of a row as a bitmap."""
     return bitmap_of(read_positions(row))
 
 
 def bitmap_of(positions: Positions) -> BitMap:
-    """Return positions as a bitmap, the same one where they are."""
+    """Return positions as a bitmap; a bitmap is returned unchanged."""
     return positions if isinstance(positions, BitMap) else BitMap(positions)
 
 

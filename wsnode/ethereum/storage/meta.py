@@ -1,4 +1,4 @@
-"""The few facts about the whole chain: its schema, genesis, head, and what is safe or final."""
+"""Facts about the whole chain: schema, genesis, head, safe and finalized block."""
 
 from typing import Final
 
