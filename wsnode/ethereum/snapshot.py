@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Protocol, Self
 
-from wsnode.ethereum.codec.rows import Row, find_transaction, header_fields
+from wsnode.ethereum.codec.rows import Row, Rows, find_transaction, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, Moment, State
@@ -100,7 +100,7 @@ class Snapshot:
         # A genesis may have difficulty 0 without being one.
         return self.head > 0 and row is not None and header_fields(row).difficulty == 0
 
-    def block_rows(self, block_hash: bytes) -> tuple[bytes, bytes] | None:
+    def block_rows(self, block_hash: bytes) -> Rows | None:
         """Return header and body row of a block, canonical or not, None when it is unknown."""
         number = self.number_of(block_hash)
         if number is None:
@@ -136,6 +136,15 @@ class Snapshot:
     def total_difficulty(self, number: int) -> int:
         """Return the difficulties of a canonical block and all before it, added up."""
         return canonical.totals(self.reader, number).difficulty
+
+    def total_difficulty_of(self, block_hash: bytes) -> int | None:
+        """Return the total difficulty of a block, canonical or beside the chain, None when it is unknown."""
+        number = self.number_of(block_hash)
+        return (
+            side.total_difficulty(self.reader, block_hash)
+            if number is None
+            else self.total_difficulty(number)
+        )
 
     def log_count_before(self, number: int) -> int:
         """Return how many logs the canonical blocks before this one have: its first log's number."""

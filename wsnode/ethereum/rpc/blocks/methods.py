@@ -11,7 +11,6 @@ from wsnode.ethereum.codec.rows import Rows, ommer_hashes, transaction_count
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS
 from wsnode.ethereum.rpc.form.lookup import (
-    hashed_rows,
     is_pending,
     numbered,
     numbered_rows,
@@ -133,7 +132,7 @@ class Blocks:
 
 def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> bytes:
     """Return a block, canonical or not, with transactions as hashes or objects, or null."""
-    found = hashed_rows(view, params.hash)
+    found = view.block_rows(params.hash)
     if found is None:
         return NULL
     if not view.caller.service_form:
@@ -142,28 +141,23 @@ def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> bytes:
         *found,
         full=params.full.is_set,
         with_total_difficulty=True,
-        total_difficulty=_total_difficulty(view, params.hash),
+        total_difficulty=view.total_difficulty_of(params.hash),
     )
 
 
 def get_uncle_by_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
     """Return an uncle of a block, or null if the block or the uncle does not exist."""
-    return _render_uncle(view, hashed_rows(view, params.hash), params.index)
+    return _render_uncle(view, view.block_rows(params.hash), params.index)
 
 
 def count_transactions_by_hash(view: Snapshot, params: HashParameters) -> bytes:
     """Return the number of transactions of a block, or null if the hash is unknown."""
-    return _transaction_count(hashed_rows(view, params.hash))
+    return _transaction_count(view.block_rows(params.hash))
 
 
 def count_uncles_by_hash(view: Snapshot, params: HashParameters) -> bytes:
     """Return the number of uncles of a block, or null if the hash is unknown."""
-    return _uncle_count(hashed_rows(view, params.hash))
-
-
-def _total_difficulty(view: Snapshot, block_hash: bytes) -> int | None:
-    number = view.number_of(block_hash)
-    return view.side_total_difficulty(block_hash) if number is None else view.total_difficulty(number)
+    return _uncle_count(view.block_rows(params.hash))
 
 
 def _render_in_plain_form(block: BuiltBlock, *, full: bool) -> bytes:

@@ -10,6 +10,7 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import CallParameters, fields_of, prepare
+from wsnode.ethereum.rpc.calls.message import mixed_prices
 from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
 from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrides
 from wsnode.ethereum.rpc.fees.methods import PriceOracle
@@ -119,8 +120,8 @@ def _check(call: CallObject, header: Header) -> None:
     most, tip = call.max_fee, call.max_priority_fee
     if call.max_blob_fee == 0:
         raise server_error("maxFeePerBlobGas, if specified, must be non-zero")
-    if call.gas_price is not None and not (most is None and tip is None):
-        raise server_error("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
+    if words := mixed_prices(call):
+        raise server_error(words)
     if call.gas_price is not None and call.authorizations is not None:
         raise server_error("both gasPrice and authorizationList specified")
     if most == 0 and tip is not None:

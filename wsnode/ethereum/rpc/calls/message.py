@@ -16,6 +16,11 @@ def message_of(call: CallObject, *, chain_id: int, with_base_fee: bool) -> Messa
         RpcError: Two arguments contradict each other.
     """
     check_arguments(call, chain_id)
+    return unchecked_message(call, with_base_fee=with_base_fee)
+
+
+def unchecked_message(call: CallObject, *, with_base_fee: bool = True) -> Message:
+    """Return what the engine runs of a call whose arguments do not contradict each other."""
     return Message(
         sender=call.sender or _ZERO_ADDRESS,
         to=call.to,
@@ -39,8 +44,27 @@ def check_arguments(call: CallObject, chain_id: int) -> None:
     Raises:
         RpcError: Two do.
     """
-    _check_fees(call)
-    _check_rest(call, chain_id)
+    words = mixed_prices(call) or _crossed_fees(call) or _two_inputs(call) or impossible(call, chain_id)
+    if words is not None:
+        raise server_error(words)
+
+
+def mixed_prices(call: CallObject) -> str | None:
+    """Return geth's words for a gas price beside the fees that replaced it, None without."""
+    if call.gas_price is None or (call.max_fee is None and call.max_priority_fee is None):
+        return None
+    return "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"
+
+
+def impossible(call: CallObject, chain_id: int) -> str | None:
+    """Return geth's words for a call that can be no transaction of this chain, None for any other."""
+    if call.to is None and call.blob_hashes is not None:
+        return "blob transaction of type create"
+    if call.to is None and call.authorizations is not None:
+        return "EIP-7702 transaction cannot be used to create contract"
+    if call.chain_id is not None and call.chain_id != chain_id:
+        return f"chainId does not match node's (have={call.chain_id}, want={chain_id})"
+    return None
 
 
 def supplied_gas(gas: int | None, gas_cap: int) -> int:
@@ -48,22 +72,14 @@ def supplied_gas(gas: int | None, gas_cap: int) -> int:
     return gas_cap if gas is None else min(gas, gas_cap)
 
 
-def _check_fees(call: CallObject) -> None:
-    tip, most = call.max_priority_fee, call.max_fee
-    if call.gas_price is not None and not (most is None and tip is None):
-        raise server_error("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
-    if most is not None and tip is not None and most < tip:
-        raise server_error(f"maxFeePerGas ({most:#x}) < maxPriorityFeePerGas ({tip:#x})")
+def _crossed_fees(call: CallObject) -> str | None:
+    most, tip = call.max_fee, call.max_priority_fee
+    if most is None or tip is None or most >= tip:
+        return None
+    return f"maxFeePerGas ({most:#x}) < maxPriorityFeePerGas ({tip:#x})"
 
 
-def _check_rest(call: CallObject, chain_id: int) -> None:
-    if call.input is not None and call.data is not None and call.input != call.data:
-        raise server_error(
-            'both "data" and "input" are set and not equal. Please use "input" to pass transaction call data'
-        )
-    if call.to is None and call.blob_hashes is not None:
-        raise server_error("blob transaction of type create")
-    if call.to is None and call.authorizations is not None:
-        raise server_error("EIP-7702 transaction cannot be used to create contract")
-    if call.chain_id is not None and call.chain_id != chain_id:
-        raise server_error(f"chainId does not match node's (have={call.chain_id}, want={chain_id})")
+def _two_inputs(call: CallObject) -> str | None:
+    if call.input is None or call.data is None or call.input == call.data:
+        return None
+    return 'both "data" and "input" are set and not equal. Please use "input" to pass transaction call data'

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.message import impossible, mixed_prices, unchecked_message
 from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.calls.simulation import SimulatedBlock, SimulationObject
 from wsnode.ethereum.rpc.form.codes import (
@@ -163,35 +164,7 @@ def _message(call: CallObject, chain_id: int) -> Message | str:
     """Return the engine's message, or the text of a contradiction, which is reported when its call's turn
     comes.
     """
-    if words := _contradiction(call, chain_id):
-        return words
-    return Message(
-        sender=call.sender or bytes(20),
-        to=call.to,
-        gas=call.gas,
-        gas_price=call.gas_price,
-        max_fee=call.max_fee,
-        max_priority_fee=call.max_priority_fee,
-        max_blob_fee=call.max_blob_fee,
-        value=call.value or 0,
-        input=(call.data if call.input is None else call.input) or b"",
-        nonce=call.nonce,
-        access_list=call.access_list,
-        blob_hashes=call.blob_hashes,
-        authorizations=call.authorizations,
-    )
-
-
-def _contradiction(call: CallObject, chain_id: int) -> str | None:
-    if call.gas_price is not None and not (call.max_fee is None and call.max_priority_fee is None):
-        return "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"
-    if call.to is None and call.blob_hashes is not None:
-        return "blob transaction of type create"
-    if call.to is None and call.authorizations is not None:
-        return "EIP-7702 transaction cannot be used to create contract"
-    if call.chain_id is not None and call.chain_id != chain_id:
-        return f"chainId does not match node's (have={call.chain_id}, want={chain_id})"
-    return None
+    return mixed_prices(call) or impossible(call, chain_id) or unchecked_message(call)
 
 
 def _targets(params: SimulationParameters) -> Iterable[int] | None:

@@ -4,14 +4,12 @@ from collections.abc import Generator
 from typing import Any
 
 from wsnode.ethereum.codec.rows import Rows, header_fields
-from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered_rows
-from wsnode.ethereum.rpc.form.parameters import TAGS, BlockParameter
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows
+from wsnode.ethereum.rpc.form.parameters import TAG_NAMES, BlockParameter
 from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.work import Step
-
-_NAMES = {number: name for name, number in TAGS.items()}
 
 
 def block_rows(view: Snapshot, block: BlockParameter, pending: PendingState) -> Generator[Step, Any, Rows]:
@@ -27,7 +25,7 @@ def block_rows(view: Snapshot, block: BlockParameter, pending: PendingState) -> 
         found = numbered_rows(view, block.number)
     else:
         assert block.hash is not None
-        found = hashed_rows(view, block.hash)
+        found = view.block_rows(block.hash)
     if found is None:
         raise server_error(f"block {written(block)} not found")
     return found
@@ -48,7 +46,7 @@ def written(block: BlockParameter) -> str:
     """Return a block parameter as geth prints it."""
     number, block_hash = "<nil>", "<nil>"
     if block.number is not None:
-        number = _NAMES.get(block.number, hex(block.number))
+        number = TAG_NAMES.get(block.number, hex(block.number))
     if block.hash is not None:
         block_hash = f"0x{block.hash.hex()}"
     return f"{{{number} {block_hash} {str(block.require_canonical).lower()}}}"

@@ -7,6 +7,7 @@ from wsnode.ethereum.rpc.form.parameters import (
     LATEST,
     PENDING,
     SAFE,
+    TAG_NAMES,
     BlockParameter,
     NumberOrTag,
 )
@@ -25,14 +26,19 @@ def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:
     """
     if number >= 0:
         return BlockNumber(number) if number <= view.head else None
-    if number == LATEST:
+    found = tagged(view, number)
+    if found is None:
+        raise server_error(f"{TAG_NAMES[number]} block not found")
+    return found
+
+
+def tagged(view: Snapshot, tag: NumberOrTag) -> BlockNumber | None:
+    """Return the number of the block that a tag other than pending names, None if there is none yet."""
+    if tag == LATEST:
         return view.head
-    if number == EARLIEST:
+    if tag == EARLIEST:
         return view.earliest
-    marked, name = (view.safe, "safe") if number == SAFE else (view.finalized, "finalized")
-    if marked is None:
-        raise server_error(f"{name} block not found")
-    return marked
+    return view.safe if tag == SAFE else view.finalized
 
 
 def state_number(view: Snapshot, block: BlockParameter) -> BlockNumber:
@@ -92,15 +98,6 @@ def numbered_rows(view: Snapshot, number: NumberOrTag) -> Rows | None:
     """Return the rows of the canonical block that a parameter names, None beyond the head."""
     found = numbered(view, number)
     return None if found is None else rows(view, found)
-
-
-def hashed_rows(view: Snapshot, block_hash: bytes) -> Rows | None:
-    """Return the rows of a block, canonical or not, None when unknown."""
-    number = view.number_of(block_hash)
-    if number is not None:
-        return rows(view, number)
-    header, body = view.side_header(block_hash), view.side_body(block_hash)
-    return None if header is None or body is None else (header, body)
 
 
 def is_pending(number: NumberOrTag | None) -> bool:

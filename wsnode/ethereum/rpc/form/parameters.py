@@ -73,6 +73,7 @@ TAGS: Final = {
     "latest": LATEST,
     "pending": PENDING,
 }
+TAG_NAMES: Final = {number: name for name, number in TAGS.items()}
 
 
 BLOCK_NUMBER: Final = either({"enum": sorted(TAGS)}, ANY_QUANTITY)

@@ -10,9 +10,9 @@ from wsnode.ethereum.codec.rows import log_count
 from wsnode.ethereum.logs.index import BlockLogs, LogCriteria, LogMatches, search_logs
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import hashed_rows
+from wsnode.ethereum.rpc.form.lookup import tagged
 from wsnode.ethereum.rpc.form.named_contracts import numbers
-from wsnode.ethereum.rpc.form.parameters import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, NumberOrTag
+from wsnode.ethereum.rpc.form.parameters import PENDING, TAG_NAMES, NumberOrTag
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
 from wsnode.ethereum.rpc.logs.filter_object import LogFilter
 from wsnode.ethereum.rpc.logs.schemas import LOGS
@@ -51,7 +51,7 @@ class Logs:
             first, last = block_range(view, wanted)
         elif (number := view.number_of(wanted.block_hash)) is not None:
             first = last = number
-        elif hashed_rows(view, wanted.block_hash) is not None:
+        elif view.block_rows(wanted.block_hash) is not None:
             return logs_of_side_block(view, wanted.block_hash, criteria)
         else:
             raise server_error("unknown block")
@@ -134,14 +134,14 @@ def block_range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNu
 
 
 def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
-    if number is None or number == LATEST:
+    if number is None:
         return view.head
-    if number >= 0 or number == EARLIEST:
-        return BlockNumber(max(number, 0))
-    marked = view.safe if number == SAFE else view.finalized
-    if marked is None:
-        raise server_error(f"{'finalized' if number == FINALIZED else 'safe'} header not found")
-    return marked
+    if number >= 0:
+        return BlockNumber(number)
+    found = tagged(view, number)
+    if found is None:
+        raise server_error(f"{TAG_NAMES[number]} header not found")
+    return found
 
 
 def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> Pieces:

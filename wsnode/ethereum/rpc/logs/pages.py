@@ -10,7 +10,6 @@ from wsnode.ethereum.logs.index import LogMatches, first_logs
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import hashed_rows
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
 from wsnode.ethereum.rpc.logs.filter_object import LogFilter, decode_log_filter
@@ -141,7 +140,7 @@ def _begin(view: Snapshot, wanted: LogFilter) -> Place:
     else:
         number = view.number_of(wanted.block_hash)
         if number is None:
-            known = hashed_rows(view, wanted.block_hash) is not None
+            known = view.block_rows(wanted.block_hash) is not None
             raise server_error("hash is not currently canonical" if known else "unknown block")
         first = last = number
     last_hash = view.hash_of(last)

@@ -4,7 +4,6 @@ from wsnode.ethereum.codec.rendering import render_each_log
 from wsnode.ethereum.codec.rows import log_values
 from wsnode.ethereum.logs.criteria import meets
 from wsnode.ethereum.logs.index import LogCriteria
-from wsnode.ethereum.rpc.form.lookup import hashed_rows
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 
@@ -15,7 +14,7 @@ def logs_of_side_block(view: Snapshot, block_hash: bytes, criteria: LogCriteria)
     Raises:
         RpcError: It never was canonical, so it has not been executed.
     """
-    found, receipts = hashed_rows(view, block_hash), view.side_receipts(block_hash)
+    found, receipts = view.block_rows(block_hash), view.side_receipts(block_hash)
     if found is None or receipts is None:
         raise server_error("hash is not currently canonical")
     wanted = [index for index, log in enumerate(log_values(receipts)) if meets(log, criteria)]

@@ -7,7 +7,7 @@ import msgspec
 from wsnode.ethereum.codec.rows import Rows, header_fields, transaction_count
 from wsnode.ethereum.rpc.blocks.methods import HashParameters
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows, rows
 from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
 from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import NULL
@@ -140,7 +140,7 @@ class BlockTraces:
         if block.number is not None:
             return numbered_rows(view, block.number)
         assert block.hash is not None
-        found = hashed_rows(view, block.hash)
+        found = view.block_rows(block.hash)
         if found is None or is_genesis(found):
             return found
         header = header_fields(found[0])

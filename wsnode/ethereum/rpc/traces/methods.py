@@ -15,7 +15,7 @@ from wsnode.ethereum.rpc.calls.message import message_of
 from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows, rows
 from wsnode.ethereum.rpc.form.named_contracts import any_contract
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag, Payload
 from wsnode.ethereum.rpc.form.pending_state import PendingState
@@ -276,7 +276,7 @@ def _refused_one_by_one(found: Rows, options: TraceOptions) -> bytes:
 
 
 def _hashed(view: Snapshot, block_hash: Hash32) -> Rows:
-    found = hashed_rows(view, block_hash)
+    found = view.block_rows(block_hash)
     if found is None:
         raise server_error(f"block 0x{block_hash.hex()} not found")
     return found

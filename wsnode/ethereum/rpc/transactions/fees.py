@@ -3,6 +3,7 @@
 import msgspec
 
 from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.message import mixed_prices
 from wsnode.jsonrpc.errors import server_error
 
 
@@ -41,9 +42,9 @@ def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
     Raises:
         RpcError: They contradict each other.
     """
+    if words := mixed_prices(call):
+        raise server_error(words)
     if call.gas_price is not None:
-        if call.max_fee is not None or call.max_priority_fee is not None:
-            raise server_error("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
         if call.gas_price == 0 and base_fee is not None:
             raise server_error("gasPrice must be non-zero after london fork")
         return Fees(gas_price=call.gas_price)

@@ -20,7 +20,7 @@ from wsnode.ethereum.rpc.blocks.methods import (
     IndexByNumberParameters,
 )
 from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS, NOT_CANONICAL
-from wsnode.ethereum.rpc.form.lookup import hashed_rows, is_pending, numbered, viewed_rows
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered, viewed_rows
 from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.form.schemas import TRANSACTION
@@ -34,7 +34,7 @@ from wsnode.jsonrpc.schema import list_of, or_null, reference
 
 def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
     """Return the transaction at an index of a block, or null."""
-    return _render(hashed_rows(view, params.hash), params.index)
+    return _render(view.block_rows(params.hash), params.index)
 
 
 def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
@@ -47,7 +47,7 @@ def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
     number = view.number_of(block.hash)
     if number is not None:
         return _receipts(viewed_rows(view, number), view.view_receipts(number))
-    found = hashed_rows(view, block.hash)
+    found = view.block_rows(block.hash)
     if found is None:
         return NULL
     receipts = view.side_receipts(block.hash)

@@ -16,7 +16,7 @@ from wsnode.ethereum.rpc.blocks.methods import (
     IndexByNumberParameters,
 )
 from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS
-from wsnode.ethereum.rpc.form.lookup import hashed_rows, rows
+from wsnode.ethereum.rpc.form.lookup import rows
 from wsnode.ethereum.rpc.form.named_contracts import any_contract
 from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
 from wsnode.ethereum.rpc.form.results import NULL, data
@@ -59,7 +59,7 @@ class Raw:
 
     def get_raw_transaction_by_block_hash(self, view: Snapshot, params: IndexByHashParameters) -> bytes:
         """Return the encoding of the transaction at an index of a block, without blobs, or `0x` if none."""
-        return _indexed(hashed_rows(view, params.hash), params.index)
+        return _indexed(view.block_rows(params.hash), params.index)
 
     def get_raw_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
         """Return the encoding of the transaction at an index of a canonical or the pending block, or `0x`."""
@@ -84,7 +84,7 @@ class Raw:
         if block.number is not None:
             return self._blocks.rows_of(view, block.number)
         assert block.hash is not None
-        found = hashed_rows(view, block.hash)
+        found = view.block_rows(block.hash)
         if found is None:
             raise server_error(f"{name} #{list(block.hash)} not found".replace(",", ""))
         return found
