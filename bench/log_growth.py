@@ -27,7 +27,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import locate_logs
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.logs import index as log_index
-from wsnode.ethereum.logs.index import LogCriteria, search_logs
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.state import sign_transaction
 from wsnode.node.networks import ETHEREUM_FOLDER
 from wsnode.store.environment import Reader
@@ -167,8 +168,8 @@ def rows_read(folder: Path) -> Iterator[int]:
             counting = CountingReader(view.reader)
             # The engine seeks the blocks, one move each, and knows no other reader than its own.
             vars(log_index)["locate_logs"] = counting.locate_logs
-            wanted = LogCriteria(question.addresses, question.topics)
-            for _slice in search_logs(cast(Reader, counting), wanted, 0, view.head):
+            wanted = LogFilter(question.addresses, question.topics, last=view.head)
+            for _slice in search_logs(cast(Reader, counting), wanted):
                 pass
             yield counting.moves
 

@@ -15,7 +15,7 @@ from tests.hostile.work import Turns
 from tests.memory_transport import Client, advance
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
-from wsnode.ethereum.rpc.logs.filter_object import decode_log_filter
+from wsnode.ethereum.rpc.logs.filter_object import decode_filter_object
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, INTERNAL_ERROR, MESSAGE_CHARACTERS, RpcError
 from wsnode.jsonrpc.requests import LONG_BYTES, QUICK_VALUES
@@ -202,7 +202,7 @@ def test_a_made_up_place_in_the_logs_is_no_cursor(development: Dispatcher) -> No
     page = asked(development, "wsnode_getLogsPage", wanted)["result"]
     last = Hash32(bytes.fromhex(page["block"]["hash"][2:]))
     for place in (1 << 48, (1 << 64) - 1, 1 << 20):
-        cursor = str(LogCursor(last, place, digest_of(decode_log_filter(wanted))))
+        cursor = str(LogCursor(last, place, digest_of(decode_filter_object(wanted))))
         error = asked(development, "wsnode_getLogsPage", wanted | {"cursor": cursor})["error"]
         assert (error["code"], error["message"]) == (-32602, "invalid cursor")
 

@@ -19,7 +19,7 @@ from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.overrides import StateOverrides
-from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS
 from wsnode.jsonrpc.registry import Registry
@@ -124,7 +124,7 @@ def test_whatever_takes_a_call_or_a_filter_names_the_contracts_in_it(tmp_path: P
     told = NetworkConfig(str(tmp_path))
     grow = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
     with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
-        assert without_contracts(network.registry, CallObject, StateOverrides, LogFilter) == set()
+        assert without_contracts(network.registry, CallObject, StateOverrides, FilterObject) == set()
 
 
 def test_whatever_takes_an_address_where_keys_are_asked_for_names_it(tmp_path: Path) -> None:

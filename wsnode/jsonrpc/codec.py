@@ -17,20 +17,22 @@ NULL = b"null"
 
 _decoders: dict[type, Callable[[Any], Any]] = {}
 _encoders: dict[type, Callable[[Any], Any]] = {}
-_schemas: dict[type, Schema] = {}
+_schemas: dict[type, tuple[str, Schema]] = {}
 
 
-def register_type(cls: type[T], decode: Callable[[Any], T], schema: Schema) -> None:
+def register_type(
+    cls: type[T], decode: Callable[[Any], T], schema: Schema, *, name: str | None = None
+) -> None:
     """Have `decode` make a `cls` from the decoded JSON value; its ValueError's text reaches the caller.
 
-    `schema` says which values those are.
+    `schema` says which values those are, under `name` in documents, or that of the class.
     """
     _decoders[cls] = decode
-    _schemas[cls] = schema
+    _schemas[cls] = name or cls.__name__, schema
 
 
-def schema_of(cls: type) -> Schema:
-    """Return the schema of the JSON values that the registered type `cls` is made from."""
+def schema_of(cls: type) -> tuple[str, Schema]:
+    """Return name and schema of the JSON values that the registered type `cls` is made from."""
     return _schemas[cls]
 
 

@@ -13,7 +13,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.logs.criteria import Log
+from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import BlockAttributes, sign_transaction
 

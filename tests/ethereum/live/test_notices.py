@@ -17,7 +17,7 @@ from wsnode.ethereum.live import groups, hub, pages
 from wsnode.ethereum.live import pending_feed as pending
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import SNAPSHOTS
-from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING, STOPPING
 
@@ -64,7 +64,7 @@ async def test_who_reads_slowly_gets_everything_and_is_told_if_notices_were_aske
             growing.reorganise(min(number, 2 * (number % 5 == 0)), [LOGS * 2, LOGS[:1]])
             node.hub.advance()
             await wait_all_tasks_blocked()
-        assert rebuilt(quick.told[names[1]]) == expected(growing, LogCriteria())
+        assert rebuilt(quick.told[names[1]]) == expected(growing, LogFilter())
         assert not errors(quick.told[names[1]])
         assert len(slow.told[names[0]]) < 15
         slow.go_on()
@@ -75,12 +75,12 @@ async def test_who_reads_slowly_gets_everything_and_is_told_if_notices_were_aske
             assert notice["code"] == -32005
             assert notice["data"]["missed"] > 0
             assert Position.parse(notice["data"]["cursor"]).number <= growing.chain.head.number
-        assert rebuilt(slow.told[names[0]]) == expected(growing, LogCriteria())
+        assert rebuilt(slow.told[names[0]]) == expected(growing, LogFilter())
         # It is live again.
         growing.grow(LOGS)
         node.hub.advance()
         await wait_all_tasks_blocked()
-        assert rebuilt(slow.told[names[0]]) == expected(growing, LogCriteria())
+        assert rebuilt(slow.told[names[0]]) == expected(growing, LogFilter())
 
 
 @pytest.mark.parametrize("pairs", [11, 14, 17, 20, 23])
@@ -99,7 +99,7 @@ async def test_a_client_may_fall_behind_in_the_middle_of_a_block(
         slow.go_on()
         await wait_all_tasks_blocked()
         assert errors(slow.told[logs])
-        assert rebuilt(slow.told[logs]) == expected(growing, LogCriteria())
+        assert rebuilt(slow.told[logs]) == expected(growing, LogFilter())
 
 
 async def test_a_long_replay_is_made_as_the_client_reads(growing: GrowingChain) -> None:
@@ -114,7 +114,7 @@ async def test_a_long_replay_is_made_as_the_client_reads(growing: GrowingChain) 
         await wait_all_tasks_blocked()
         (told,) = client.told.values()
         assert not errors(told)
-        assert rebuilt(told) == expected(growing, LogCriteria())
+        assert rebuilt(told) == expected(growing, LogFilter())
 
 
 async def test_those_who_catch_up_together_share_what_is_made_for_them(growing: GrowingChain) -> None:
@@ -133,7 +133,7 @@ async def test_those_who_catch_up_together_share_what_is_made_for_them(growing: 
         assert node.hub.replay.made <= 2 * pages + 1
         for client in clients:
             (told,) = client.told.values()
-            assert rebuilt(told) == expected(growing, LogCriteria())
+            assert rebuilt(told) == expected(growing, LogFilter())
 
 
 async def test_others_are_told_of_a_block_while_a_thousand_pages_are_made(growing: GrowingChain) -> None:
@@ -153,7 +153,7 @@ async def test_others_are_told_of_a_block_while_a_thousand_pages_are_made(growin
         told = sum(len(notifications) for client in busy for notifications in client.told.values())
         await wait_all_tasks_blocked()
         in_the_end = sum(len(notifications) for client in busy for notifications in client.told.values())
-        assert in_the_end == 30 * len(expected(growing, LogCriteria()))
+        assert in_the_end == 30 * len(expected(growing, LogFilter()))
         assert told < in_the_end / 4
 
 
@@ -247,7 +247,7 @@ async def test_a_restart_is_announced_with_where_to_go_on(
         heads = await client.subscribe("newHeads", {"cursor": cursors[1]})
         for params in client.told[logs]:
             view.apply(params)
-        assert view.logs == expected(growing, LogCriteria())
+        assert view.logs == expected(growing, LogFilter())
         assert [told["result"]["number"] for told in client.told[heads]] == ["0x2", "0x3"]
 
 

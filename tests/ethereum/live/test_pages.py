@@ -13,12 +13,11 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live import pages
 from wsnode.ethereum.live.pages import log_page
 from wsnode.ethereum.live.position import BEGINNING, Position
-from wsnode.ethereum.logs.criteria import Log, LogWish, canonical, meets
-from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.logs.filter import Log, LogFilter
 from wsnode.ethereum.snapshot import Snapshot
 
 
-def all_positions(view: Snapshot, wish: LogWish, position: Position, target: Head) -> list[Position]:
+def all_positions(view: Snapshot, wish: LogFilter, position: Position, target: Head) -> list[Position]:
     """Return the positions behind each log, page by page until the target."""
     found: list[Position] = []
     while position != Position.after(target):
@@ -44,7 +43,7 @@ def test_pages_are_cut_between_logs_and_nowhere_else(
     monkeypatch: pytest.MonkeyPatch,
     window: int,
     page_bytes: int,
-    wanted: LogCriteria,
+    wanted: LogFilter,
     blocks: Sequence[Sequence[Log]],
     new: Sequence[Sequence[Log]],
     first: int,
@@ -54,14 +53,14 @@ def test_pages_are_cut_between_logs_and_nowhere_else(
     monkeypatch.setattr(pages, "PAGE_BYTES", page_bytes)
     growing.clear()
     growing.reorganise(0, blocks)
-    wish = LogWish(canonical(wanted), first, last)
+    wish = wanted.canonical().between(first, last)
 
     def matching() -> list[tuple[Head, int]]:
         return [
             (block.head, index)
             for block in growing.blocks
             for index, log in enumerate(block.logs)
-            if meets(log, wanted) and wish.covers(block.head.number)
+            if wanted.matches(log) and wish.covers(block.head.number)
         ]
 
     before, end = matching(), growing.chain.head

@@ -15,13 +15,12 @@ from tests.ethereum.live.sessions import LogView, Node, open_node
 from tests.live_client import Client
 from tests.live_steps import Breathe, Notice, Return, common_steps, take_common_step
 from wsnode.ethereum.live import pages
-from wsnode.ethereum.logs.criteria import Log, meets
-from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.logs.filter import Log, LogFilter
 
 logs = st.tuples(st.sampled_from(EMITTERS), st.lists(st.sampled_from(TOPICS), max_size=3).map(tuple))
 branches = st.lists(st.lists(logs, max_size=4), min_size=1, max_size=3)
 criteria = st.builds(
-    LogCriteria,
+    LogFilter,
     addresses=st.lists(st.sampled_from(EMITTERS), max_size=2),
     topics=st.lists(st.lists(st.sampled_from(TOPICS), max_size=2), max_size=3),
 )
@@ -37,7 +36,7 @@ class Reorganise(msgspec.Struct, frozen=True):
 
 
 class Subscribe(msgspec.Struct, frozen=True):
-    criteria: LogCriteria
+    criteria: LogFilter
     reorgs: bool
 
 
@@ -49,26 +48,26 @@ steps = st.one_of(
 )
 
 
-def request_of(wanted: LogCriteria) -> dict[str, Any]:
+def request_of(wanted: LogFilter) -> dict[str, Any]:
     return {
         "address": [f"0x{address.hex()}" for address in wanted.addresses],
         "topics": [[f"0x{topic.hex()}" for topic in values] or None for values in wanted.topics],
     }
 
 
-def expected(growing: GrowingChain, wanted: LogCriteria) -> list[tuple[str, int]]:
+def expected(growing: GrowingChain, wanted: LogFilter) -> list[tuple[str, int]]:
     return [
         (f"0x{block.head.hash.hex()}", index)
         for block in growing.blocks
         for index, log in enumerate(block.logs)
-        if meets(log, wanted)
+        if wanted.matches(log)
     ]
 
 
 class Watcher:
     """A client with one subscription to logs from the genesis on, which it resumes when it comes back."""
 
-    def __init__(self, node: Node, wanted: LogCriteria, *, reorgs: bool) -> None:
+    def __init__(self, node: Node, wanted: LogFilter, *, reorgs: bool) -> None:
         self.node = node
         self.wanted = wanted
         self.reorgs = reorgs
@@ -231,9 +230,9 @@ def test_a_client_has_the_receipts_of_each_canonical_block(growing: GrowingChain
 FULL = [[(EMITTERS[place], TOPICS[:place])] * 3 for place in range(3)]
 
 
-@pytest.mark.parametrize("wanted", [LogCriteria(), LogCriteria(EMITTERS[:1])], ids=["all", "one emitter"])
+@pytest.mark.parametrize("wanted", [LogFilter(), LogFilter(EMITTERS[:1])], ids=["all", "one emitter"])
 def test_the_chain_may_change_at_any_moment_of_a_replay(
-    growing: GrowingChain, wanted: LogCriteria, monkeypatch: pytest.MonkeyPatch
+    growing: GrowingChain, wanted: LogFilter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "PAGE_BYTES", 600)
     changes: list[Any] = [
@@ -257,7 +256,7 @@ def test_every_cursor_stands_right_behind_its_notification(growing: GrowingChain
 
 async def check_cursors(growing: GrowingChain) -> None:
     async with open_node(growing) as node:
-        first = Watcher(node, LogCriteria(), reorgs=True)
+        first = Watcher(node, LogFilter(), reorgs=True)
         await first.come()
         await wait_all_tasks_blocked()
         for blocks in (FULL, [*FULL, *FULL]):
@@ -289,5 +288,5 @@ async def check_resuming(node: Node, told: list[dict[str, Any]]) -> None:
     identity = await client.subscribe("logs", {"cursor": view.cursor})
     for params in client.told[identity]:
         view.apply(params)
-    assert view.logs == expected(node.growing, LogCriteria())
+    assert view.logs == expected(node.growing, LogFilter())
     await client.leave()

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from tests.slices import result_of
-from wsnode.ethereum.logs.index import LogCriteria, LogMatches, search_logs
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.logs.index import LogMatches, search_logs
 from wsnode.ethereum.storage import log_entries
 from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, TABLES, TOTALS, number_key
 from wsnode.store.environment import Environment, Reader, Writer
@@ -25,7 +26,7 @@ TOPICS = [bytes([n]) * 32 for n in range(4)]
 logs = st.tuples(st.sampled_from(ADDRESSES), st.lists(st.sampled_from(TOPICS), max_size=4).map(tuple))
 blocks = st.lists(st.lists(logs, max_size=6), min_size=1, max_size=8)
 criteria = st.builds(
-    LogCriteria,
+    LogFilter,
     addresses=st.lists(st.sampled_from(ADDRESSES), max_size=2, unique=True),
     topics=st.lists(st.lists(st.sampled_from(TOPICS), max_size=3, unique=True), max_size=4),
 )
@@ -56,7 +57,7 @@ def fill(writer: Writer, chain: Sequence[Block], first_log: int) -> None:
         before = through
 
 
-def matches(log: Log, wanted: LogCriteria) -> bool:
+def matches(log: Log, wanted: LogFilter) -> bool:
     address, topics = log
     if wanted.addresses and address not in wanted.addresses:
         return False
@@ -65,7 +66,7 @@ def matches(log: Log, wanted: LogCriteria) -> bool:
     return all(not values or topic in values for topic, values in zip(topics, wanted.topics, strict=False))
 
 
-def brute_force(chain: Sequence[Block], wanted: LogCriteria, first: int, last: int) -> list[tuple[int, int]]:
+def brute_force(chain: Sequence[Block], wanted: LogFilter, first: int, last: int) -> list[tuple[int, int]]:
     return [
         (number, index)
         for number, block in enumerate(chain, 1)
@@ -74,8 +75,8 @@ def brute_force(chain: Sequence[Block], wanted: LogCriteria, first: int, last: i
     ]
 
 
-def run(reader: Reader, wanted: LogCriteria, first: int, last: int, limit: int | None = None) -> LogMatches:
-    return result_of(search_logs(reader, wanted, first, last, limit=limit))
+def run(reader: Reader, wanted: LogFilter, first: int, last: int, limit: int | None = None) -> LogMatches:
+    return result_of(search_logs(reader, wanted.between(first, last), limit=limit))
 
 
 def flat(found: LogMatches, chain: Sequence[Block]) -> list[tuple[int, int]]:
@@ -98,7 +99,7 @@ def store(tmp_path: Path) -> Iterator[Environment]:
 def test_a_search_finds_what_brute_force_finds(
     tmp_path_factory: pytest.TempPathFactory,
     chain: list[list[Log]],
-    wanted: LogCriteria,
+    wanted: LogFilter,
     before: int,
     data: st.DataObject,
 ) -> None:
@@ -155,8 +156,8 @@ def test_a_rare_value_costs_few_slices_in_a_long_chain(store: Environment) -> No
     chain[30] = [(common, (rare,)) for _ in range(3)]
     store.write(lambda writer: fill(writer, chain, 0))
     with store.read() as reader:
-        wanted = LogCriteria(addresses=[common], topics=[[rare]])
-        slices = len(list(search_logs(reader, wanted, 1, 40)))
+        wanted = LogFilter(addresses=[common], topics=[[rare]])
+        slices = len(list(search_logs(reader, wanted.between(1, 40))))
         assert flat(run(reader, wanted, 1, 40), chain) == [(31, 0), (31, 1), (31, 2)]
     assert slices == 0
 
@@ -171,15 +172,15 @@ def test_a_search_that_finds_a_log_here_and_there_pauses_between_slices(store: E
             writer.append(TOTALS, number_key(number), number_key(log + 1))
 
     store.write(change)
-    wanted = LogCriteria(addresses=[ADDRESSES[0]])
+    wanted = LogFilter(addresses=[ADDRESSES[0]])
     with store.read() as reader:
         # 128 at a time are found, and then their blocks.
-        assert len(list(search_logs(reader, wanted, 1, 1_000))) == 2 * (1_000 // 128)
+        assert len(list(search_logs(reader, wanted.between(1, 1_000)))) == 2 * (1_000 // 128)
         assert run(reader, wanted, 1, 1_000).blocks == [(number, range(1)) for number in range(1, 1_001)]
 
 
 def test_a_search_of_many_values_pauses_between_slices(store: Environment) -> None:
     store.write(lambda writer: fill(writer, [[(ADDRESSES[0], ())]], 0))
     with store.read() as reader:
-        wanted = LogCriteria(addresses=[number.to_bytes(20, "big") for number in range(1_000)])
-        assert len(list(search_logs(reader, wanted, 1, 1))) >= 5
+        wanted = LogFilter(addresses=[number.to_bytes(20, "big") for number in range(1_000)])
+        assert len(list(search_logs(reader, wanted.between(1, 1)))) >= 5

@@ -9,7 +9,7 @@ from tests.scenarios.model.ledger import Ledger, Place, behind_log, name, named
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import ALL, Position
 from wsnode.ethereum.live.subjects import Form
-from wsnode.ethereum.logs.criteria import LogWish
+from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESTARTING
 
 Item = TypeVar("Item")
@@ -112,10 +112,10 @@ class LogFollower(Follower[Place]):
     kind = "logs"
 
     def __init__(
-        self, ledger: Ledger, options: dict[str, Any], form: Form, view: Sequence[Place], wish: LogWish
+        self, ledger: Ledger, options: dict[str, Any], form: Form, view: Sequence[Place], wanted: LogFilter
     ) -> None:
         super().__init__(ledger, options, form, view)
-        self._wish = wish
+        self._wanted = wanted
         self._announced: set[str] = set()
 
     def behind(self, result: dict[str, Any]) -> Position:
@@ -124,21 +124,21 @@ class LogFollower(Follower[Place]):
 
     def view_at(self, position: Position, view: list[Place]) -> list[Place]:
         """Return the view; a cursor says nothing of a first block, so what is before that counts from now."""
-        if self._wish.first > 0:
-            below = LogWish(self._wish.criteria, 0, self._wish.first - 1)
+        if self._wanted.first > 0:
+            below = self._wanted.between(0, self._wanted.first - 1)
             view = self.ledger.branch(name(position.head), below) + view
-            self._wish = LogWish(self._wish.criteria, 0, self._wish.last)
+            self._wanted = self._wanted.between(0, self._wanted.last)
         return view
 
     def expected(self) -> list[Place]:
         """Return the canonical logs."""
-        return self.ledger.canonical(self._wish)
+        return self.ledger.canonical(self._wanted)
 
     def allows(self, cursor: Position, missed: int) -> bool:
         """Tell whether a block's logs are so many, or those of a part of it."""
         if cursor.logs == ALL:
-            return missed in self.ledger.missed(cursor, self._wish, reorgs=self.form.reorgs)
-        return 0 < missed < len(self.ledger.logs(cursor.head, self._wish))
+            return missed in self.ledger.missed(cursor, self._wanted, reorgs=self.form.reorgs)
+        return 0 < missed < len(self.ledger.logs(cursor.head, self._wanted))
 
     def _take_result(self, log: dict[str, Any]) -> None:
         place = (log["blockHash"], int(log["logIndex"], 16))

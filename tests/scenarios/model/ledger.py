@@ -7,7 +7,7 @@ import msgspec
 from tests.ethereum.live.growing import GrowingChain
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.logs.criteria import Log, LogWish, meets
+from wsnode.ethereum.logs.filter import Log, LogFilter
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 
 Place = tuple[str, int]
@@ -53,33 +53,33 @@ class Ledger:
         for head in change.added:
             self._steps[self.known[self.known[name(head)].parent].head].add((head, False))
 
-    def canonical(self, wish: LogWish) -> list[Place]:
+    def canonical(self, wanted: LogFilter) -> list[Place]:
         """Return the wanted logs of the canonical chain."""
-        return [place for head in self.chain for place in self.logs(head, wish)]
+        return [place for head in self.chain for place in self.logs(head, wanted)]
 
-    def branch(self, block: str, wish: LogWish) -> list[Place]:
+    def branch(self, block: str, wanted: LogFilter) -> list[Place]:
         """Return the wanted logs from the genesis up to a block."""
         places: list[Place] = []
         while (known := self.known.get(block)) is not None:
-            places = self.logs(known.head, wish) + places
+            places = self.logs(known.head, wanted) + places
             block = known.parent
         return places
 
-    def logs(self, head: Head, wish: LogWish) -> list[Place]:
+    def logs(self, head: Head, wanted: LogFilter) -> list[Place]:
         """Return the wanted logs of a block."""
-        if not wish.covers(head.number):
+        if not wanted.covers(head.number):
             return []
         logs = self.known[name(head)].logs
-        return [(name(head), index) for index, log in enumerate(logs) if meets(log, wish.criteria)]
+        return [(name(head), index) for index, log in enumerate(logs) if wanted.matches(log)]
 
-    def missed(self, cursor: Position, wish: LogWish | None, *, reorgs: bool) -> set[int]:
-        """Return how many notifications can have come behind `cursor` at once; `wish` is None for headers."""
+    def missed(self, cursor: Position, wanted: LogFilter | None, *, reorgs: bool) -> set[int]:
+        """Return how many notifications can have come behind `cursor` at once; None is for headers."""
         counts: set[int] = set()
         for head, is_removed in self._steps[cursor.head]:
             if is_removed and reorgs:
                 counts.add(1)
-            if wish is not None:
-                counts.add(len(self.logs(head, wish)))
+            if wanted is not None:
+                counts.add(len(self.logs(head, wanted)))
             elif not is_removed:
                 counts.add(1)
         if self.is_split and counts:

@@ -5,24 +5,23 @@ from typing import Any, Self
 from tests.ethereum.live.test_replay_model import request_of
 from tests.scenarios.model.ledger import Place, name
 from tests.scenarios.model.stage import CALL_LIMITS, Stage
-from wsnode.ethereum.logs.criteria import LogWish, canonical
-from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.logs.filter import LogFilter
 
 
-class LogFilter:
+class PolledLogs:
     """eth_newFilter: what its polls tell adds up to the canonical logs."""
 
-    def __init__(self, stage: Stage, identity: str, wish: LogWish) -> None:
+    def __init__(self, stage: Stage, identity: str, wanted: LogFilter) -> None:
         self._stage = stage
         self._identity = identity
-        self._wish = wish
-        self._view = stage.ledger.canonical(wish)
+        self._wanted = wanted
+        self._view = stage.ledger.canonical(wanted)
 
     @classmethod
-    async def make(cls, stage: Stage, criteria: LogCriteria) -> Self:
+    async def make(cls, stage: Stage, wanted: LogFilter) -> Self:
         """Return a new filter."""
-        identity = await stage.post("eth_newFilter", request_of(criteria))
-        return cls(stage, identity, LogWish(canonical(criteria)))
+        identity = await stage.post("eth_newFilter", request_of(wanted))
+        return cls(stage, identity, wanted.canonical())
 
     async def poll(self) -> None:
         """Ask for changes until there are none; no poll tells of more than the limit."""
@@ -34,7 +33,7 @@ class LogFilter:
                     assert self._view.pop() == place
                 else:
                     self._view.append(place)
-        assert self._view == self._stage.ledger.canonical(self._wish)
+        assert self._view == self._stage.ledger.canonical(self._wanted)
 
 
 class BlockFilter:

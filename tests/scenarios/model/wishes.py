@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS
 from wsnode.ethereum.live.subjects import Form
-from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.logs.filter import LogFilter
 
 # Places of emitters and topics, so that a failing example can be read.
 emitters = st.integers(0, len(EMITTERS) - 1)
@@ -41,9 +41,9 @@ kinds = st.sampled_from(["logs", "logs", "newHeads", "newPendingTransactions"])
 wishes = st.builds(Wish, kinds, st.one_of(st.just(everything), criteria), starts, ends, forms)
 
 
-def chosen(criteria: Wanted) -> LogCriteria:
+def chosen(criteria: Wanted) -> LogFilter:
     addresses, alternatives = criteria
-    return LogCriteria(
+    return LogFilter(
         [EMITTERS[place] for place in addresses], [[TOPICS[place] for place in some] for some in alternatives]
     )
 

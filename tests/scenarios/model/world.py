@@ -13,13 +13,12 @@ from tests.scenarios.model.connection import Connection
 from tests.scenarios.model.followers import Follower, HeaderFollower, LogFollower, PendingFollower
 from tests.scenarios.model.ledger import name
 from tests.scenarios.model.loop import Loop
-from tests.scenarios.model.polling import BlockFilter, LogFilter
+from tests.scenarios.model.polling import BlockFilter, PolledLogs
 from tests.scenarios.model.stage import Stage
 from tests.scenarios.model.wishes import Branch, Wanted, Wish, chosen, options_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.subjects import Form
-from wsnode.ethereum.logs.criteria import LogWish
-from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.logs.filter import LogFilter
 
 
 class World:
@@ -32,7 +31,7 @@ class World:
         """Subscriptions whose connection broke off."""
         self.branches: list[Sequence[Head]] = []
         """Blocks that left the chain together, highest first."""
-        self.filters: list[LogFilter | BlockFilter] = []
+        self.filters: list[PolledLogs | BlockFilter] = []
 
     async def write(self, depth: int, blocks: Branch, told: bool) -> None:
         """Replace the last `depth` blocks by others; `told`: the hub looks at once."""
@@ -59,11 +58,11 @@ class World:
             await self.write(len(chain) - lowest.number, [], told)
             self.stage.growing.return_to(branch)
 
-    async def make_a_filter(self, criteria: Wanted | None) -> LogFilter | BlockFilter:
+    async def make_a_filter(self, criteria: Wanted | None) -> PolledLogs | BlockFilter:
         """Return a new filter of logs, or of blocks."""
         if criteria is None:
             return await BlockFilter.make(self.stage)
-        return await LogFilter.make(self.stage, chosen(criteria))
+        return await PolledLogs.make(self.stage, chosen(criteria))
 
     async def come(self, wishes: Sequence[Wish], deflate: bool, reads: bool) -> None:
         """Let a new client subscribe."""
@@ -113,9 +112,9 @@ class World:
         # What was before the beginning is known to the client; of a beginning in the future it is not told.
         first = 0 if wish.start is None or wish.start <= height else wish.start
         before = (height if wish.start is None else wish.start) - 1
-        known = LogWish(criteria, first, before if last is None else min(before, last))
+        known = criteria.between(first, before if last is None else min(before, last))
         view = ledger.canonical(known)
-        return LogFollower(ledger, options, form, view, LogWish(criteria, first, last))
+        return LogFollower(ledger, options, form, view, criteria.between(first, last))
 
     async def _subscribe(
         self, connection: Connection, follower: Follower[Any] | PendingFollower, params: list[Any]
@@ -195,7 +194,7 @@ class World:
                     assert follower.view == follower.expected()
         for each in self.filters:
             await each.poll()
-        assert await self.stage.logs() == ledger.canonical(LogWish(LogCriteria((), ())))
+        assert await self.stage.logs() == ledger.canonical(LogFilter())
 
     async def leave_nothing_behind(self) -> None:
         """Let everybody leave; then nothing of them may be kept."""

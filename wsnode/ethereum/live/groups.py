@@ -9,7 +9,7 @@ from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import ALL_RECEIPTS, Hashes, ReceiptIndex, render_all, render_some
 from wsnode.ethereum.live.subjects import Form, HeaderSubject, ReceiptSubject, StoredSubject
-from wsnode.ethereum.logs.criteria import Log, LogWish
+from wsnode.ethereum.logs.filter import Log, LogFilter
 from wsnode.ethereum.logs.matching import FilterIndex
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES, Event, Farewell
@@ -22,13 +22,13 @@ Parts = Sequence[tuple[Event, Position]]
 """Events and the positions before them."""
 
 
-class Watch:
-    """One wish, and the groups of those that have it."""
+class FilterGroups:
+    """One filter, and the groups of those that have it."""
 
-    __slots__ = ("groups", "number", "wish")
+    __slots__ = ("groups", "number", "wanted")
 
-    def __init__(self, wish: LogWish) -> None:
-        self.wish = wish
+    def __init__(self, wanted: LogFilter) -> None:
+        self.wanted = wanted
         self.groups: dict[Form, Group] = {}
         self.number = -1
         """Its place in the index."""
@@ -40,8 +40,8 @@ class Groups:
     def __init__(self, fan_out: FanOut) -> None:
         self._fan_out = fan_out
         self._headers: dict[Form, Group] = {}
-        self._watches: dict[LogWish, Watch] = {}
-        self._index = FilterIndex[Watch]()
+        self._filters: dict[LogFilter, FilterGroups] = {}
+        self._index = FilterIndex[FilterGroups]()
         self._receipts: dict[Hashes, dict[Form, Group]] = {}
         self._named = ReceiptIndex()
 
@@ -54,11 +54,11 @@ class Groups:
             return self._group(self._headers, subject.form, lambda: None)
         if isinstance(subject, ReceiptSubject):
             return self._receipt_group(subject.hashes, subject.form)
-        wish = subject.wish
-        if (watch := self._watches.get(wish)) is None:
-            watch = self._watches[wish] = Watch(wish)
-            watch.number = self._index.add(wish.criteria, watch)
-        return self._group(watch.groups, subject.form, lambda: self._drop(wish))
+        wanted = subject.wanted
+        if (found := self._filters.get(wanted)) is None:
+            found = self._filters[wanted] = FilterGroups(wanted)
+            found.number = self._index.add(wanted, found)
+        return self._group(found.groups, subject.form, lambda: self._drop(wanted))
 
     def _receipt_group(self, hashes: Hashes, form: Form) -> Group:
         if (groups := self._receipts.get(hashes)) is None:
@@ -81,9 +81,9 @@ class Groups:
             group = groups[form] = Group(self._fan_out, forget)
         return group
 
-    def _drop(self, wish: LogWish) -> None:
-        if not self._watches[wish].groups:
-            self._index.remove(self._watches.pop(wish).number)
+    def _drop(self, wanted: LogFilter) -> None:
+        if not self._filters[wanted].groups:
+            self._index.remove(self._filters.pop(wanted).number)
 
     def announce(
         self, notice: Callable[[Position | None], Message], before: Position, *, to: Callable[[Form], bool]
@@ -113,8 +113,8 @@ class Groups:
         for groups in list(self._receipts.values()):
             for form, group in list(groups.items()):
                 yield form, group, before_logs
-        for watch in list(self._watches.values()):
-            for form, group in list(watch.groups.items()):
+        for found in list(self._filters.values()):
+            for form, group in list(found.groups.items()):
                 yield form, group, position
 
     def publish_header(self, header: bytes, head: Head, before: Position) -> None:
@@ -144,29 +144,35 @@ class Groups:
 
         Returns how many logs were looked at: all of the block's, or none if nobody is live with logs.
         """
-        if not self._watches:
+        if not self._filters:
             return 0
         logs = log_values(rows[2])
         wanted = self._matched(logs, head.number)
         if not wanted:
             return len(logs)
         block = _BlockMessages(rows, head, before, wanted, removed=removed)
-        for watch, indices in wanted.items():
-            for form, group in list(watch.groups.items()):
+        for found, indices in wanted.items():
+            for form, group in list(found.groups.items()):
                 for event, position in block.parts(tuple(indices), form.cursors):
                     group.publish(event, position)
         return len(logs)
 
-    def _matched(self, logs: Sequence[Log], number: int) -> dict[Watch, list[int]]:
+    def _matched(self, logs: Sequence[Log], number: int) -> dict[FilterGroups, list[int]]:
         found = self._index.matching(logs)
-        return {watch: indices for watch, indices in found.items() if watch.wish.covers(number)}
+        return {groups: indices for groups, indices in found.items() if groups.wanted.covers(number)}
 
 
 class _BlockMessages:
     """The messages of a block's logs, each rendered once, and the events made of them."""
 
     def __init__(
-        self, rows: Rows, head: Head, before: Position, wanted: dict[Watch, list[int]], *, removed: bool
+        self,
+        rows: Rows,
+        head: Head,
+        before: Position,
+        wanted: dict[FilterGroups, list[int]],
+        *,
+        removed: bool,
     ) -> None:
         indices = sorted({index for some in wanted.values() for index in some})
         self._texts = dict(zip(indices, render_each_log(*rows, indices, removed=removed), strict=True))

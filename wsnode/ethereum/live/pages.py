@@ -22,7 +22,7 @@ from wsnode.ethereum.live.branches import (
 )
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.receipts import Hashes, render_all, render_some
-from wsnode.ethereum.logs.criteria import LogWish, meets
+from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import first_logs
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
@@ -59,7 +59,7 @@ Pages: TypeAlias = Generator[None, None, Page]
 
 
 def log_page(
-    view: Snapshot, wish: LogWish, position: Position, target: Head, floor: Head | None = None
+    view: Snapshot, wanted: LogFilter, position: Position, target: Head, floor: Head | None = None
 ) -> Pages:
     """Return the logs that are to be removed, or those that follow, up to the canonical block `target`.
 
@@ -69,8 +69,8 @@ def log_page(
         UnknownBlockError: The position's block is not stored.
     """
     if is_canonical(view, position):
-        return (yield from _following_logs(view, wish, position, target))
-    return (yield from _removed_logs(view, wish, position, floor))
+        return (yield from _following_logs(view, wanted, position, target))
+    return (yield from _removed_logs(view, wanted, position, floor))
 
 
 def header_page(view: Snapshot, position: Position, target: Head, *, hashes: bool = False) -> Pages:
@@ -140,10 +140,10 @@ def _hash_of(view: Snapshot, number: int) -> Hash32:
     return block_hash
 
 
-def _following_logs(view: Snapshot, wish: LogWish, position: Position, target: Head) -> Pages:
-    begin, end = _bounds(view, wish, position, target)
+def _following_logs(view: Snapshot, wanted: LogFilter, position: Position, target: Head) -> Pages:
+    begin, end = _bounds(view, wanted, position, target)
     stop = min(end, begin + WINDOW)
-    matches = yield from first_logs(view.reader, wish.criteria, begin, stop, PAGE_BYTES // SMALLEST_LOG)
+    matches = yield from first_logs(view.reader, wanted, begin, stop, PAGE_BYTES // SMALLEST_LOG)
     items: list[Item] = []
     size = 0
     for block in matches.blocks:
@@ -162,16 +162,16 @@ def _following_logs(view: Snapshot, wish: LogWish, position: Position, target: H
     return Page(items, Position.after(target) if stop == end else _behind_log(view, stop))
 
 
-def _bounds(view: Snapshot, wish: LogWish, position: Position, target: Head) -> tuple[int, int]:
+def _bounds(view: Snapshot, wanted: LogFilter, position: Position, target: Head) -> tuple[int, int]:
     """Return between which of the chain's logs to search."""
     begin, end = 0, totals(view.reader, target.number).logs
     if position.number >= 0:
         before = view.log_count_before(position.number)
         begin = min(before + position.logs, totals(view.reader, position.number).logs)
-    if wish.first > 0:
-        begin = max(begin, view.log_count_before(min(wish.first, target.number + 1)))
-    if wish.last is not None and wish.last < target.number:
-        end = totals(view.reader, wish.last).logs
+    if wanted.first > 0:
+        begin = max(begin, view.log_count_before(min(wanted.first, target.number + 1)))
+    if wanted.last is not None and wanted.last < target.number:
+        end = totals(view.reader, wanted.last).logs
     return begin, max(begin, end)
 
 
@@ -184,12 +184,12 @@ def _behind_log(view: Snapshot, count: int) -> Position:
     return Position(number, _hash_of(view, number), count - number_from(value[8:]))
 
 
-def _removed_logs(view: Snapshot, wish: LogWish, position: Position, floor: Head | None) -> Pages:
+def _removed_logs(view: Snapshot, wanted: LogFilter, position: Position, floor: Head | None) -> Pages:
     items: list[Item] = []
     size = 0
     while position.head != floor and not is_canonical(view, position):
         rows = dropped_rows(view, position)
-        for some in _pieces(_wanted(wish, position, rows[2])):
+        for some in _pieces(_wanted_logs(wanted, position, rows[2])):
             for index, text in zip(some, render_each_log(*rows, some, removed=True), strict=True):
                 items.append(Item(text, Position(position.number, position.hash, index)))
                 size += len(text)
@@ -201,12 +201,12 @@ def _removed_logs(view: Snapshot, wish: LogWish, position: Position, floor: Head
     return Page(items, position)
 
 
-def _wanted(wish: LogWish, position: Position, receipts: bytes) -> list[int]:
+def _wanted_logs(wanted: LogFilter, position: Position, receipts: bytes) -> list[int]:
     """Return which logs of a dropped block have been told, the last one first."""
-    if not wish.covers(position.number):
+    if not wanted.covers(position.number):
         return []
     told = enumerate(log_values(receipts)[: position.logs])
-    return [index for index, log in told if meets(log, wish.criteria)][::-1]
+    return [index for index, log in told if wanted.matches(log)][::-1]
 
 
 def _pieces(indices: Sequence[int]) -> Iterator[Sequence[int]]:

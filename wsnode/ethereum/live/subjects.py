@@ -9,7 +9,7 @@ from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.pages import Page, Pages, header_page, log_page, receipt_page
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.receipts import Hashes
-from wsnode.ethereum.logs.criteria import LogWish
+from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.snapshot import Snapshot
 
 
@@ -29,7 +29,7 @@ PLAIN = Form()
 
 
 class Subject(Protocol):
-    """Kind, criteria and form of a subscription to what the store holds; hashable."""
+    """Kind, filter and form of a subscription to what the store holds; hashable."""
 
     @property
     def form(self) -> Form:
@@ -53,17 +53,17 @@ class Subject(Protocol):
 class LogSubject(msgspec.Struct, frozen=True):
     """`logs`."""
 
-    wish: LogWish
+    wanted: LogFilter
     form: Form = PLAIN
 
     @property
     def weight(self) -> int:
         """Return how many addresses and topics it names."""
-        return self.wish.parameter_count
+        return self.wanted.parameter_count
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
         """Return logs: those that are to be removed, down to `floor`, or those that follow."""
-        return log_page(view, self.wish, position, target, floor)
+        return log_page(view, self.wanted, position, target, floor)
 
     def cursor(self, position: Position) -> Position:
         """Return `position`."""

@@ -13,6 +13,7 @@ import msgspec
 from pyroaring import BitMap
 
 from wsnode.ethereum.codec.rows import locate_logs
+from wsnode.ethereum.logs.filter import MAX_TOPICS, LogFilter
 from wsnode.ethereum.logs.values import NO_CHUNK, Group, Value, common_positions, within
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.canonical import log_count_before
@@ -26,24 +27,12 @@ from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, number_from, n
 from wsnode.store.environment import Reader
 from wsnode.store.table import Cursor
 
-MAX_TOPICS: Final = 4
 # A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond.
 _SEEKS_A_SLICE: Final = 128
 
 _ADDRESS: Final = b"\x00"
 _TOPIC: Final = (b"\x01", b"\x02", b"\x03", b"\x04")
 _TOPIC_COUNT: Final = b"\x05"
-
-
-class LogCriteria(msgspec.Struct, frozen=True):
-    """Which logs are wanted.
-
-    `addresses`: one of these, or any when empty. `topics`: for each position one of the values, or any
-    when empty; a log with fewer topics than positions does not match.
-    """
-
-    addresses: Sequence[bytes] = ()
-    topics: Sequence[Sequence[bytes]] = ()
 
 
 class BlockLogs(NamedTuple):
@@ -64,15 +53,14 @@ class LogMatches(msgspec.Struct, frozen=True):
 Search = Generator[None, None, LogMatches]
 
 
-def search_logs(
-    reader: Reader, criteria: LogCriteria, first: int, last: int, *, limit: int | None = None
-) -> Search:
-    """Search blocks `first` to `last`, both canonical; the generator yields between slices and returns.
+def search_logs(reader: Reader, wanted: LogFilter, *, limit: int | None = None) -> Search:
+    """Search the filter's blocks, all canonical; the generator yields between slices and returns.
 
     With a `limit` the search ends at the first match beyond it, and no blocks are looked up then.
     """
-    begin, end = log_count_before(reader, first), log_count_before(reader, last + 1)
-    groups = _groups(criteria)
+    assert wanted.last is not None, "what is still to come cannot be searched"
+    begin, end = log_count_before(reader, wanted.first), log_count_before(reader, wanted.last + 1)
+    groups = _groups(wanted)
     if not groups:
         return (yield from _all_logs(reader, begin, end, limit))
     count = 0
@@ -90,14 +78,14 @@ def search_logs(
     return LogMatches(count, exceeded=False, blocks=blocks)
 
 
-def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most: int) -> Search:
-    """Search the logs numbered `begin` to before `end`, and return at most `most`, the first ones.
+def first_logs(reader: Reader, wanted: LogFilter, begin: int, end: int, most: int) -> Search:
+    """Search the logs numbered `begin` to before `end`, in any block, and return at most `most`, the first.
 
     `exceeded` tells that there are more; the generator yields between slices and returns.
     """
     chunks: list[tuple[int, Positions | range]] = []
     room = most
-    if groups := _groups(criteria):
+    if groups := _groups(wanted):
         for match in _matches(reader, groups, begin, end):
             if match is None:
                 yield
@@ -115,15 +103,15 @@ def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most
     return LogMatches(most - max(room, 0), exceeded=room < 0, blocks=blocks)
 
 
-def _groups(criteria: LogCriteria) -> list[list[bytes]]:
-    """Return the criteria as groups of key prefixes; no group, no criterion."""
-    groups = [[_ADDRESS + address for address in criteria.addresses]] if criteria.addresses else []
-    for kind, values in zip(_TOPIC, criteria.topics, strict=False):
+def _groups(wanted: LogFilter) -> list[list[bytes]]:
+    """Return the filter as groups of key prefixes, of which a log must have one each; for any log, none."""
+    groups = [[_ADDRESS + address for address in wanted.addresses]] if wanted.addresses else []
+    for kind, values in zip(_TOPIC, wanted.topics, strict=False):
         if values:
             groups.append([kind + value for value in values])
-    if criteria.topics and not criteria.topics[-1]:
+    if wanted.topics and not wanted.topics[-1]:
         # A trailing wildcard still asks for a topic in its position.
-        counts = range(len(criteria.topics), MAX_TOPICS + 1)
+        counts = range(len(wanted.topics), MAX_TOPICS + 1)
         groups.append([_TOPIC_COUNT + bytes((count,)) for count in counts])
     return groups
 

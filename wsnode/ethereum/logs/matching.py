@@ -13,8 +13,7 @@ from typing import Generic, TypeVar
 
 from pyroaring import BitMap
 
-from wsnode.ethereum.logs.criteria import Log
-from wsnode.ethereum.logs.index import MAX_TOPICS, LogCriteria
+from wsnode.ethereum.logs.filter import MAX_TOPICS, Log, LogFilter
 
 Owner = TypeVar("Owner", bound=Hashable)
 
@@ -55,7 +54,7 @@ class FilterIndex(Generic[Owner]):
     """Owners of filters, found by the logs that their filters match."""
 
     def __init__(self) -> None:
-        self._owners: dict[int, tuple[LogCriteria, Owner]] = {}
+        self._owners: dict[int, tuple[LogFilter, Owner]] = {}
         self._free: list[int] = []
         self._addresses = _Place()
         self._topics = [_Place() for _ in range(MAX_TOPICS)]
@@ -65,23 +64,23 @@ class FilterIndex(Generic[Owner]):
     def __len__(self) -> int:
         return len(self._owners)
 
-    def add(self, criteria: LogCriteria, owner: Owner) -> int:
+    def add(self, wanted: LogFilter, owner: Owner) -> int:
         """Return the number under which `owner` is told from now on."""
         number = self._free.pop() if self._free else len(self._owners)
-        self._owners[number] = criteria, owner
-        self._addresses.add(number, criteria.addresses)
-        for place, values in zip(self._topics, _positions(criteria), strict=True):
+        self._owners[number] = wanted, owner
+        self._addresses.add(number, wanted.addresses)
+        for place, values in zip(self._topics, _positions(wanted), strict=True):
             place.add(number, values)
-        for count in range(len(criteria.topics), MAX_TOPICS + 1):
+        for count in range(len(wanted.topics), MAX_TOPICS + 1):
             self._at_most[count].add(number)
         return number
 
     def remove(self, number: int) -> None:
         """Forget what `add` numbered."""
-        criteria, _owner = self._owners.pop(number)
+        wanted, _owner = self._owners.pop(number)
         self._free.append(number)
-        self._addresses.discard(number, criteria.addresses)
-        for place, values in zip(self._topics, _positions(criteria), strict=True):
+        self._addresses.discard(number, wanted.addresses)
+        for place, values in zip(self._topics, _positions(wanted), strict=True):
             place.discard(number, values)
         for numbers in self._at_most:
             numbers.discard(number)
@@ -113,7 +112,7 @@ class FilterIndex(Generic[Owner]):
         return found
 
 
-def _positions(criteria: LogCriteria) -> list[Iterable[bytes]]:
+def _positions(wanted: LogFilter) -> list[Iterable[bytes]]:
     """Return the values of every position there can be."""
-    missing = MAX_TOPICS - len(criteria.topics)
-    return [*criteria.topics, *[()] * missing]
+    missing = MAX_TOPICS - len(wanted.topics)
+    return [*wanted.topics, *[()] * missing]

@@ -63,8 +63,9 @@ class Document:
 
     def _schema(self, cls: type) -> Schema:
         """Return the reference to a type that the method's own decoder reads."""
-        self._schemas[cls.__name__] = {"description": first_line(inspect.getdoc(cls)), **schema_of(cls)}
-        return reference(cls.__name__)
+        name, schema = schema_of(cls)
+        self._schemas[name] = {"description": first_line(inspect.getdoc(cls)), **schema}
+        return reference(name)
 
 
 def add_discovery(registry: Registry, *, title: str, version: Callable[[], str]) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from wsnode.ethereum.rpc.logs.filter_object import decode_log_filter
+from wsnode.ethereum.rpc.logs.filter_object import decode_filter_object
 
 ADDRESS = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
 TOPIC = "0x" + "22" * 32
@@ -51,19 +51,19 @@ RAW_TOPIC = b"\x22" * 32
 )
 def test_a_malformed_filter_is_refused_in_geths_words(log_filter: object, message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        decode_log_filter(log_filter)
+        decode_filter_object(log_filter)
     assert str(caught.value) == message
 
 
 def test_a_null_alternative_stands_for_any_topic() -> None:
-    decoded = decode_log_filter({"topics": [None, [], [TOPIC, None, 5], [TOPIC]]})
-    assert decoded.topics == [[], [], [], [RAW_TOPIC]]
+    decoded = decode_filter_object({"topics": [None, [], [TOPIC, None, 5], [TOPIC]]})
+    assert decoded.wanted.topics == [[], [], [], [RAW_TOPIC]]
 
 
 def test_addresses_and_topics_are_counted_together() -> None:
-    decoded = decode_log_filter({"address": [ADDRESS] * 3, "topics": [TOPIC, [TOPIC, TOPIC]]})
-    assert decoded.parameter_count() == 6
+    decoded = decode_filter_object({"address": [ADDRESS] * 3, "topics": [TOPIC, [TOPIC, TOPIC]]})
+    assert decoded.wanted.parameter_count == 6
 
 
 def test_members_are_read_in_any_case() -> None:
-    assert decode_log_filter({"blockhash": TOPIC}).block_hash == RAW_TOPIC
+    assert decode_filter_object({"blockhash": TOPIC}).block_hash == RAW_TOPIC

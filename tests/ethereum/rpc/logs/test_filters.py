@@ -17,7 +17,7 @@ from tests.slices import result_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_changes import Slices, StoreFilter
 from wsnode.ethereum.rpc.logs.filters import Filters
@@ -54,7 +54,7 @@ def made(reply: dict[str, Any]) -> str:
     script=st.lists(st.tuples(st.integers(0, 4), branches, st.integers(0, 2)), max_size=8),
 )
 def test_polls_rebuild_the_canonical_logs_whatever_their_limit(
-    growing: GrowingChain, wanted: LogCriteria, limit: int, script: Sequence[tuple[int, Any, int]]
+    growing: GrowingChain, wanted: LogFilter, limit: int, script: Sequence[tuple[int, Any, int]]
 ) -> None:
     growing.clear()
     ask, _hub = asker(growing, CallLimits(logs_results=limit))

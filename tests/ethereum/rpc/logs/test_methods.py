@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.memory_transport import asking
 from tests.slices import result_of
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.logs.criteria import meets
-from wsnode.ethereum.logs.index import LogCriteria, search_logs
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs.methods import longest_fitting
 from wsnode.ethereum.rpc.registry import build_registry
@@ -20,8 +20,8 @@ HEAD = 54
 shared_chain = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
-def matches(log: dict[str, Any], criteria: LogCriteria) -> bool:
-    return meets((raw(log["address"]), tuple(map(raw, log["topics"]))), criteria)
+def matches(log: dict[str, Any], criteria: LogFilter) -> bool:
+    return criteria.matches((raw(log["address"]), tuple(map(raw, log["topics"]))))
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +50,9 @@ def filters(draw: st.DrawFn, logs: Logs) -> dict[str, Any]:
     }
 
 
-def criteria_of(log_filter: dict[str, Any]) -> LogCriteria:
+def criteria_of(log_filter: dict[str, Any]) -> LogFilter:
     address = log_filter["address"] or []
-    return LogCriteria(
+    return LogFilter(
         [raw(text) for text in ([address] if isinstance(address, str) else address)],
         [
             [raw(topic) for topic in ([position] if isinstance(position, str) else position or [])]
@@ -88,11 +88,12 @@ def test_the_range_that_is_proposed_fits_and_no_longer_one_does(
     with execution_apis_chain.snapshot() as view:
 
         def count(end: int) -> int:
-            return result_of(search_logs(view.reader, criteria, first, end)).count if end >= first else 0
+            wanted = criteria.between(first, end)
+            return result_of(search_logs(view.reader, wanted)).count if end >= first else 0
 
         if count(last) <= limit:
             return
-        fitting = result_of(longest_fitting(view, criteria, first, last, limit))
+        fitting = result_of(longest_fitting(view, criteria.between(first, last), limit))
         assert count(fitting if fitting is not None else first - 1) <= limit
         assert count((first - 1 if fitting is None else fitting) + 1) > limit
 

@@ -19,7 +19,7 @@ from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs import methods as logs
 from wsnode.ethereum.rpc.logs import pages as log_pages
 from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
-from wsnode.ethereum.rpc.logs.filter_object import decode_log_filter
+from wsnode.ethereum.rpc.logs.filter_object import decode_filter_object
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
@@ -183,4 +183,4 @@ def test_a_cursor_of_a_chain_that_was_left_is_refused_and_says_why(tmp_path: Pat
 
 def cursor_of(block_hash: str) -> str:
     """Return the cursor of the filter for everything, on a chain without logs."""
-    return str(LogCursor(Hash32.fromhex(block_hash[2:]), 0, digest_of(decode_log_filter(EVERYTHING))))
+    return str(LogCursor(Hash32.fromhex(block_hash[2:]), 0, digest_of(decode_filter_object(EVERYTHING))))

@@ -14,7 +14,7 @@ from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.live import hub
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.logs.index import LogCriteria
+from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.limits import CallLimits
 
@@ -438,7 +438,7 @@ async def test_many_dropped_blocks_are_taken_back_a_part_at_a_time(
         before.logs = [(f"0x{head.hash.hex()}", index) for head in dropped[::-1] for index in range(2)]
         for params in client.told[names[0]]:
             before.apply(params)
-        assert before.logs == expected(growing, LogCriteria())[2:]
+        assert before.logs == expected(growing, LogFilter())[2:]
         notices = [[params for params in client.told[name] if "reorg" in params] for name in names]
         assert [len(some) for some in notices[:2]] == [1, 1]
         assert [len(params["reorg"]["dropped"]) for params in notices[0]] == [19]

@@ -7,7 +7,7 @@ import msgspec
 
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.parameters import NumberOrTag
-from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
 
 _VERSION = b"\x01"
@@ -43,14 +43,15 @@ class LogCursor(msgspec.Struct, frozen=True):
         return cls(Hash32(block_hash), int.from_bytes(number, "big"), digest)
 
 
-def digest_of(wanted: LogFilter) -> bytes:
+def digest_of(filter_object: FilterObject) -> bytes:
     """Return the digest of a filter, which does not depend on the order of alternatives."""
+    wanted = filter_object.wanted.canonical()
     members: list[Any] = [
-        wanted.block_hash and bytes(wanted.block_hash),
-        _place(wanted.from_block),
-        _place(wanted.to_block),
-        sorted(set(map(bytes, wanted.addresses))),
-        [sorted(set(map(bytes, alternatives))) for alternatives in wanted.topics],
+        filter_object.block_hash and bytes(filter_object.block_hash),
+        _place(filter_object.from_block),
+        _place(filter_object.to_block),
+        wanted.addresses,
+        wanted.topics,
     ]
     return hashlib.blake2b(msgspec.json.encode(members), digest_size=_DIGEST).digest()
 

@@ -8,8 +8,8 @@ from wsnode.ethereum.live.branches import UnknownBlockError
 from wsnode.ethereum.live.pages import Pages, header_page, log_page
 from wsnode.ethereum.live.pending_feed import MissedError, PendingFeed, render_hash
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.logs.criteria import LogWish
-from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.share import Party
@@ -44,15 +44,19 @@ class Filter:
 class StoreFilter(Filter):
     """A filter of logs or of block hashes."""
 
-    __slots__ = ("_position", "wanted", "wish")
+    __slots__ = ("_position", "_wanted", "filter_object")
 
     def __init__(
-        self, position: Position, wanted: LogFilter | None = None, wish: LogWish | None = None
+        self,
+        position: Position,
+        wanted: LogFilter | None = None,
+        filter_object: FilterObject | None = None,
     ) -> None:
-        super().__init__(0 if wish is None else wish.parameter_count)
+        super().__init__(0 if wanted is None else wanted.parameter_count)
         self._position = position
-        self.wanted = wanted
-        self.wish = wish
+        self._wanted = wanted
+        self.filter_object = filter_object
+        """The request's, whose blocks are looked up again for each answer."""
 
     def changes(self, view: Snapshot, most: int) -> Slices:
         """Return the results since the last poll, at most `most`, as a JSON array."""
@@ -85,9 +89,9 @@ class StoreFilter(Filter):
         return results, position
 
     def _page(self, view: Snapshot, position: Position, target: Head) -> Pages:
-        if self.wish is None:
+        if self._wanted is None:
             return header_page(view, position, target, hashes=True)
-        return log_page(view, self.wish, position, target)
+        return log_page(view, self._wanted, position, target)
 
     def move(self, position: Position) -> None:
         """Continue from `position`."""

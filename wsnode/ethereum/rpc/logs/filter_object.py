@@ -2,36 +2,30 @@
 
 from typing import Any
 
+from wsnode.ethereum.logs.filter import MAX_TOPICS, LogFilter
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.form.decoding import field, kind, mismatch, parse_bytes
 from wsnode.ethereum.rpc.form.parameters import NumberOrTag, decode_block_number, decode_hash
 from wsnode.ethereum.rpc.logs.schemas import FILTER
 from wsnode.jsonrpc.codec import register_type
 
-MAX_TOPICS = 4
 
-
-class LogFilter:
+class FilterObject:
     """A filter of logs: of one block or a range, by `addresses` (none: any) and by `topics`.
 
-    Each position of `topics` holds its alternatives, none for any; a log has at least that many topics.
+    `wanted` has what is asked of each log; the blocks may be meant by tags, or by a hash.
     """
 
-    __slots__ = ("addresses", "block_hash", "from_block", "to_block", "topics")
+    __slots__ = ("block_hash", "from_block", "to_block", "wanted")
 
     def __init__(self) -> None:
         self.block_hash: Hash32 | None = None
         self.from_block: NumberOrTag | None = None
         self.to_block: NumberOrTag | None = None
-        self.addresses: list[Address] = []
-        self.topics: list[list[Hash32]] = []
-
-    def parameter_count(self) -> int:
-        """Return the number of addresses and topics that the filter names."""
-        return len(self.addresses) + sum(map(len, self.topics))
+        self.wanted = LogFilter()
 
 
-def decode_log_filter(value: Any) -> LogFilter:
+def decode_filter_object(value: Any) -> FilterObject:
     """Return the filter that a JSON object describes; names match in any case, unknown ones are ignored.
 
     Raises:
@@ -40,21 +34,20 @@ def decode_log_filter(value: Any) -> LogFilter:
     if type(value) is not dict:
         raise mismatch(kind(value), "filters.input")
     members = {name.lower(): member for name, member in value.items() if member is not None}
-    log_filter = LogFilter()
+    filter_object = FilterObject()
     if (block_hash := members.get("blockhash")) is not None:
-        log_filter.block_hash = decode_hash(block_hash, field("input", "blockHash"))
+        filter_object.block_hash = decode_hash(block_hash, field("input", "blockHash"))
     if (from_block := members.get("fromblock")) is not None:
-        log_filter.from_block = decode_block_number(from_block)
+        filter_object.from_block = decode_block_number(from_block)
     if (to_block := members.get("toblock")) is not None:
-        log_filter.to_block = decode_block_number(to_block)
+        filter_object.to_block = decode_block_number(to_block)
     topics = members.get("topics", [])
     if type(topics) is not list:
         raise mismatch(kind(topics), "[]interface {}", field("input", "topics"))
     if block_hash is not None and not (from_block is None and to_block is None):
         raise ValueError("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other")
-    log_filter.addresses = _addresses(members.get("address"))
-    log_filter.topics = _topics(topics)
-    return log_filter
+    filter_object.wanted = LogFilter(_addresses(members.get("address")), _topics(topics))
+    return filter_object
 
 
 def _addresses(value: Any) -> list[Address]:
@@ -117,4 +110,4 @@ def _sized(text: str, size: int, name: str) -> bytes:
     return content
 
 
-register_type(LogFilter, decode_log_filter, FILTER)
+register_type(FilterObject, decode_filter_object, FILTER, name="LogFilter")

@@ -13,11 +13,10 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.logs.criteria import LogWish, canonical
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import Flag
 from wsnode.ethereum.rpc.logs.filter_changes import Filter, PendingFilter, Slices, StoreFilter
-from wsnode.ethereum.rpc.logs.methods import LogParameters, Logs, contracts_of, criteria_of
+from wsnode.ethereum.rpc.logs.methods import LogParameters, Logs, contracts_of, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import CHANGES, IDENTITY, LOGS
 from wsnode.ethereum.rpc.logs.subscription_options import IdParameters
 from wsnode.ethereum.rpc.logs.subscriptions import live_range, unknown_block
@@ -52,10 +51,9 @@ class Filters:
 
     def new_filter(self, view: Snapshot, params: LogParameters) -> bytes:
         """Return the id of a new filter of logs, to poll with eth_getFilterChanges."""
-        wanted = params.filter
-        first, last = live_range(wanted)
-        wish = LogWish(canonical(criteria_of(wanted, self._limits)), first, last)
-        return self._add(view, StoreFilter(_head_of(view), wanted, wish))
+        first, last = live_range(params.filter)
+        wanted = wanted_logs(params.filter, self._limits).between(first, last).canonical()
+        return self._add(view, StoreFilter(_head_of(view), wanted, params.filter))
 
     def new_block_filter(self, view: Snapshot) -> bytes:
         """Return the id of a new filter of block hashes, to poll with eth_getFilterChanges."""
@@ -81,9 +79,9 @@ class Filters:
     def logs(self, view: Snapshot, params: IdParameters) -> Slices:
         """Return all logs that match a filter of logs, in chain order, as eth_getLogs does."""
         found = self._find(params.id)
-        if not isinstance(found, StoreFilter) or found.wanted is None:
+        if not isinstance(found, StoreFilter) or found.filter_object is None:
             raise _not_found()
-        return (yield from self._logs.get_logs(view, LogParameters(found.wanted)))
+        return (yield from self._logs.get_logs(view, LogParameters(found.filter_object)))
 
     def uninstall(self, params: IdParameters) -> bytes:
         """Return whether a filter with this id existed, and remove it."""

@@ -7,14 +7,15 @@ import msgspec
 
 from wsnode.ethereum.codec.rendering import stored_logs
 from wsnode.ethereum.codec.rows import log_count
-from wsnode.ethereum.logs.index import BlockLogs, LogCriteria, LogMatches, search_logs
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.logs.index import BlockLogs, LogMatches, search_logs
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import tagged
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import PENDING, TAG_NAMES, NumberOrTag
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
-from wsnode.ethereum.rpc.logs.filter_object import LogFilter
+from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.rpc.logs.schemas import LOGS
 from wsnode.ethereum.rpc.logs.side_blocks import logs_of_side_block
 from wsnode.ethereum.snapshot import Snapshot
@@ -31,7 +32,7 @@ LOG_ERRORS: Final = (server_error("unknown block"),)
 class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[filter]`."""
 
-    filter: LogFilter
+    filter: FilterObject
 
 
 PARAMETERS: Final = TextParameters(LogParameters)
@@ -45,17 +46,16 @@ class Logs:
 
     def get_logs(self, view: Snapshot, params: LogParameters) -> Slices:
         """Return the logs that match a filter, in chain order."""
-        wanted = params.filter
-        criteria = criteria_of(wanted, self._limits)
-        if wanted.block_hash is None:
-            first, last = block_range(view, wanted)
-        elif (number := view.number_of(wanted.block_hash)) is not None:
+        wanted, block_hash = wanted_logs(params.filter, self._limits), params.filter.block_hash
+        if block_hash is None:
+            first, last = block_range(view, params.filter)
+        elif (number := view.number_of(block_hash)) is not None:
             first = last = number
-        elif view.block_rows(wanted.block_hash) is not None:
-            return logs_of_side_block(view, wanted.block_hash, criteria)
+        elif view.block_rows(block_hash) is not None:
+            return logs_of_side_block(view, block_hash, wanted)
         else:
             raise server_error("unknown block")
-        return (yield from self._found(view, criteria, first, last))
+        return (yield from self._found(view, wanted.between(first, last)))
 
     def get_logs_of_text(self, view: Snapshot, params: bytes) -> Slices:
         """Return the logs that match a filter, in chain order.
@@ -84,13 +84,13 @@ class Logs:
         begin, end = head if first is None else first, head if last is None else last
         if not begin <= end <= head:
             return None
-        return self._found(view, LogCriteria(addresses, topics), begin, end)
+        return self._found(view, LogFilter(addresses, topics, begin, end))
 
-    def _found(self, view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
+    def _found(self, view: Snapshot, wanted: LogFilter) -> Slices:
         limit = self._limits.logs_results
-        matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
+        matches = yield from search_logs(view.reader, wanted, limit=limit)
         if matches.exceeded:
-            raise (yield from _too_many(view, criteria, first, last, limit))
+            raise (yield from _too_many(view, wanted, limit))
         if matches.count <= self._limits.logs_slice:
             return _rendered(view, matches.blocks)
         return (yield from _render(view, matches, self._limits.logs_slice))
@@ -102,25 +102,26 @@ def _resumed(slices: Slices) -> Slices:
     return (yield from slices)
 
 
-def criteria_of(wanted: LogFilter, limits: CallLimits) -> LogCriteria:
-    """Return the criteria that a filter has for each log.
+def wanted_logs(filter_object: FilterObject, limits: CallLimits) -> LogFilter:
+    """Return what a filter object asks of each log.
 
     Raises:
         RpcError: It names more addresses and topics than are allowed.
     """
-    if (count := wanted.parameter_count()) > (limit := limits.logs_parameters):
+    wanted = filter_object.wanted
+    if (count := wanted.parameter_count) > (limit := limits.logs_parameters):
         message = f"query contains {count} filters. The current limit is {limit}"
         raise invalid_params(message, {"count": count, "limit": limit})
-    return LogCriteria(wanted.addresses, wanted.topics)
+    return wanted
 
 
-def block_range(view: Snapshot, wanted: LogFilter) -> tuple[BlockNumber, BlockNumber]:
+def block_range(view: Snapshot, filter_object: FilterObject) -> tuple[BlockNumber, BlockNumber]:
     """Return the first and the last block to search.
 
     Raises:
         RpcError: They are in the wrong order or beyond the head, or no block has the tag yet.
     """
-    first, last = wanted.from_block, wanted.to_block
+    first, last = filter_object.from_block, filter_object.to_block
     if first is not None and last is not None and 0 <= last < first:
         raise invalid_params("invalid block range params")
     if PENDING in (first, last):
@@ -180,35 +181,33 @@ def _count(view: Snapshot, number: int) -> int:
     return log_count(receipts)
 
 
-def _too_many(
-    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
-) -> Generator[None, Any, RpcError]:
-    """Return the error that proposes the longest range from `first` on whose logs are within the limit."""
-    fitting = yield from longest_fitting(view, criteria, first, last, limit)
+def _too_many(view: Snapshot, wanted: LogFilter, limit: int) -> Generator[None, Any, RpcError]:
+    """Return the error that proposes the longest range from the same block on whose logs are within the limit."""
+    fitting = yield from longest_fitting(view, wanted, limit)
     proposal: dict[str, Any] = {"limit": limit}
     if fitting is not None:
-        proposal |= {"from": hex(first), "to": hex(fitting)}
+        proposal |= {"from": hex(wanted.first), "to": hex(fitting)}
     return limit_exceeded(f"query returned more than {limit} results", proposal)
 
 
-def longest_fitting(
-    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
-) -> Generator[None, Any, int | None]:
-    """Return the last block such that `first` to it has at most `limit` matches, None if `first` has more.
+def longest_fitting(view: Snapshot, wanted: LogFilter, limit: int) -> Generator[None, Any, int | None]:
+    """Return the last block up to which at most `limit` logs match, None if the first has more.
 
-    `first` to `last` has more than `limit`.
+    All blocks of the filter have more than `limit`.
     """
-    fits, exceeds = first - 1, last
+    assert wanted.last is not None
+    first = wanted.first
+    fits, exceeds = first - 1, wanted.last
     while exceeds - fits > 1:
         middle = (fits + exceeds) // 2
-        matches = yield from search_logs(view.reader, criteria, first, middle, limit=limit)
+        matches = yield from search_logs(view.reader, wanted.between(first, middle), limit=limit)
         fits, exceeds = (fits, middle) if matches.exceeded else (middle, exceeds)
     return fits if fits >= first else None
 
 
 def contracts_of(params: LogParameters) -> list[int] | None:
     """Return the contracts that the filter names, None for a filter of all contracts."""
-    return numbers(params.filter.addresses) or None
+    return numbers(params.filter.wanted.addresses) or None
 
 
 def add_methods(registry: Registry, limits: CallLimits) -> None:

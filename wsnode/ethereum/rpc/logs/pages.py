@@ -12,8 +12,8 @@ from wsnode.ethereum.rpc.form.decoding import kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
-from wsnode.ethereum.rpc.logs.filter_object import LogFilter, decode_log_filter
-from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, criteria_of, some_at_once
+from wsnode.ethereum.rpc.logs.filter_object import FilterObject, decode_filter_object
+from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, some_at_once, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import PAGE, PAGE_FILTER
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
@@ -32,8 +32,8 @@ class PageFilter:
 
     __slots__ = ("cursor", "filter", "limit")
 
-    def __init__(self, wanted: LogFilter, cursor: LogCursor | None, limit: int | None) -> None:
-        self.filter = wanted
+    def __init__(self, filter_object: FilterObject, cursor: LogCursor | None, limit: int | None) -> None:
+        self.filter = filter_object
         self.cursor = cursor
         self.limit = limit
 
@@ -63,12 +63,12 @@ class LogPages:
         """Return `{logs, cursor, block}`: a page of logs, the cursor of the next (null: none), the last
         block.
         """
-        wanted, digest = params.filter, digest_of(params.filter.filter)
-        criteria = criteria_of(wanted.filter, self._limits)
-        place = _resume(view, wanted.cursor, digest) if wanted.cursor else _begin(view, wanted.filter)
+        asked, digest = params.filter, digest_of(params.filter.filter)
+        wanted = wanted_logs(asked.filter, self._limits)
+        place = _resume(view, asked.cursor, digest) if asked.cursor else _begin(view, asked.filter)
         size = self._limits.logs_page_bytes
-        most = max(min(wanted.limit or size, size // SMALLEST_LOG), 1)
-        matches = yield from first_logs(view.reader, criteria, place.begin, place.end, most)
+        most = max(min(asked.limit or size, size // SMALLEST_LOG), 1)
+        matches = yield from first_logs(view.reader, wanted, place.begin, place.end, most)
         page = _Page(size)
         yield from page.fill(view, matches)
         cursor = None
@@ -129,18 +129,18 @@ class _Page:
         )
 
 
-def _begin(view: Snapshot, wanted: LogFilter) -> Place:
+def _begin(view: Snapshot, filter_object: FilterObject) -> Place:
     """Return where a filter's first page begins.
 
     Raises:
         RpcError: The blocks do not exist.
     """
-    if wanted.block_hash is None:
-        first, last = block_range(view, wanted)
+    if filter_object.block_hash is None:
+        first, last = block_range(view, filter_object)
     else:
-        number = view.number_of(wanted.block_hash)
+        number = view.number_of(filter_object.block_hash)
         if number is None:
-            known = view.block_rows(wanted.block_hash) is not None
+            known = view.block_rows(filter_object.block_hash) is not None
             raise server_error("hash is not currently canonical" if known else "unknown block")
         first = last = number
     last_hash = view.hash_of(last)
@@ -181,10 +181,10 @@ def decode_page_filter(value: Any) -> PageFilter:
     Raises:
         ValueError: A member is malformed.
     """
-    wanted = decode_log_filter(value)
+    filter_object = decode_filter_object(value)
     cursor, limit = value.get("cursor"), value.get("limit")
     return PageFilter(
-        wanted,
+        filter_object,
         None if cursor is None else LogCursor.parse(cursor),
         None if limit is None else _decode_limit(limit),
     )
@@ -200,7 +200,7 @@ def _decode_limit(value: Any) -> int:
 
 
 def _contracts_of(params: PageParameters) -> list[int] | None:
-    return numbers(params.filter.filter.addresses) or None
+    return numbers(params.filter.filter.wanted.addresses) or None
 
 
 def add_methods(registry: Registry, limits: CallLimits) -> None:

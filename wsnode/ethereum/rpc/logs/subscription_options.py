@@ -10,7 +10,7 @@ from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subjects import Form
 from wsnode.ethereum.rpc.form.decoding import ARGUMENT, field, kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import LATEST, NumberOrTag, decode_block_number, decode_hash
-from wsnode.ethereum.rpc.logs.filter_object import LogFilter, decode_log_filter
+from wsnode.ethereum.rpc.logs.filter_object import FilterObject, decode_filter_object
 from wsnode.ethereum.rpc.logs.schemas import IDENTITY
 from wsnode.jsonrpc.codec import UNREADABLE, register_type
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params, server_error
@@ -41,7 +41,7 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
 
     kind: str
     argument: Annotated[Any, msgspec.Meta(extra_json_schema=reference("SubscriptionArgument"))] = None
-    """A `LogFilter` or hashes with `Options`, `Options`, a bool, or nothing."""
+    """A `FilterObject` or hashes with `Options`, `Options`, a bool, or nothing."""
     options: Annotated[Any, msgspec.Meta(extra_json_schema=reference("PendingOptions"))] = None
     """Whether a subscription to pending transactions has notices."""
 
@@ -108,12 +108,13 @@ def _flag(value: Any, place: str = ARGUMENT) -> bool:
     return bool(value)
 
 
-def _filter(value: Any) -> tuple[LogFilter, Options]:
+def _filter(value: Any) -> tuple[FilterObject, Options]:
     if value is None:
         raise invalid_params("missing value for required argument 1")
-    wanted = decode_log_filter(value)
-    # Clients write toBlock `latest` and mean new logs only: go-ethereum from block 0, cast from earliest.
-    return wanted, _options(value, None if wanted.to_block == LATEST else wanted.from_block)
+    filter_object = decode_filter_object(value)
+    # Clients write `latest` when they mean new logs only: go-ethereum's from block 0, cast from the earliest.
+    first = None if filter_object.to_block == LATEST else filter_object.from_block
+    return filter_object, _options(value, first)
 
 
 def _hashes(value: Any) -> tuple[Hashes, Options]:

@@ -11,14 +11,13 @@ from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject, ReceiptSubject, StoredSubject
 from wsnode.ethereum.live.subscription import PendingSubscription, SilentSubscription, StoreSubscription
-from wsnode.ethereum.logs.criteria import LogWish, canonical
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import numbered
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import FINALIZED, LATEST, PENDING, SAFE
-from wsnode.ethereum.rpc.logs.filter_object import LogFilter
-from wsnode.ethereum.rpc.logs.methods import criteria_of
+from wsnode.ethereum.rpc.logs.filter_object import FilterObject
+from wsnode.ethereum.rpc.logs.methods import wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import IDENTITY
 from wsnode.ethereum.rpc.logs.subscription_options import (
     IdParameters,
@@ -88,18 +87,18 @@ class Subscriptions:
         return b"true"
 
     def _logs(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
-        wanted: LogFilter
+        filter_object: FilterObject
         options: Options
-        wanted, options = params.argument
-        criteria = canonical(criteria_of(wanted, self._limits))
+        filter_object, options = params.argument
+        wanted = wanted_logs(filter_object, self._limits)
         with self._hub.snapshot() as view:
             resumes, replays = options.cursor is not None, options.from_block is not None
-            first, last = live_range(wanted, resumes=resumes, replays=replays)
+            first, last = live_range(filter_object, resumes=resumes, replays=replays)
             position = _position(view, options)
             if first <= view.head + 1:
-                # Without a lower bound it shares the group of all subscriptions with these criteria.
+                # It has nothing to hold back, so it shares the group of all that want these logs.
                 first = 0
-        subject = LogSubject(LogWish(criteria, first, last), options.form)
+        subject = LogSubject(wanted.between(first, last).canonical(), options.form)
         return StoreSubscription("logs", channel, self._hub, subject, position)
 
     def _headers(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
@@ -125,15 +124,17 @@ class Subscriptions:
         return PendingSubscription(params.kind, channel, feed, group, has_notices=params.options)
 
 
-def live_range(wanted: LogFilter, *, resumes: bool = False, replays: bool = False) -> tuple[int, int | None]:
-    """Return the first and the last block whose logs a client receives; None means no last block.
+def live_range(
+    filter_object: FilterObject, *, resumes: bool = False, replays: bool = False
+) -> tuple[int, int | None]:
+    """Return the first and the last block whose logs are told of, None for no last one.
 
     A subscription that `resumes` from a cursor needs no first block; one that `replays` may begin at any tag.
 
     Raises:
         RpcError: They are in the wrong order or do not exist yet (geth, eth/filters: SubscribeLogs).
     """
-    first, last = wanted.from_block, wanted.to_block
+    first, last = filter_object.from_block, filter_object.to_block
     if PENDING in (first, last):
         raise invalid_params("pending logs are not supported")
     if first in (SAFE, FINALIZED) and not replays:
@@ -177,8 +178,8 @@ def unknown_block(error: UnknownBlockError) -> RpcError:
 
 
 def _contracts_of(params: SubscribeParameters) -> list[int] | None:
-    # Only logs belong to contracts; other kinds of subscription name none.
-    return numbers(params.argument[0].addresses) or None if params.kind == "logs" else []
+    # Only logs are of contracts; whatever else can be subscribed to names none.
+    return numbers(params.argument[0].wanted.addresses) or None if params.kind == "logs" else []
 
 
 def add_methods(registry: Registry, hub: Hub, limits: CallLimits) -> None:

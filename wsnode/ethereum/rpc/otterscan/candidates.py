@@ -5,7 +5,8 @@ from itertools import islice
 from typing import Final
 
 from wsnode.ethereum.codec.rows import transaction_count
-from wsnode.ethereum.logs.index import LogCriteria, LogMatches, search_logs
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.logs.index import LogMatches, search_logs
 from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
@@ -97,7 +98,7 @@ class Candidates:
 
 
 def _logs(view: Snapshot, address: bytes, first: int, last: int) -> Generator[None, None, LogMatches]:
-    return search_logs(view.reader, LogCriteria([address]), first, last, limit=MOST_FOUND)
+    return search_logs(view.reader, LogFilter([address], first=first, last=last), limit=MOST_FOUND)
 
 
 def some(numbers: Iterator[int | None], most: int) -> list[int | None]:
