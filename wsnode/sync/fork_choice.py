@@ -51,6 +51,4 @@ def _wins(view: Snapshot, block: UnverifiedBlock) -> bool:
 
 def _total_difficulty(view: Snapshot, block: UnverifiedBlock) -> int:
     """Return the difficulties up to a block, added up; only its own if nothing is known of its parent."""
-    number = view.number_of(block.parent_hash)
-    below = view.side_total_difficulty(block.parent_hash) if number is None else view.total_difficulty(number)
-    return (below or 0) + block.difficulty
+    return (view.total_difficulty_of(block.parent_hash) or 0) + block.difficulty
