@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 from typing import Any
 
 import h11
@@ -11,8 +12,10 @@ import trio.testing
 import zstandard
 
 from tests.server.conftest import NUMBER, OpenSite, Site, read_all, until
+from wsnode.jsonrpc.share import Party
 from wsnode.server.access.perimeter import Perimeter
 from wsnode.server.limits import Limits
+from wsnode.server.turns.slow_lane import SHORT_THREADS
 
 ONE = (NUMBER % 1).encode()
 RESULT = {"jsonrpc": "2.0", "id": 1, "result": "0x1"}
@@ -324,3 +327,41 @@ async def test_a_drain_ends_idle_connections_at_once(open_site: OpenSite) -> Non
         assert (await http.ask()).status == 200
         await site.server.drain()
         assert await http.stream.receive_some() == b""
+
+
+async def test_bodies_and_replies_count_while_they_wait_for_a_thread(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        shared = site.server.shared
+        for _ in range(SHORT_THREADS):
+            site.nursery.start_soon(shared.lane.short_work.run, Party(), site.gate.pass_through)
+        await until(lambda: site.gate.entered == SHORT_THREADS)
+        noise = random.Random(1).randbytes(200_000).hex()
+        body = gzip.compress(
+            b'{"jsonrpc":"2.0","id":1,"method":"number","params":[],"x":"%b"}' % noise.encode()
+        )
+        sent, asked = site.connect(), site.connect()
+        await sent.send_all(post(body, "Content-Encoding: gzip"))
+        await asked.send_all(
+            post(b'{"jsonrpc":"2.0","id":1,"method":"zeros","params":[300000]}', "Accept-Encoding: gzip")
+        )
+        await until(lambda: shared.received.used > shared.limits.body_bytes and shared.waiting.used > 0)
+        assert shared.received.used == len(body) + shared.limits.body_bytes
+        assert 300_000 < shared.waiting.used < 301_000
+        site.gate.opened = 1
+        for stream in (sent, asked):
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 200 ")
+        await until(lambda: (shared.received.used, shared.waiting.used) == (0, 0))
+
+
+async def test_a_large_reply_counts_once_until_it_is_read(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        requests, taken = trio.testing.memory_stream_one_way_pair()
+        replies, read = trio.testing.lockstep_stream_one_way_pair()
+        site.nursery.start_soon(site.server.serve_stream, trio.StapledStream(replies, taken))
+        await requests.send_all(post(b'{"jsonrpc":"2.0","id":1,"method":"zeros","params":[300000]}'))
+        waiting, answer = site.server.shared.waiting, b""
+        await until(lambda: waiting.used > 0)
+        assert 300_000 < waiting.used < 301_000
+        while not answer.endswith(b'"}'):
+            answer += await read.receive_some()
+        await until(lambda: waiting.used == 0)

@@ -109,3 +109,13 @@ def test_what_is_kept_no_more_leaves_nothing_behind() -> None:
     for keeper in keepers(held, CROWD, range(0, 10_000, 1000)):
         held.hold(keeper, 0)
     assert held.used == 0
+
+
+def test_nobody_may_keep_more_while_far_too_much_is_kept() -> None:
+    budget = Budget(LIMIT)
+    parties = [Party() for _ in range((LIMIT + OVERFLOW_BYTES) // SHARE_BYTES * 2)]
+    for party in parties:
+        if budget.allows(party):
+            budget.add(party, SHARE_BYTES)
+    assert budget.used == LIMIT + OVERFLOW_BYTES + SHARE_BYTES
+    assert not budget.allows(Party())

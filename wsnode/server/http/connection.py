@@ -4,7 +4,8 @@ A thin shim in front of the dispatcher that WebSocket messages go to. Plain requ
 are read by `quick_post`, all others by h11; the two take turns between requests only.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from time import perf_counter
 
@@ -33,6 +34,8 @@ from wsnode.server.turns.slow_lane import too_many_calls
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"
 READ_AHEAD_BYTES = 64 * 1024
+JOINED_BYTES = 64 * 1024
+"""What is sent in one piece with its head."""
 INFLATED_AT_ONCE = 64 * 1024
 """Bodies that are decompressed at once: at 5 MiB for each, that takes three milliseconds."""
 NO_PARSER = h11.Connection(h11.SERVER)
@@ -198,6 +201,7 @@ class HttpConnection:
         shared = cross_origin(headers, entrance.caller, self._service.directory.perimeter)
         encoding = headers.first("content-encoding").strip().lower()
         text = await self._decoded(body, encoding, entrance.caller.party)
+        del body
         if not text:
             return Response(200, headers=shared)
         grant = entrance.caller.grant
@@ -216,13 +220,14 @@ class HttpConnection:
         if not self._service.shared.waiting.allows(self.party, len(answer or b"")):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
             raise RefusedError(503, error, {"Retry-After": "1"})
-        reply, encoded = await encode_body(
-            answer or b"",
-            headers.first("accept-encoding"),
-            self._limits,
-            self._service.shared.lane.short_work,
-            entrance.caller.party,
-        )
+        with self._counted(len(answer or b"")):
+            reply, encoded = await encode_body(
+                answer or b"",
+                headers.first("accept-encoding"),
+                self._limits,
+                self._service.shared.lane.short_work,
+                entrance.caller.party,
+            )
         if admission is not None and (seconds := admission.retry_after) is not None:
             return Response(429, reply, headers={**shared, **encoded, "Retry-After": str(seconds)})
         return Response(200, reply, headers={**shared, **encoded})
@@ -231,8 +236,13 @@ class HttpConnection:
         limit = self._limits.body_bytes
         if len(body) <= INFLATED_AT_ONCE:
             return decode_body(body, encoding, limit)
-        pool = self._service.shared.lane.short_work
-        return await pool.run(party, lambda _cancel: decode_body(body, encoding, limit))
+        pool, received = self._service.shared.lane.short_work, self._service.shared.received
+        # The thread makes a text of it that is within the limit of bodies too.
+        received.hold(self, len(body) + limit)
+        try:
+            return await pool.run(party, lambda _cancel: decode_body(body, encoding, limit))
+        finally:
+            received.hold(self, 0)
 
     def _page(self, host: str, target: str) -> Response:
         path = target.partition("?")[0]
@@ -324,7 +334,7 @@ class HttpConnection:
             while (event := self._parser.next_event()) is h11.NEED_DATA:
                 if self._parser.they_are_waiting_for_100_continue:
                     go_ahead = h11.InformationalResponse(status_code=100, headers=[])
-                    await self._send_all(self._parser.send(go_ahead) or b"")
+                    await self._send_all([self._parser.send(go_ahead) or b""])
                 data, self._ahead = self._ahead or await self._transport.receive(), b""
                 self._parser.receive_data(data)
             return event
@@ -342,17 +352,32 @@ class HttpConnection:
         if response.body and not self._is_head:
             pieces += self._parser.send_with_data_passthrough(h11.Data(data=response.body)) or []
         pieces.append(self._parser.send(h11.EndOfMessage()) or b"")
-        await self._send_all(b"".join(pieces))
+        await self._send_all(pieces)
 
-    async def _send_all(self, data: bytes) -> None:
-        waiting = self._service.shared.waiting
-        waiting.add(self.party, len(data))
+    async def _send_all(self, pieces: Sequence[bytes]) -> None:
+        """Send the pieces; a large one as it is, for a copy would have to be kept as long as it."""
+        size = sum(map(len, pieces))
+        if size <= JOINED_BYTES:
+            pieces = [b"".join(pieces)]
+        with self._counted(size):
+            for piece in pieces:
+                await self._send_piece(piece)
+
+    async def _send_piece(self, piece: bytes) -> None:
         try:
-            await send_all(self._transport, data, self._limits.idle_seconds)
+            await send_all(self._transport, piece, self._limits.idle_seconds)
         except trio.BrokenResourceError:
             raise _DisconnectedError from None
+
+    @contextmanager
+    def _counted(self, size: int) -> Iterator[None]:
+        """Count bytes of a reply, which wait for a thread or for the client."""
+        waiting = self._service.shared.waiting
+        waiting.add(self.party, size)
+        try:
+            yield
         finally:
-            waiting.add(self.party, -len(data))
+            waiting.add(self.party, -size)
 
 
 def _reason(error: h11.RemoteProtocolError) -> str:

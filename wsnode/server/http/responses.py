@@ -21,8 +21,8 @@ class Response(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
 
-def serialize(response: Response, *, last: bool = False) -> bytes:
-    """Return the response as bytes; the `last` one of a connection says so."""
+def serialize(response: Response, *, last: bool = False) -> tuple[bytes, bytes]:
+    """Return the head and the body of the response; the `last` one of a connection says so."""
     lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
     lines.append(f"Content-Length: {len(response.body)}")
     if response.body:
@@ -30,7 +30,7 @@ def serialize(response: Response, *, last: bool = False) -> bytes:
     lines += [f"{name}: {value}" for name, value in response.headers.items()]
     if last:
         lines.append("Connection: close")
-    return "\r\n".join((*lines, "", "")).encode("latin-1") + response.body
+    return "\r\n".join((*lines, "", "")).encode("latin-1"), response.body
 
 
 def refused(refusal: RefusedError) -> Response:

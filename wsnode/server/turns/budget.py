@@ -56,8 +56,13 @@ class Budget:
         return holder_of(party) is not party and 2 * self.kept_for(party) >= self.limit
 
     def allows(self, party: Any, more: int = 0) -> bool:
-        """Return whether a connection may hold `more` bytes, and then still more."""
-        return self.kept_for(party) + more <= SHARE_BYTES or self._share.admits(party)
+        """Return whether a connection may hold `more` bytes, and then still more.
+
+        While the overflow is used up, no connection may, however little it holds.
+        """
+        if self.kept_for(party) + more <= SHARE_BYTES:
+            return self.used <= self.limit + OVERFLOW_BYTES
+        return self._share.admits(party)
 
 
 class Holder(Protocol):
