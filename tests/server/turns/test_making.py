@@ -236,3 +236,28 @@ async def test_the_calls_of_one_address_hold_half_and_those_of_others_go_on() ->
     assert all("result" in json.loads(pending.reply or b"") for pending in honest)
     told = ["error" in json.loads(pending.reply or b"") for pending, _ in pendings]
     assert 0 < sum(told) < len(told)
+
+
+async def test_of_a_hundred_calls_that_wait_one_looks_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    may_go_on = Account.may_go_on
+
+    def counting(self: Account, pending: Pending) -> bool:
+        nonlocal looks
+        looks += 1
+        return may_go_on(self, pending)
+
+    stage = Stage(1 << 30)
+    making, account = stage.lane.making, Account(stage.lane.making, PIECE)
+    pendings = [stage.begun() for _ in range(100)]
+    async with trio.open_nursery() as nursery:
+        monkeypatch.setattr(Account, "may_go_on", counting)
+        for pending in pendings:
+            nursery.start_soon(stage.lane.finish, pending, Party(), account)
+        for _ in range(100):
+            making.add(None, 1)
+            making.add(None, -1)
+            await trio.lowlevel.checkpoint()
+    assert all("result" in json.loads(pending.reply or b"") for pending in pendings)
+    # A look at the beginning, before and in each slice, and of the first that waits at each change.
+    assert looks < 100 * (2 * PIECES + 10) + 2000

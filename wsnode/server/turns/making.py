@@ -104,7 +104,7 @@ class Making:
 class Account:
     """The bytes that the calls of one connection hold, and the calls that may add to them."""
 
-    __slots__ = ("_calls", "_limit", "_making", "_refused", "_waiting", "made", "party")
+    __slots__ = ("_calls", "_limit", "_making", "_refused", "_waiters", "_waiting", "made", "party")
 
     def __init__(self, making: Making, limit: int, waiting: Waiting | None = None, party: Any = None) -> None:
         """Beyond `limit` bytes calls take turns; their bytes count for `party`."""
@@ -118,6 +118,9 @@ class Account:
         self._calls: dict[Pending, int] = {}
         self._refused = set[Pending]()
         """Those of them that are to be refused."""
+        self._waiters: dict[Pending, trio.Event] = {}
+        """Those that wait for their turn. The first one looks whether there is room, the others sleep: if
+        hundreds looked at each change, that would hold everybody up."""
 
     def begin(self, pending: Pending) -> None:
         """Take a call up."""
@@ -150,15 +153,37 @@ class Account:
         """Wait until the call may make more of its result; return why it is refused, if it is."""
         if self._waiting is not None:
             await self._waiting.wait_room()
-        while pending not in self._refused and not self.may_go_on(pending):
-            if not self._making.budget.allows(self.party):
-                self._making.shed()
-            await self._making.wait_change()
-            if self._waiting is not None:
-                await self._waiting.wait_room()
+        if not self._is_settled(pending):
+            try:
+                await self._wait_settled(pending)
+            finally:
+                self._waiters.pop(pending, None)
+                self._wake(next(iter(self._waiters), None))
         if pending not in self._refused:
             return None
         return limit_exceeded("too many bytes of replies are being made, try again")
+
+    def _is_settled(self, pending: Pending) -> bool:
+        return pending in self._refused or self.may_go_on(pending)
+
+    async def _wait_settled(self, pending: Pending) -> None:
+        while not self._is_settled(pending):
+            if not self._making.budget.allows(self.party):
+                self._making.shed()
+            woken = self._waiters[pending] = trio.Event()
+            if next(iter(self._waiters)) is not pending:
+                await woken.wait()
+            else:
+                if (first := self._first(pending)) is not pending:
+                    self._wake(first)
+                await self._making.wait_change()
+            if self._waiting is not None:
+                await self._waiting.wait_room()
+
+    def _wake(self, call: Pending | None) -> None:
+        """Have a call look again, if it waits."""
+        if call is not None and (waiter := self._waiters.get(call)) is not None:
+            waiter.set()
 
     def refuse_largest(self) -> None:
         """Refuse the call that holds most."""
@@ -166,6 +191,7 @@ class Account:
             largest = max(left, key=self._calls.__getitem__)
             self._refused.add(largest)
             self._making.count_refusable(self.party, -self._calls[largest])
+            self._wake(largest)
 
     @property
     def _kept(self) -> int:
@@ -177,6 +203,8 @@ class Account:
             return False
         if self._kept <= self._limit:
             return True
-        # One at a time: the first of those that have begun to make something.
-        first = next((call for call, made in self._calls.items() if made), pending)
-        return first is pending
+        return self._first(pending) is pending
+
+    def _first(self, pending: Pending) -> Pending:
+        """Return the first of those that have begun to make something, `pending` if none has."""
+        return next((call for call, made in self._calls.items() if made), pending)
