@@ -52,7 +52,7 @@ class UpstreamAddress(msgspec.Struct, frozen=True):
 
     @property
     def is_websocket(self) -> bool:
-        """Return whether the upstream can tell of news by itself."""
+        """Return whether the upstream can send notifications."""
         return self.scheme in ("ws", "wss")
 
     @property

@@ -1,4 +1,4 @@
-"""How fast an upstream may be asked: a token bucket that learns from what the upstream refuses."""
+"""The rate of requests to an upstream: a token bucket that adapts to the upstream's refusals."""
 
 from collections.abc import Callable
 from typing import Final
@@ -10,9 +10,9 @@ LEAST_PER_SECOND: Final = 1.0
 BURST_SECONDS: Final = 0.5
 """How much may be saved up."""
 RECOVERY: Final = 1.05
-"""What the rate grows by, each second without a refusal."""
+"""Factor by which the rate grows each second without a refusal."""
 LONGEST_PAUSE: Final = 60.0
-"""Seconds that a refusal is obeyed for, whatever it asks for."""
+"""Longest pause after a refusal, whatever it asks for."""
 
 
 class Budget:
@@ -46,12 +46,12 @@ class Budget:
         return max(self._paused_until, self._spent_until - BURST_SECONDS)
 
     def refused(self, retry_after: float | None = None) -> None:
-        """Slow down; ask nothing for `retry_after` seconds."""
+        """Reduce the rate; send no request for `retry_after` seconds."""
         now = self._clock()
         if retry_after is not None:
             self._paused_until = max(self._paused_until, now + min(retry_after, LONGEST_PAUSE))
         if now - self._changed >= 1.0 or self._rate == self._most:
             self._rate = max(LEAST_PER_SECOND, self.per_second / 2)
             self._changed = now
-            # What was saved up at the higher rate is gone.
+            # Tokens saved at the higher rate are lost.
             self._spent_until = max(self._spent_until, now + BURST_SECONDS)

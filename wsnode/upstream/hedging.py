@@ -19,13 +19,13 @@ def ranked(clients: Sequence[Client]) -> list[Client]:
 async def first_answer(
     clients: Sequence[Client], ask: Callable[[Client], Awaitable[Result]]
 ) -> tuple[Client, Result]:
-    """Return the first answer and whose it is; the others' questions are given up.
+    """Return the first answering client and its result; requests to the others are cancelled.
 
-    The first client is asked at once, the next one when the last has failed or takes longer than 19 of 20 of
-    its answers did.
+    The first client is asked at once, the next one when the last has failed or is slower than 19 of 20 of
+    its earlier answers.
 
     Raises:
-        UpstreamError: Nobody has one; the last failure.
+        UpstreamError: All clients failed; the last failure.
     """
     race: _Race[Result] = _Race(ask)
     async with trio.open_nursery() as nursery:
@@ -65,11 +65,11 @@ class _Race(Generic[Result]):
         changed.set()
 
     async def wait(self, failed: trio.Event) -> None:
-        """Return once somebody has won or `failed` is set."""
+        """Return once a client has answered or `failed` is set."""
         while self.won is None and not failed.is_set():
             await self._changed.wait()
 
     async def wait_all(self, count: int) -> None:
-        """Return once somebody has won or all have ended."""
+        """Return once a client has answered or all have ended."""
         while self.won is None and self._ended < count:
             await self._changed.wait()

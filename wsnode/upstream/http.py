@@ -55,7 +55,7 @@ class HttpLink:
         return result_of(message, retry_after)
 
     async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
-        """Refuse: nothing can be told over HTTP.
+        """Refuse: HTTP has no notifications.
 
         Raises:
             UpstreamError: Always.

@@ -1,4 +1,4 @@
-"""What a client asks over, whatever the transport is."""
+"""The link of a client to its upstream, over any transport."""
 
 from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeAlias
@@ -9,7 +9,7 @@ MESSAGE_BYTES: Final = 64 << 20
 """The largest message: a block of 10 MB twice in hex, with the names of its members."""
 
 OnEvent: TypeAlias = Callable[[bytes], None]
-"""Is given the JSON text of what a subscription tells; must not block."""
+"""Called with the JSON text of a subscription's event; must not block."""
 
 
 class Link(Protocol):
@@ -17,7 +17,7 @@ class Link(Protocol):
 
     ended: trio.Event
     heard: int
-    """Messages that came in, so that whoever waits can tell silence from slowness."""
+    """Messages received, by which a waiting task distinguishes silence from slowness."""
 
     async def ask(self, method: str, params: list[Any]) -> bytes:
         """Return the JSON text of a call's result.

@@ -10,14 +10,14 @@ NOTHING = b"null"
 
 
 class Fault(msgspec.Struct):
-    """The error of a reply; some nodes leave out what is required."""
+    """The error of a reply; some nodes leave out required members."""
 
     code: int | float = 0
     message: str = ""
 
 
 class Event(msgspec.Struct):
-    """What a subscription tells."""
+    """An event of a subscription."""
 
     subscription: str
     result: msgspec.Raw = msgspec.Raw(NOTHING)
@@ -52,7 +52,7 @@ def decode_message(text: bytes | str) -> Message:
 
 
 def decode_event(message: Message) -> Event:
-    """Return what a notification tells.
+    """Return the event in a notification.
 
     Raises:
         msgspec.DecodeError: It is no subscription's.

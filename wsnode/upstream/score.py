@@ -6,11 +6,11 @@ from typing import Final
 KEPT: Final = 128
 """Read times that are looked at."""
 SHARE: Final = 0.1
-"""What the newest of a running average counts."""
+"""Weight of the newest value of a running average."""
 USUAL_READ_SECONDS: Final = 0.25
 """Taken for the read time of an upstream that has not answered yet."""
 ERROR_SECONDS: Final = 10.0
-"""What an upstream that always fails is worth: as much as one that announces so late."""
+"""The score in seconds of an upstream that always fails."""
 
 
 class Score:
@@ -26,7 +26,7 @@ class Score:
         self._seconds: deque[float] = deque(maxlen=KEPT)
 
     def announced(self, behind: float) -> None:
-        """Take note of a block that it announced so many seconds after the first upstream that did."""
+        """Record a block that it announced `behind` seconds after the first upstream."""
         self.delay += SHARE * (behind - self.delay)
 
     def answered(self, seconds: float) -> None:

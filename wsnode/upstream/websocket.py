@@ -39,7 +39,7 @@ class Question:
         """Nothing, if the connection was lost."""
 
     def end(self, reply: Message | None) -> None:
-        """Wake whoever waits."""
+        """Wake the waiting task."""
         self.reply = reply
         self.is_over.set()
 
@@ -92,7 +92,7 @@ class WebSocketLink:
         self._scope.cancel()
 
     async def run(self) -> None:
-        """Hear what the upstream says, until the connection ends."""
+        """Receive the upstream's messages until the connection ends."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._stay_awake)
@@ -127,7 +127,7 @@ class WebSocketLink:
         message = decode_message(text)
         if message.method is not None:
             self._tell(message)
-        # Nobody waits any more for what comes too late.
+        # A late reply has no waiting task.
         elif isinstance(message.id, int) and (question := self._questions.get(message.id)) is not None:
             if question.on_event is not None and message.error is None:
                 # Here, as the first event may stand right behind this reply.
@@ -144,7 +144,7 @@ class WebSocketLink:
 async def converse(
     address: UpstreamAddress, connect: Connect, task_status: trio.TaskStatus[WebSocketLink | None]
 ) -> None:
-    """Hold a connection until it ends; tell its link, or None if there is none to be had."""
+    """Hold a connection until it ends; report its link as started, or None if it cannot be opened."""
     opened: list[WebSocketLink] = []
 
     def tell(link: WebSocketLink) -> None:
@@ -160,7 +160,7 @@ async def converse(
     except* (HandshakeError, ConnectionClosed) as errors:
         logger.warning("%s refuses the connection: %s", address, _why(first_of(errors)))
     except* Exception:
-        # Whatever a foreign host brings about, it ends this connection and not the node.
+        # Any failure caused by a foreign host ends this connection and not the node.
         logger.exception("the connection to %s failed", address)
     if not opened:
         task_status.started(None)
@@ -176,7 +176,7 @@ async def _hold(
         with trio.fail_after(CONNECTING_SECONDS):
             connection = await wrap_client_stream(
                 nursery,
-                # Any stream will do; the library names those that it opens by itself.
+                # Any stream works; the library's type names only those that it opens itself.
                 cast(trio.SocketStream, stream),
                 address.host_header,
                 address.resource,

@@ -1,1 +1,1 @@
-"""What subscribers and filters are told: events out of the store, from any position to the head."""
+"""The events of subscriptions and filters, read from the store from any position to the head."""

@@ -17,10 +17,10 @@ class UnknownBlockError(Exception):
 
 
 def is_canonical(view: Snapshot, position: Position) -> bool:
-    """Tell whether a position is on the canonical chain.
+    """Return whether a position is on the canonical chain.
 
     Raises:
-        UnknownBlockError: It has another number than its block.
+        UnknownBlockError: Its number is not that of its block.
     """
     if position.number < 0:
         return True
@@ -92,7 +92,7 @@ def canonical_rows(view: Snapshot, number: int) -> tuple[bytes, bytes, bytes]:
 
 
 def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> Reorganisation:
-    """Return what a notice says when a position's block and those under it were dropped."""
+    """Return the reorganisation for a notice when a position's block and its ancestors were dropped."""
     last = min(view.head, ancestor.number + MOST_LISTED)
     rows = (view.header(number) for number in range(ancestor.number + 1, last + 1))
     return Reorganisation(ancestor, dropped, [head_of(row) for row in rows if row is not None])

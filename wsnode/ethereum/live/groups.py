@@ -35,7 +35,7 @@ class FilterGroups:
 
 
 class Groups:
-    """One group for each subject that anybody is live with."""
+    """One group for each subject with live subscriptions."""
 
     def __init__(self, fan_out: FanOut) -> None:
         self._fan_out = fan_out
@@ -118,7 +118,7 @@ class Groups:
                 yield form, group, position
 
     def publish_header(self, header: bytes, head: Head, before: Position) -> None:
-        """Tell of a new block."""
+        """Publish a new block's header."""
         if not self._headers:
             return
         text = render_header(header)
@@ -127,7 +127,7 @@ class Groups:
             group.publish(Event([notification(text, cursor)]), before)
 
     def publish_receipts(self, view: Snapshot, rows: Rows, head: Head, before: Position) -> None:
-        """Tell of a new block's receipts; `view` has the block."""
+        """Publish a new block's receipts; `view` has the block."""
         if not self._receipts:
             return
         wanted = self._named.matching(rows[1])
@@ -140,9 +140,9 @@ class Groups:
                 group.publish(Event([notification(text, cursor)]), before)
 
     def publish_logs(self, rows: Rows, head: Head, before: Position, *, removed: bool) -> int:
-        """Tell of a block's logs, from the first on or, removed, from the last one back.
+        """Publish a block's logs, from the first on or, removed, from the last one back.
 
-        Returns how many logs were looked at: all of the block's, or none if nobody is live with logs.
+        Returns the number of logs compared: all of the block's, or 0 without live subscriptions to logs.
         """
         if not self._filters:
             return 0
@@ -183,7 +183,7 @@ class _BlockMessages:
         self._parts: dict[tuple[tuple[int, ...], bool], Parts] = {}
 
     def parts(self, indices: tuple[int, ...], cursors: bool) -> Parts:
-        """Return the events of these logs; whoever matches the same ones shares them."""
+        """Return the events of these logs, shared by all groups that match them."""
         key = indices, cursors
         if (parts := self._parts.get(key)) is None:
             parts = self._parts[key] = list(self._split(indices[::-1] if self._removed else indices, cursors))

@@ -1,4 +1,4 @@
-"""The head that subscribers have been told, and how it follows the store's."""
+"""The head that subscribers have received, and how it follows the store's."""
 
 import logging
 from collections import deque
@@ -39,13 +39,13 @@ from wsnode.store.errors import StoreError
 
 STEP_BLOCKS: Final = 64
 STEP_LOGS: Final = 2000
-"""How many blocks, and logs in them, are told of before others have a turn: about 20 milliseconds."""
+"""Blocks, and logs in them, published in one step: about 20 milliseconds."""
 
 logger = logging.getLogger("wsnode.live")
 
 
 class Descent:
-    """A reorganisation that is being told: the blocks still to be taken back, highest first."""
+    """A reorganisation in publication: the dropped blocks still to publish, highest first."""
 
     __slots__ = ("ancestor", "rest")
 
@@ -55,24 +55,24 @@ class Descent:
 
 
 class Hub:
-    """Tells the live subscriptions of one chain what happens, out of the store."""
+    """Publishes new blocks and reorganisations from the store to the live subscriptions of one chain."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self.fan_out = FanOut()
-        """Hands the events to the subscribers; somebody runs it."""
+        """Delivers the events to the subscribers; its owner runs it."""
         self.groups = Groups(self.fan_out)
         self.replay = Replay(chain)
         self.pending = PendingFeed(self.fan_out)
         self.head = chain.head
-        """The last head that was told, or the block below those that have been taken back so far."""
+        """The last published head, or the block below the dropped ones published so far."""
         self._descent: Descent | None = None
         self.parameters = 0
         """Addresses and topics that all subscriptions name together."""
         self.on_change: list[Callable[[HeadChange], None]] = []
         """Called with each change, once the subscribers' events are on their way."""
         self.is_held = False
-        """Whether a change of several steps is under way, which is to be told as one."""
+        """Whether a change of several steps is in progress, to be published as one."""
         self.looked = trio.Event()
         """Set once it has looked at the store again; another one is there then."""
         self._once_looked: dict[Callable[[], None], None] = {}
@@ -83,9 +83,9 @@ class Hub:
         return self._chain.snapshot()
 
     def advance(self) -> HeadChange:
-        """Tell what has happened since the last time, and return it.
+        """Publish the changes since the last call, and return them.
 
-        After many blocks at once only the first are told of, and the rest by the watching task.
+        Of many blocks at once it publishes the first ones; the watching task publishes the rest.
         """
         if self.is_held:
             return HeadChange((), ())
@@ -110,7 +110,7 @@ class Hub:
             try:
                 listener(change)
             except Exception:
-                # Subscribers are told of blocks whatever becomes of the pool.
+                # A failure of the pool must not keep blocks from subscribers.
                 logger.exception("a change of head was not followed")
         return change
 
@@ -129,11 +129,11 @@ class Hub:
 
     @property
     def meeting_point(self) -> Position | None:
-        """Return where a subscription can go live; None while dropped blocks are taken back."""
+        """Return the position where a subscription can go live; None while dropped blocks are published."""
         return Position.after(self.head) if self._descent is None else None
 
     def told(self, subject: Subject) -> Position:
-        """Return how far those are told who are live with `subject`."""
+        """Return the position of the live subscriptions with `subject`."""
         if self._descent is not None and not isinstance(subject, LogSubject):
             return Position.after(self._descent.ancestor)
         return Position.after(self.head)
@@ -148,7 +148,7 @@ class Hub:
             return self._begin_again(view, error.position)
 
     def _told(self, view: Snapshot, descent: Descent) -> HeadChange:
-        """Tell of a change; a bug in telling of one block must neither end the node nor stay unnoticed."""
+        """Publish a change; a bug in publishing one block must neither end the node nor stay unnoticed."""
         dropped, ancestor = tuple(descent.rest), descent.ancestor
         try:
             return self._change(view, descent)
@@ -216,7 +216,7 @@ class Hub:
         self.groups.announce(notice, Position.after(dropped[0]), to=lambda form: form.reorgs)
 
     def _begin_again(self, view: Snapshot, lost: Position) -> HeadChange:
-        """Go on at the store's head, which cannot be reached from what was told last."""
+        """Continue at the store's head, which cannot be reached from the last published block."""
         logger.error("block %s, which subscribers were told of, is not stored any more", lost.head)
         before = Position.after(self.head)
         self._move_to(view)
@@ -224,5 +224,5 @@ class Hub:
         return HeadChange((), (self.head,))
 
     async def watch(self) -> None:
-        """Tell of what another process writes, and of the rest of many blocks, for ever."""
+        """Publish blocks that another process writes, and the rest of many blocks, for ever."""
         await self._watch.run(self.advance)

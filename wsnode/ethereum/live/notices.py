@@ -39,7 +39,7 @@ def notification(result: bytes, cursor: Position | None = None) -> Message:
 
 
 def reorganisation_notice(change: Reorganisation, cursor: Position | None) -> Message:
-    """Return the notice that precedes what a reorganisation takes back and brings."""
+    """Return the notice that precedes the events of a reorganisation."""
     members: dict[str, Any] = {
         "reorg": {
             "commonAncestor": _place(change.ancestor),
@@ -53,7 +53,9 @@ def reorganisation_notice(change: Reorganisation, cursor: Position | None) -> Me
 
 
 def fallen_behind_notice(cursor: Position, missed: int) -> Message:
-    """Return the notice that the client reads too slowly: what it missed is sent again from `cursor` on."""
+    """Return the notice that the client reads too slowly; the missed events are sent again from `cursor`
+    on.
+    """
     message = "the client reads too slowly: what it missed follows from the cursor on"
     return _error(LIMIT_EXCEEDED, message, {"cursor": str(cursor), "missed": missed})
 
@@ -71,14 +73,14 @@ def restart_notice(cursor: Position | None) -> Message:
 
 
 def unknown_block_notice(lost: Position, cursor: Position) -> Message:
-    """Return the notice that the node has lost a block it told of, and goes on from `cursor`."""
+    """Return the notice that the node has lost a block that it published, and continues from `cursor`."""
     return _error(
         RESOURCE_NOT_FOUND, "the block is not known any more", {**named(lost.head), "cursor": str(cursor)}
     )
 
 
 def untold_notice(untold: Head, cursor: Position) -> Message:
-    """Return the notice that the node failed to tell of a block, and goes on from `cursor`."""
+    """Return the notice that the node failed to publish a block, and continues from `cursor`."""
     return _error(INTERNAL_ERROR, "a block could not be told", {**named(untold), "cursor": str(cursor)})
 
 

@@ -1,7 +1,7 @@
-"""What has happened between a position and the head, a page at a time, out of one snapshot.
+"""Pages of the events between a position and the head, each from one snapshot.
 
-The generators yield between slices of about a millisecond and return a page. Going on from a page's position
-gives the next one, from any later snapshot: whatever a reorganisation did in between is part of it.
+The generators yield between slices of about a millisecond and return a page. A page's position
+leads to the next page, from any later snapshot, which includes the reorganisations in between.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -61,9 +61,9 @@ Pages: TypeAlias = Generator[None, None, Page]
 def log_page(
     view: Snapshot, wanted: LogFilter, position: Position, target: Head, floor: Head | None = None
 ) -> Pages:
-    """Return the logs that are to be removed, or those that follow, up to the canonical block `target`.
+    """Return the page of removed logs, or of new logs up to the canonical block `target`.
 
-    None of `floor` or of what is under it is removed, even if it is dropped as well.
+    No logs of `floor` or of blocks below it are removed, even if they are dropped too.
 
     Raises:
         UnknownBlockError: The position's block is not stored.
@@ -202,7 +202,7 @@ def _removed_logs(view: Snapshot, wanted: LogFilter, position: Position, floor: 
 
 
 def _wanted_logs(wanted: LogFilter, position: Position, receipts: bytes) -> list[int]:
-    """Return which logs of a dropped block have been told, the last one first."""
+    """Return the indices of a dropped block's logs that were sent, the last one first."""
     if not wanted.covers(position.number):
         return []
     told = enumerate(log_values(receipts)[: position.logs])

@@ -38,7 +38,7 @@ class MissedError(Exception):
 
 
 class PendingFeed:
-    """Tells of new pending transactions; each has a number, in the order in which they came."""
+    """Publishes new pending transactions, numbered in the order of their arrival."""
 
     def __init__(self, fan_out: FanOut) -> None:
         self.count = 0
@@ -51,7 +51,7 @@ class PendingFeed:
         """Renders a whole transaction."""
 
     def announce(self, arrivals: Sequence[Arrival]) -> None:
-        """Tell of transactions that have just become pending."""
+        """Publish transactions that have just become pending."""
         self._publish(self.hashes, render_hash, arrivals)
         self._publish(self.full, self.render, arrivals)
         self.count += len(arrivals)

@@ -1,4 +1,4 @@
-"""How far a subscriber has been told, and the text that a client hands back to go on from there."""
+"""The position of a subscription, and the cursor with which a client continues from it."""
 
 from typing import Any, Final, Self
 
@@ -15,10 +15,10 @@ _SIZE: Final = 8 + 32 + 4
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Everything is told up to the block `number` with the hash `hash`, and of that one its first logs.
+    """The position in the block `number` with the hash `hash`, after its first logs.
 
-    As a cursor in a notification it stands right behind what the notification tells: after the log `i` it
-    is `i + 1`, after that log's removal `i`, after a block's header 0.
+    The cursor of a notification is the position after it: after the log `i` it is `i + 1`, after that
+    log's removal `i`, after a block's header 0.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Pages for those who catch up: a slice at a time among all of them, and one page for all who need it."""
+"""Pages for subscriptions that catch up: made in slices, and shared by subscriptions at one position."""
 
 from collections import OrderedDict
 from typing import Final
@@ -17,16 +17,16 @@ from wsnode.pubsub.event import Event
 SNAPSHOTS: Final = 16
 """Pages that are made at once, each out of a snapshot."""
 KEPT_BYTES: Final = 4 * 1024 * 1024
-"""Pages that are kept for others who stand at the same position."""
+"""Bytes of pages cached for other subscriptions at their positions."""
 
 _BLOCK_BYTES: Final = 160
-"""What a block that is named takes in memory."""
+"""Memory of a block in a notice."""
 
 Place = tuple[Subject, Position, Head, Head | None]
 
 
 class SentPage:
-    """A page as an event, None when there is nothing to tell, and the position behind it."""
+    """A page as an event, None if it is empty, and the position after it."""
 
     __slots__ = ("change", "event", "floor", "is_ahead", "position")
 
@@ -46,7 +46,7 @@ class SentPage:
         self.floor = floor
         """What to ask for the next page with."""
         self.change = change
-        """What dropped the position's block, if that is to be told."""
+        """The reorganisation that dropped the position's block, for a notice."""
 
     @property
     def size(self) -> int:
@@ -61,9 +61,9 @@ class Replay:
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self.made = 0
-        """How many pages were made; more were told, where many stood at the same position."""
+        """The number of pages made; each may be sent to several subscriptions."""
         self.snapshots = trio.Semaphore(SNAPSHOTS)
-        """Whoever holds one has a page in the making."""
+        """Held while a page is being made."""
         # In the order of asking, so that a long search is only one among many.
         self._turn = trio.StrictFIFOLock()
         self._making: dict[Place, trio.Event] = {}
@@ -73,12 +73,12 @@ class Replay:
     async def page(
         self, subject: Subject, position: Position, target: Head, floor: Head | None = None
     ) -> SentPage:
-        """Return what `subject` is told behind `position`, on the way to the block `target`.
+        """Return the page of `subject` after `position`, on the way to the block `target`.
 
-        `floor` is the block above which a notice has named every dropped one: the page takes no others
-        back. Without it the page has what a notice says, for a subject of that form.
+        `floor` is the block above which a notice has named every dropped one: the page removes no
+        others. Without it the page has the reorganisation for a notice, if the subject has notices.
 
-        Once that is not canonical any more the page is empty and leads nowhere: ask with the new head.
+        Once `target` has left the chain the page is empty and does not advance: repeat with the new head.
 
         Raises:
             UnknownBlockError: The position's block is not stored.

@@ -1,4 +1,4 @@
-"""What a subscription is about: equal ones are told the same, and share a group."""
+"""The subject of a subscription; subscriptions with equal subjects share a group."""
 
 from typing import Protocol, TypeAlias
 
@@ -14,14 +14,14 @@ from wsnode.ethereum.snapshot import Snapshot
 
 
 class Form(msgspec.Struct, frozen=True):
-    """Which of the additional members a subscriber asked for."""
+    """The additional members of a subscription's notifications."""
 
     cursors: bool = False
     reorgs: bool = False
 
     @property
     def has_notices(self) -> bool:
-        """Tell whether it is sent messages that geth has not: clients that ask for nothing break at them."""
+        """Return whether it gets messages that geth lacks, at which clients without these options fail."""
         return self.cursors or self.reorgs
 
 
@@ -29,7 +29,7 @@ PLAIN = Form()
 
 
 class Subject(Protocol):
-    """Kind, filter and form of a subscription to what the store holds; hashable."""
+    """Kind, filter and form of a subscription to stored events; hashable."""
 
     @property
     def form(self) -> Form:
@@ -85,7 +85,7 @@ class HeaderSubject(msgspec.Struct, frozen=True):
         return header_page(view, position, target)
 
     def cursor(self, position: Position) -> Position:
-        """Return `position` behind the block but before its logs, which the subscriber was not told."""
+        """Return the position after the block's header but before its logs, which were not sent."""
         return Position(position.number, position.hash, 0)
 
 

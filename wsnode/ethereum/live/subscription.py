@@ -22,7 +22,7 @@ from wsnode.pubsub.subscription import Channel, Subscription
 
 
 class StoreSubscription(Subscription):
-    """`logs`, `newHeads` or `transactionReceipts`: whatever it was not told is in the store."""
+    """`logs`, `newHeads` or `transactionReceipts`; events that it has not received are in the store."""
 
     def __init__(
         self,
@@ -32,13 +32,13 @@ class StoreSubscription(Subscription):
         subject: StoredSubject,
         position: Position | None = None,
     ) -> None:
-        """Without a `position` it is told what happens from its beginning on."""
+        """Without a `position` it gets the events after its creation."""
         super().__init__(kind, channel)
         self._hub = hub
         self._subject = subject
         self._position = position
         self._floor: Head | None = None
-        """While dropped blocks are taken back: the block under those that the notice has named."""
+        """During a reorganisation: the block below those that the notice has named."""
 
     @property
     def weight(self) -> int:
@@ -58,13 +58,13 @@ class StoreSubscription(Subscription):
         self._catch_up_from(self._position or Position.after(self._hub.head))
 
     def fall_behind(self, position: Position, missed: int) -> None:
-        """Begin again at `position` once the client has read; tell it if it has notices."""
+        """Continue from `position` once the client has read; send a notice if it has notices."""
         if self._subject.form.has_notices:
             self._tell(fallen_behind_notice(self._subject.cursor(position), missed))
         self._catch_up_from(position)
 
     def farewell(self) -> Event | None:
-        """Return the notice of a restart, with the cursor to go on from, if it has notices."""
+        """Return the notice of a restart, with the cursor to continue from; None without notices."""
         if not self._subject.form.has_notices:
             return None
         position = self._position or self._hub.told(self._subject)
@@ -90,7 +90,7 @@ class StoreSubscription(Subscription):
         return False
 
     async def take_step(self) -> bool:
-        """Tell the next page; False once it is live, or waits for the hub's head to come to its position."""
+        """Send the next page; return False once it is live, or waits for the hub to reach its position."""
         if not self._has_to_catch_up():
             return False
         looked = self._hub.looked
@@ -107,7 +107,7 @@ class StoreSubscription(Subscription):
             self._catch_up_from(self._position)
 
     async def _take_next_page(self) -> bool:
-        """Tell a page; True if the hub must first come to where the position is."""
+        """Send a page; return True if the hub must first reach the position."""
         try:
             return await self._take_page()
         except UnknownBlockError as error:
@@ -115,7 +115,7 @@ class StoreSubscription(Subscription):
             return False
 
     async def _take_page(self) -> bool:
-        """Tell a page; True if the position is ahead of the hub.
+        """Send a page; return True if the position is ahead of the hub.
 
         Raises:
             UnknownBlockError: The position's block is not stored.
@@ -126,7 +126,7 @@ class StoreSubscription(Subscription):
         if self.ended:
             return False
         if page.is_ahead:
-            # It may have no more to tell by itself: the blocks can be gone again when it looks next.
+            # The hub may have nothing to publish: the blocks can be gone again when it reads the store.
             self._hub.advance()
             return True
         if page.change is not None:
@@ -135,7 +135,7 @@ class StoreSubscription(Subscription):
             self.deliver(page.event)
         self._position, self._floor = page.position, page.floor
         if page.position == position:
-            # The store has another branch than the one that the hub told of last.
+            # The store has another branch than the one that the hub published last.
             self._hub.advance()
         return False
 
@@ -155,12 +155,12 @@ class StoreSubscription(Subscription):
 
 
 class PendingSubscription(Subscription):
-    """`newPendingTransactions`: what it was not told is gone."""
+    """`newPendingTransactions`; events that it missed are lost."""
 
     def __init__(
         self, kind: str, channel: Channel, feed: PendingFeed, group: Group, *, has_notices: bool = False
     ) -> None:
-        """With `has_notices` it is told how many it was not sent, and that the node restarts."""
+        """With `has_notices` it gets the number of missed transactions, and a restart of the node."""
         super().__init__(kind, channel)
         self._has_notices = has_notices
         self._feed = feed
@@ -177,7 +177,7 @@ class PendingSubscription(Subscription):
         self.channel.catch_up(self)
 
     async def take_step(self) -> bool:
-        """Go live, behind a notice of what was missed."""
+        """Go live, after a notice of the missed transactions."""
         if self._has_notices:
             self.deliver(Event([missed_notice(self._feed.count - self._missed_from)]))
         self._group.join(self)
@@ -189,14 +189,14 @@ class PendingSubscription(Subscription):
 
 
 class SilentSubscription(Subscription):
-    """`syncing`: a node that is always at its head has nothing to tell."""
+    """`syncing`: a node that is always at its head sends no events."""
 
     def begin(self) -> None:
-        """Do nothing."""
+        """Begin without events."""
 
     def fall_behind(self, position: None, missed: int) -> None:
-        """Do nothing; there is nothing to miss."""
+        """Return; there are no events to miss."""
 
     def farewell(self) -> None:
-        """Return nothing."""
+        """Return None: it has no notices."""
         return

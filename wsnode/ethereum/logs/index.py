@@ -1,8 +1,8 @@
-"""Find logs by address and topics: the cost follows the answer, not the range of blocks.
+"""Searches for logs by address and topics: the cost grows with the results, not with the range of blocks.
 
 A criterion is a group of values of which a log must have one; a search finds the logs that meet every
-criterion. Each value's chunks lie side by side in the index, so a group leaps to the next chunk it occurs
-in, all groups leap until they stand at the same chunk, and only then bitmaps are read and intersected.
+criterion. Each value's chunks are adjacent in the index. So each group jumps to its next chunk until
+all groups are at one chunk, and only then bitmaps are read and intersected.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -81,7 +81,7 @@ def search_logs(reader: Reader, wanted: LogFilter, *, limit: int | None = None) 
 def first_logs(reader: Reader, wanted: LogFilter, begin: int, end: int, most: int) -> Search:
     """Search the logs numbered `begin` to before `end`, in any block, and return at most `most`, the first.
 
-    `exceeded` tells that there are more; the generator yields between slices and returns.
+    `exceeded` means that there are more; the generator yields between slices and returns the search.
     """
     chunks: list[tuple[int, Positions | range]] = []
     room = most

@@ -1,9 +1,9 @@
-"""Which of many filters a log matches: by its address and topics, whatever the number of filters.
+"""Finds the filters that a log matches, in time that does not depend on their number.
 
 Every filter has a number. For an address, and for a topic at a position, a bitmap holds the numbers of the
-filters that name it; another one those that name none there. What a log matches is an intersection of unions
-of these, one for the address and for each position: it costs about a microsecond each, with ten filters or
-ten thousand.
+filters that name it; another bitmap those that name none there. The matches of a log are an intersection of
+unions of these, one for the address and for each position. Each costs about a microsecond, with ten filters
+or ten thousand.
 """
 
 from collections import defaultdict
@@ -65,7 +65,7 @@ class FilterIndex(Generic[Owner]):
         return len(self._owners)
 
     def add(self, wanted: LogFilter, owner: Owner) -> int:
-        """Return the number under which `owner` is told from now on."""
+        """Add a filter of `owner` and return its number."""
         number = self._free.pop() if self._free else len(self._owners)
         self._owners[number] = wanted, owner
         self._addresses.add(number, wanted.addresses)
@@ -87,7 +87,7 @@ class FilterIndex(Generic[Owner]):
 
     def matching(self, logs: Iterable[Log]) -> dict[Owner, list[int]]:
         """Return, for each owner whose filter matches any of the logs, which ones, in their order."""
-        # Logs that match the same filters are many in a block, and are expanded to owners once.
+        # Many logs of a block match equal sets of filters, which are expanded to owners once.
         alike: dict[bytes, tuple[BitMap, list[int]]] = {}
         for place, log in enumerate(logs):
             if found := self._numbers(log):
