@@ -182,7 +182,7 @@ def _count(view: Snapshot, number: int) -> int:
 
 
 def _too_many(view: Snapshot, wanted: LogFilter, limit: int) -> Generator[None, Any, RpcError]:
-    """Return the error that proposes the longest range from the same block on whose logs are within the limit."""
+    """Return the error that proposes the longest range from that block on with no more than `limit` logs."""
     fitting = yield from longest_fitting(view, wanted, limit)
     proposal: dict[str, Any] = {"limit": limit}
     if fitting is not None:
