@@ -85,7 +85,7 @@ class Bursts:
 
 
 def burst_of(methods: Sequence[str], count: int) -> bytes:
-    """Return so many requests of the methods by turns, as a client sends them."""
+    """Return a number of requests of the methods in turns, in the form of a client."""
     requests = [request(methods[index % len(methods)], identity=100_000 + index) for index in range(count)]
     payloads = [json.dumps(each, separators=(",", ":")).encode() for each in requests]
     return b"".join(Frame(Opcode.TEXT, payload).serialize(mask=True) for payload in payloads)

@@ -118,7 +118,7 @@ class Life:
         )
 
     def judge(self) -> None:
-        """Print how memory grew, and who has other logs than the chain."""
+        """Print the growth of memory, and the clients whose logs differ from the chain's."""
         for follower in self._followers:
             follower.read(3.0)
         count, total = self._canonical()

@@ -58,7 +58,7 @@ def scenes(most_heads: int, *, long: bool) -> list[Scene]:
         Scene("logs to 1,000", "logs", 1000, 20),
         Scene(f"newHeads to {most_heads:,}", "newHeads", most_heads, 20),
         Scene("logs to 1,000 beside one that stalls", "logs", 1000, 30, stalled=1),
-        # As much as fills every buffer between the node and who does not read: 30 MB.
+        # Enough to fill every buffer between the node and a client that does not read: 30 MB.
         Scene("logs to 100 beside one that stalls for long", "logs", 100, 400, stalled=1),
     ]
     if long:

@@ -1,4 +1,4 @@
-"""What do connections cost that do nothing, and does anybody notice while they open?
+"""What do idle connections cost, and do other clients notice while they open?
 
     python -m bench.idle wsnode=ws://127.0.0.1:8545/@PID [geth=ws://127.0.0.1:8546/@PID …] --counts 1000
 

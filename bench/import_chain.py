@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def compare(folder: Path, geth: Path | None, repeats: int) -> None:
-    """Import with wsnode and, if its program is told, with geth; print figures and ratios."""
+    """Import with wsnode and, if its path is given, with geth; print figures and ratios."""
     meta = json.loads((folder / "meta.json").read_text())
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="import-") as temporary:

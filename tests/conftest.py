@@ -57,7 +57,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def served(imported: Path) -> Iterator[Node]:
-    """Return a node that serves that folder to whoever asks."""
+    """Return a node that serves that folder without keys."""
     from tests.node_process import started
 
     with started("serve", "--data", str(imported), "--listen", "127.0.0.1:0", "--open") as node:

@@ -1,4 +1,4 @@
-"""A client's end of a connection to a node in memory, and what it is told there."""
+"""A client's end of a connection to a node in memory, and the messages it receives."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from tests.server.conftest import Peer
 
 
 class Client:
-    """One connection, and what it was told: replies by request, notifications by subscription."""
+    """One connection, with its replies by request and its notifications by subscription."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer

@@ -27,7 +27,7 @@ Connected = TypeVar("Connected", bound=Reading)
 
 
 class LiveNode(Generic[Connected]):
-    """A node whose hub notices changes when it is told to look."""
+    """A node whose hub reads the store on command."""
 
     def __init__(self, server: Server, nursery: trio.Nursery, client: type[Connected]) -> None:
         """`client` makes a client of its end of a connection."""

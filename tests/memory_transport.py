@@ -60,7 +60,7 @@ async def _awaited(step: AsyncCall) -> Any:
 
 
 class Client(msgspec.Struct, frozen=True):
-    """Who asks: a plain node's client, or the service's."""
+    """The caller: a plain node's client, or the service's."""
 
     service_form: bool = False
     key_name: str | None = None

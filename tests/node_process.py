@@ -70,7 +70,7 @@ def started(*arguments: str, stderr: IO[str] | int | None = None) -> Iterator[No
 
 @contextmanager
 def kept_address() -> Iterator[str]:
-    """Give an address to servers that come and go; nobody else is given its port meanwhile."""
+    """Return an address for servers that stop and start; its port stays reserved meanwhile."""
     with socket.socket() as kept:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         kept.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Who may import whom, two levels deep: changing these tables is an architecture change.
+"""The allowed imports, two levels deep: changing these tables is an architecture change.
 
 FLOORS lists what lies in a folder, modules and folders, from the ground up. A module imports from the floors
 below its own, never from above, nor from its neighbours on the same floor.

@@ -170,7 +170,7 @@ class Crowd:
                 self._close(key.data)
 
     def _serve(self, attacker: _Attacker, events: int) -> None:
-        # Neither: the connection has failed, although nobody wanted to read.
+        # Neither: the connection has failed, although no task reads from it.
         if not events:
             raise ConnectionResetError
         if events & selectors.EVENT_READ:

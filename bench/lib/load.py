@@ -114,7 +114,7 @@ def _run_in_python(node: Node, messages: Sequence[Message], shape: tuple[int, in
         raise LoadError("the client in Python sends no batches")
     measured = Measured()
     before = cpu_seconds(node.process) if node.process else 0.0
-    # A list of at least so many requests: one in flight is told by its place.
+    # A list with at least the requests in flight: each is identified by its index.
     repeated = requests * (1 + 2 * shape[1] // len(requests))
     run_window(node.url, repeated, Pattern(*shape, seconds=seconds), measured)
     if not measured.replies:

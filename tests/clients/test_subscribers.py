@@ -156,7 +156,7 @@ def run(
     starters: dict[str, Start | str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Run:
-    """Return what happened to all while they read, while they did not, and when the node was told to end."""
+    """Return the events of all while they read, while they did not, and at the end of the node."""
     folder = tmp_path_factory.mktemp("chain")
     with started("dev", "--listen", "127.0.0.1:0", "--data", str(folder)) as node:
         chain = Chain(node.http_url, EMIT_LONG_LOGS)

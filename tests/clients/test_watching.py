@@ -28,7 +28,7 @@ def test_scripts_watch_the_chain_through_a_reorganisation(
 
 
 class Watcher:
-    """What web3.py was told, by subscription."""
+    """The notifications that web3.py received, by subscription."""
 
     def __init__(self, w3: Any) -> None:
         self._messages: AsyncIterator[Any] = aiter(w3.socket.process_subscriptions())

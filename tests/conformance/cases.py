@@ -1,4 +1,4 @@
-"""How a case is put to a node, and how one of many exchanges is told apart."""
+"""The run of a case against a node, and the identification of its exchanges."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,1 +1,1 @@
-"""What clients do who want to hurt others, and what it may cost at most: counted, not timed."""
+"""Attacks by clients, and the most that they may cost: counted, not timed."""

@@ -1,4 +1,4 @@
-"""An honest client: it follows heads and logs on one connection, makes calls, and checks all it is told.
+"""An honest client: it follows heads and logs on one connection, makes calls, and checks all messages.
 
 The connection is that of an ordinary library, with its defaults: it leaves a node that does not answer a ping
 within twenty seconds.
@@ -102,7 +102,7 @@ class Client:
         """What takes the result of the call in flight."""
 
     def live(self, ending: Ending) -> None:
-        """Follow the chain until its end, and compare all that was told with it."""
+        """Follow the chain until its end, and compare all received events with it."""
         try:
             self._follow(ending)
             self._wait_rest(ending)
@@ -228,7 +228,7 @@ class Client:
         if result != expected:
             self._fail(f"{method}: {str(result)[:200]} instead of {str(expected)[:200]}")
 
-    # What it is told.
+    # Received messages.
 
     def _receive(self, seconds: float) -> None:
         try:

@@ -177,14 +177,14 @@ def stop(node: Node) -> int:
 def print_attacks(attackers: Mapping[str, Connection]) -> None:
     """Print what attackers did."""
     for name, attacker in attackers.items():
-        # One that has failed has told its standard error.
+        # A failed client has written the reason to its standard error.
         outcome = attacker.recv() if attacker.poll() else None
         text = outcome and f"{outcome.megabytes:,.1f} MB, closed {outcome.closed:,}, open {outcome.open:,}"
         print(f"{name:>22}: {text or 'did not end'}", flush=True)
 
 
 def print_reports(source: Source, reports: Sequence[Report], blocks: int) -> None:
-    """Print what honest clients had to wait, and what they were told."""
+    """Print the waiting times of honest clients, and the errors they got."""
     waits = sorted(wait for report in reports for wait in report.waits)
     p50, p99, longest = (percentile(waits, part) for part in (0.5, 0.99, 1))
     notices = sum((report.notices for report in reports), Counter[str]())

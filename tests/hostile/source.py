@@ -19,7 +19,7 @@ REORGANISE_SECONDS = 10.0
 """Until some blocks are replaced."""
 DEEPEST = 3
 NOISE = 20
-"""Blocks until there is one full of logs that nobody asked for."""
+"""Blocks from one block full of unwanted logs to the next."""
 LOGS = 3
 NOISY_LOGS = 1000
 NOISY_BLOCKS = 3
@@ -45,7 +45,7 @@ class Scene(NamedTuple):
     """What the token says of `sender`."""
     owner: str
     balance: str
-    """Of `owner`, who never spends any."""
+    """The tokens of `owner`, which never spends any."""
 
 
 def prepared(url: str) -> Scene:
@@ -64,7 +64,7 @@ def prepared(url: str) -> Scene:
 
 
 def logging(sender: str, contract: str, logs: int) -> dict[str, str]:
-    """Return a transaction that leaves so many logs."""
+    """Return a transaction that emits a number of logs."""
     return {"from": sender, "to": contract, "gas": GAS, "data": f"0x{logs:064x}"}
 
 

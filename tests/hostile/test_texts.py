@@ -1,4 +1,4 @@
-"""Whatever a client sends as text: no turn does more than so much for it, and no error repeats much of it.
+"""Any text from a client: the work of a turn is bounded, and no error repeats much of the text.
 
 Each message here made a node do nothing else for seconds, or take gigabytes.
 """

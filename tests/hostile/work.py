@@ -1,4 +1,4 @@
-"""How much Python is run while everybody else waits."""
+"""The amount of Python that runs on the event loop at a time."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""No party and no peer takes all of what everybody draws on."""
+"""No party and no peer can take all of a shared bound."""
 
 import pytest
 from hypothesis import given

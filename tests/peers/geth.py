@@ -26,7 +26,7 @@ _ENDPOINT = re.compile(r"HTTP server started +endpoint=(\S+) auth=(true|false)")
 
 
 class Geth(msgspec.Struct, frozen=True):
-    """Where it answers: everybody, and who knows the secret of its engine API."""
+    """The addresses of the public API and of the engine API, which needs the secret."""
 
     url: str
     engine_url: str

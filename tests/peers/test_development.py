@@ -82,7 +82,7 @@ def test_another_chain_id_is_everywhere_and_stays(pair: Pair) -> None:
     send(pair, to=RECIPIENT)
     assert pair.equal("anvil_setChainId", 5) is None
     assert ids(pair) != first
-    # Nobody could include what was signed for the other chain.
+    # No block could include transactions that were signed for the other chain.
     pair.equal("evm_mine")
     assert pair.equal("txpool_status") == {"pending": "0x0", "queued": "0x0"}
     assert pair.equal("eth_getBlockTransactionCountByNumber", "latest") == "0x0"

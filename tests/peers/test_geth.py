@@ -123,7 +123,7 @@ def test_witnesses_are_geths_but_for_code_that_the_block_makes(pair: Pair) -> No
         made = set(theirs["codes"]) - set(ours["codes"])
         assert set(ours["codes"]) <= set(theirs["codes"])
         for code in made:
-            # Nobody had it before this block.
+            # No account had it before this block.
             assert not had_code(pair, number, code)
         compared += 1
     assert compared >= 40

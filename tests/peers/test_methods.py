@@ -36,7 +36,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Return the methods of a development chain, which has all that any chain has."""
     with playground(tmp_path_factory.mktemp("methods")) as chain:
         names = {*chain.registry.methods}
-    # With clients that are told of what happens.
+    # With a hub: subscriptions and filters.
     made = ("Filter", "BlockFilter", "PendingTransactionFilter")
     names |= {f"eth_new{kind}" for kind in made} | {"eth_subscribe", "eth_unsubscribe"}
     return names | {

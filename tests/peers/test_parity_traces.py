@@ -113,7 +113,7 @@ class Peers(msgspec.Struct, frozen=True):
 
 @pytest.fixture(scope="module")
 def peers() -> Iterator[Peers]:
-    """Start both nodes with the accounts that everybody knows."""
+    """Start both nodes with the well-known accounts."""
     with ExitStack() as stack:
         node = stack.enter_context(started("dev", "--listen", "127.0.0.1:0"))
         ours = node.bare(node.http_url)
@@ -203,7 +203,7 @@ def after(change: Any, nothing: str) -> Any:
 
 
 def changes(results: dict[str, Any]) -> dict[str, Any]:
-    """Return what a transaction changed, but for the miner's, who is paid by base fees that differ."""
+    """Return a transaction's changes without the miner's, whose tips depend on base fees that differ."""
     return {
         address: {
             **{name: after(account[name], nothing) for name, nothing in _NOTHING.items()},

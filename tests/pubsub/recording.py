@@ -1,4 +1,4 @@
-"""A channel that keeps what it is given, and a subscription that says what it was told."""
+"""A channel and a subscription that record the events they receive."""
 
 from typing import Any
 

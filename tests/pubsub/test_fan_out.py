@@ -1,4 +1,6 @@
-"""Each member gets exactly what was published between its joining and leaving, or is told what it missed."""
+"""Each member gets exactly the events between its joining and leaving, or falls behind at the first
+missed.
+"""
 
 import json
 from collections.abc import Callable
@@ -34,7 +36,7 @@ def numbers(texts: list[bytes]) -> list[int]:
 
 
 class Member:
-    """One client, and what it should have been told since it last joined."""
+    """One client, and the events it should have received since it last joined."""
 
     def __init__(self, groups: list[Group]) -> None:
         self.channel = RecordingChannel(room=3 * ONE_EVENT)

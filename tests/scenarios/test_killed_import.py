@@ -39,7 +39,7 @@ def meta(bench: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
-    """The chain as an import that nobody killed leaves it."""
+    """The chain after an import without interruption."""
     data = tmp_path_factory.mktemp("whole")
     subprocess.run(command(data, bench), check=True, stdout=subprocess.DEVNULL)
     with Chain.open(data / "eth", writer=False) as chain:

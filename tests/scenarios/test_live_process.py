@@ -1,4 +1,4 @@
-"""Subscribers of a whole process: one that stops reading harms nobody, and a kill loses nobody a log."""
+"""Subscribers of a whole process: one that stops reading harms no other, and a kill loses no log."""
 
 import json
 import signal
@@ -54,7 +54,7 @@ def place_of(log: dict[str, Any]) -> tuple[str, int]:
 
 
 def places(connection: ClientConnection, count: int) -> list[tuple[str, int]]:
-    """Return so many logs, none of which is announced as missed."""
+    """Return a number of logs, with no notice of missed ones."""
     messages = told(connection)
     return [place_of(next(messages)["result"]) for _ in range(count)]
 

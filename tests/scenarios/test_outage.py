@@ -1,4 +1,4 @@
-"""A node with a partner, both of them real processes: what is asked of whom, and what a caller is told."""
+"""A node with a partner, both of them real processes: forwarded calls, and their replies."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""SIGHUP: what is told anew comes into force whole, or not at all."""
+"""SIGHUP: a new configuration takes effect completely, or not at all."""
 
 import ssl
 import subprocess

@@ -1,4 +1,4 @@
-"""Numbers that are published one after another, kept, and told again to those that fall behind."""
+"""A feed of numbers, published one by one, and replayed to subscriptions that fall behind."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ class Feed:
 
 
 class Numbers(Subscription):
-    """All numbers from a position on, each once and in order; falling behind is told and made up for."""
+    """All numbers from a position on, each once and in order; falling behind sends a notice and a replay."""
 
     def __init__(self, channel: Channel, feed: Feed, position: int | None) -> None:
         super().__init__("numbers", channel)

@@ -197,7 +197,7 @@ def judge_reply(text: bytes) -> None:
 
 
 async def keep_publishing(feed: Feed) -> None:
-    """Publish something in every turn that anybody listens."""
+    """Publish an event in every turn with a subscriber."""
     while True:
         if len(feed.group):
             feed.publish(3, size=900)

@@ -1,4 +1,4 @@
-"""Files that lack pages: told from those that end before pages that are free, whatever is missing."""
+"""Files that lack pages are refused, but not files that end before free pages."""
 
 import os
 import struct

@@ -22,7 +22,7 @@ PRECOMPILES = range(1, 12)
 
 
 def random_genesis(seconds: int) -> bytes:
-    """Return the demo's genesis, with a fork every so many seconds."""
+    """Return the demo's genesis, with a fork at a fixed interval of seconds."""
     genesis: dict[str, Any] = json.loads(demo_genesis())
     start = int(genesis["timestamp"], 16)
     genesis["config"] |= {name: start + seconds * place for place, name in enumerate(FORKS, start=1)}
@@ -39,7 +39,7 @@ class Traffic:
         self._contracts = list[bytes]()
 
     def transaction(self) -> bytes:
-        """Return the next transaction of anybody: a creation, or a call or transfer to anybody."""
+        """Return the next transaction of a random account: a creation, or a call or transfer to another."""
         sender = self.chance.choice(ACCOUNTS)
         nonce = self._nonces[sender]
         self._nonces[sender] += 1

@@ -205,7 +205,7 @@ async def test_a_budget_comes_back_after_a_refusal(autojump_clock: MockClock) ->
 
 
 class Slow:
-    """An answer that takes so many seconds, or fails behind them."""
+    """An answer that comes, or fails, after a number of seconds."""
 
     def __init__(self, seconds: float, *, fails: bool = False) -> None:
         self.seconds, self.fails, self.asked = seconds, fails, 0

@@ -1,4 +1,4 @@
-"""What strange nodes do to the transports: each request is told, and nothing else ends."""
+"""Faulty nodes: each request reports its failure, and the transport continues."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

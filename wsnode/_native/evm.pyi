@@ -108,8 +108,8 @@ class ChainSpec:
     def next_blob_base_fee(self, parent: Header, /) -> int | None:
         """Return the price of blob gas after `parent` in wei a blob gas, None where `parent` has no blobs.
 
-        Blob parameters that begin with the next block do not count yet: the time of that block decides, which
-        nobody knows. 2**128 - 1 stands for every price above.
+        Blob parameters that begin with the next block do not count yet: the time of that block, which is
+        unknown yet, decides. 2**128 - 1 stands for every higher price.
         """
 
 @final
@@ -639,8 +639,8 @@ def trace_block(
     """Return the trace of a transaction of a block as JSON, or of all where the index is None, or a word.
 
     `rows` are the block's header and body row; its parent is committed. `options` are geth's TraceConfig as
-    JSON; `index` must be one of the block. A transaction may take so many `seconds`, and the text so many
-    bytes (`size`). The word is "unknown" (the tracer), "late", "large" or "cancelled". Releases the lock.
+    JSON; `index` must be one of the block. `seconds` bounds the time of each transaction, `size` the bytes
+    of the text. The word is "unknown" (the tracer), "late", "large" or "cancelled". Releases the lock.
 
     Raises:
         ValueError: The options are not what they must be.
@@ -663,7 +663,7 @@ def trace_call(
     state_overrides: bytes | None = None,
     block_overrides: bytes | None = None,
 ) -> bytes | str:
-    """Return the trace of a message after a block, or after so many of its `transactions`, or a word.
+    """Return the trace of a message after a block, or after its first `transactions`; or a refusal's word.
 
     Otherwise as `trace_block`.
 
@@ -698,7 +698,8 @@ def storage_range(
     count: int,
     cancel: CancelFlag,
 ) -> bytes:
-    """Return slots of a contract after so many `transactions` of a block as JSON, and where to go on.
+    """Return slots of a contract after the first `transactions` of a block as JSON, with the next slot's
+    hash.
 
     There are at most `count`. They come in the order of their hashes, from `start` on, which is a hash or its
     first bytes. Releases the lock.
@@ -822,7 +823,7 @@ def parity_calls(
     """Return the results of messages that run after a block, each on what those before it left, or a word.
 
     Each message comes with the types of traces that it shall have, a JSON array; each result is JSON. A
-    message has at most `gas_cap` gas and so many `seconds`; `size` bounds the bytes of all results. Releases
+    message has at most `gas_cap` gas and `seconds`; `size` bounds the bytes of all results. Releases
     the lock.
 
     Raises:
@@ -991,7 +992,7 @@ class PooledTransaction:
     def input(self) -> bytes: ...
     @property
     def authorities(self) -> list[bytes]:
-        """Return who signed its authorizations; those with a wrong signature are left out."""
+        """Return the signers of its authorizations, without those with an invalid signature."""
 
     @property
     def chain_id(self) -> int | None:

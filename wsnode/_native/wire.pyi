@@ -49,7 +49,7 @@ def read_balance(state: State, number: int, block_hash: bytes, params: bytes, /)
 
     `number` and `block_hash` name a committed block, which "latest" stands for. The result is for that block;
     where the parameters name another one by number, that number is returned instead, and None where they are
-    unusual. Keeps the lock; the same holds for the three functions below.
+    unusual. Keeps the lock, as do the three functions below.
 
     Raises:
         ReorganisedError: The block is not one of the chain.

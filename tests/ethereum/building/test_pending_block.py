@@ -60,7 +60,7 @@ def created(sender: Account, nonce: int) -> bytes:
 
 
 SCRIBBLER = created(ALICE, 0)
-# Writes to its slot 0; is destroyed when somebody calls it.
+# Writes to its slot 0; a call destroys it.
 MORTAL = bytes.fromhex("60076000556133ff6000526002601ef3")
 # Writes, and is destroyed at once.
 FLEETING = bytes.fromhex("600760005533ff")
@@ -161,7 +161,9 @@ def everything(ask: Ask, tag: str) -> dict[str, Any]:
 
 
 def nonces(ask: Ask, tag: str, waiting: list[tuple[Any, ...]]) -> list[Any]:
-    """Return those of people who delegate nothing: the pool counts transactions, that takes two nonces."""
+    """Return transactions without delegations: the pool counts transactions, and a delegation takes two
+    nonces.
+    """
     delegating = {action[1] for action in waiting if action[0] == "delegate"}
     senders = [person.address for person in PEOPLE if person not in delegating]
     return [ask("eth_getTransactionCount", hexed(sender), tag) for sender in senders]

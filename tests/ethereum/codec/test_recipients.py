@@ -1,4 +1,4 @@
-"""Whom a signed transaction is for, read without the engine."""
+"""The recipient of a signed transaction, read without the engine."""
 
 from typing import Any
 

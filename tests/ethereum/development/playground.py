@@ -77,7 +77,7 @@ class Playground:
         return int(self("eth_getTransactionCount", address, block), 16)
 
     def send(self, sender: str = CREATOR, **members: Any) -> str:
-        """Return the hash of a transaction, by default of one wei to somebody."""
+        """Return the hash of a transaction, by default of one wei to `RECIPIENT`."""
         transaction = {"from": sender, "to": RECIPIENT, "value": "0x1"} | members
         sent: str = self("eth_sendTransaction", {name: value for name, value in transaction.items() if value})
         return sent

@@ -1,4 +1,4 @@
-"""A chain id that is changed: who asks, signs, calls and reads earlier blocks sees the right one."""
+"""A changed chain id: queries, signatures, calls and reads of earlier blocks have the right one."""
 
 import subprocess
 import sys

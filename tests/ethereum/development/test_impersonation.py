@@ -1,4 +1,4 @@
-"""Transactions that nobody signed, of accounts that the chain is told to believe in."""
+"""Unsigned transactions of impersonated accounts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing is lost in silence: who reads slowly, whose node restarts, whose block is gone, is told."""
+"""Slow readers, restarts and lost blocks: no event is lost silently."""
 
 from contextlib import AsyncExitStack
 from typing import Any
@@ -295,7 +295,7 @@ async def test_a_restart_while_blocks_are_taken_back_says_how_far_each_has_come(
             await node.server.drain()
         await wait_all_tasks_blocked()
         cursors = [client.told[name][-1]["error"]["data"]["cursor"] for name in names]
-        # The logs of two blocks have been taken back; whoever follows heads has been told of all six.
+        # The logs of two blocks have been removed; subscriptions of newHeads have got all six headers.
         assert [Position.parse(cursor).number for cursor in cursors] == [5, 1]
         taken_back = [params["result"]["blockNumber"] for params in client.told[names[0]][1:-1]]
         assert taken_back == ["0x7", "0x7", "0x6", "0x6"]
@@ -361,7 +361,7 @@ async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_to
         assert [len(other.told[name]) for name in plain] == [2, 2, 2, 0]
         assert not any(errors(other.told[name]) for name in plain)
         assert closed_with(other) == (1011, "a block could not be told")
-        # Nothing is lost for good: the last cursor before the notice leads through what was not told.
+        # No event is lost for good: the last cursor before the notice replays the missed ones.
         again = await client.subscribe("logs", {"cursor": told[1]["cursor"]})
         assert [each["result"]["blockNumber"] for each in client.told[again]] == ["0x2", "0x2", "0x3"]
 

@@ -96,7 +96,7 @@ class Watcher:
         return [message["params"] for message in self._client.messages if "params" in message]
 
     def take(self) -> None:
-        """Apply what has been told since the last time."""
+        """Apply the messages since the last time."""
         if self._client is None:
             return
         for message in self._client.messages:

@@ -1,4 +1,4 @@
-"""A chain with a pool on it, and people who send."""
+"""A chain with a pool on it, and senders."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -75,7 +75,7 @@ class Playground:
         return built
 
     def append(self, encoded: Sequence[bytes]) -> BuiltBlock:
-        """Make a block that the pool is not told of."""
+        """Make a block that is not announced to the pool."""
         self._salts += 1
         timestamp, salt = self.builder.tip.timestamp + 12, self._salts.to_bytes(4, "big")
         return self.builder.append(encoded, timestamp=timestamp, fee_recipient=MINER, salt=salt)

@@ -1,4 +1,4 @@
-"""What the pool holds, told a little at a time."""
+"""The contents of the pool, returned in slices."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How far proofs and simulations look back is bounded, and they end when nobody waits for them."""
+"""Proofs and simulations rewind the state within a bound, and end when their caller disconnects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A head that moves while clients listen: each block that leaves or joins is told once."""
+"""A head that moves while clients listen: each block that leaves or joins is published once."""
 
 from typing import Any
 

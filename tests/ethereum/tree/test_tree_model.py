@@ -1,4 +1,4 @@
-"""Random trees of blocks in a random order, beside a model that knows only who is whose parent."""
+"""Random trees of blocks in a random order, beside a model that knows only the parents of blocks."""
 
 import random
 from functools import cache

@@ -1,4 +1,4 @@
-"""A client's end of a connection, which reads as it is told to."""
+"""A client's end of a connection, which reads on command."""
 
 import json
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class Connection:
         self.read_only(WITHOUT_LIMIT)
 
     def read_only(self, count: int) -> None:
-        """Read so many messages from now on, and no more."""
+        """Read a number of messages from now on, and no more."""
         self._allowance = count
         self._allowed.set()
 

@@ -75,7 +75,7 @@ class Follower(Generic[Item]):
         raise NotImplementedError
 
     def allows(self, cursor: Position, missed: int) -> bool:
-        """Tell whether so many notifications can have been missed behind `cursor`."""
+        """Return whether a number of notifications can have been missed after `cursor`."""
         raise NotImplementedError
 
     def _take_result(self, result: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ class LogFollower(Follower[Place]):
         return self.ledger.canonical(self._wanted)
 
     def allows(self, cursor: Position, missed: int) -> bool:
-        """Tell whether a block's logs are so many, or those of a part of it."""
+        """Return whether a number is that of a block's logs, or of a part of them."""
         if cursor.logs == ALL:
             return missed in self.ledger.missed(cursor, self._wanted, reorgs=self.form.reorgs)
         return 0 < missed < len(self.ledger.logs(cursor.head, self._wanted))
@@ -181,7 +181,7 @@ class HeaderFollower(Follower[Head]):
         return cursor.logs == 0 and missed in self.ledger.missed(cursor, None, reorgs=self.form.reorgs)
 
     def view_at(self, position: Position, view: list[Head]) -> list[Head]:
-        """Return the view; what is above the position was dropped, and may be told again."""
+        """Return the view; blocks above the position were dropped, and their events may come again."""
         return view[: position.number + 1]
 
     def resume(self, forgotten: int) -> list[Any] | None:
@@ -191,7 +191,7 @@ class HeaderFollower(Follower[Head]):
         return request
 
     def _begin(self) -> None:
-        """Take note of what is known and of what has left the chain, before anything is told."""
+        """Record the known blocks and those that have left the chain, before any event."""
         self._told = Counter(set(self.view).intersection(self.ledger.chain))
         self._departures = self.ledger.departures.copy()
 
@@ -219,7 +219,7 @@ class PendingFollower:
 
     def __init__(self, count: int, *, has_notices: bool) -> None:
         self.count = count
-        """How many have been told, or said to be missed."""
+        """The number of events received or reported as missed."""
         self.has_notices = has_notices
         self.farewell: str | None = None
 

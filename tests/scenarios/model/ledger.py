@@ -23,7 +23,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """The model: filled by whoever writes to the store, and by the hub's changes."""
+    """The model: filled by the writers of the store, and by the hub's changes."""
 
     def __init__(self, growing: GrowingChain, genesis: Head) -> None:
         self._growing = growing
@@ -31,7 +31,7 @@ class Ledger:
         self.departures = Counter[str]()
         """How often each block has left the chain."""
         self.is_split = False
-        """Whether a block's logs are told in several events."""
+        """Whether a block's logs come in several events."""
         self._steps: dict[Head, set[tuple[Head, bool]]] = defaultdict(set)
 
     @property

@@ -37,7 +37,7 @@ class PolledLogs:
 
 
 class BlockFilter:
-    """eth_newBlockFilter: hashes, each of a block whose parent was told before."""
+    """eth_newBlockFilter: hashes, each of a block whose parent came before."""
 
     def __init__(self, stage: Stage, identity: str) -> None:
         self._stage = stage

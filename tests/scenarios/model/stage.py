@@ -1,4 +1,4 @@
-"""A node in a loop of its own, which is closed and opened again, and clients that read as they are told."""
+"""A node in its own loop, which is closed and opened again, and clients that read on command."""
 
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ class Stage:
         await self._ended.wait()
 
     async def drain(self) -> None:
-        """End as a node does that is told to."""
+        """End as a node does at SIGTERM."""
         drained = trio.Event()
 
         async def drain() -> None:

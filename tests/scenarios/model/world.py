@@ -34,7 +34,7 @@ class World:
         self.filters: list[PolledLogs | BlockFilter] = []
 
     async def write(self, depth: int, blocks: Branch, told: bool) -> None:
-        """Replace the last `depth` blocks by others; `told`: the hub looks at once."""
+        """Replace the last `depth` blocks by others; with `told` the hub reads the store at once."""
         growing, ledger = self.stage.growing, self.stage.ledger
         if dropped := growing.shrink(min(depth, len(growing.blocks))):
             self.branches.append(dropped)
@@ -109,7 +109,7 @@ class World:
         options = {**request_of(criteria), **options_of(None, form)}
         if last is not None:
             options["toBlock"] = hex(last)
-        # What was before the beginning is known to the client; of a beginning in the future it is not told.
+        # The client knows the chain before the beginning; it gets no notice of a beginning in the future.
         first = 0 if wish.start is None or wish.start <= height else wish.start
         before = (height if wish.start is None else wish.start) - 1
         known = criteria.between(first, before if last is None else min(before, last))
@@ -136,7 +136,7 @@ class World:
             self.homeless.append(follower)
 
     async def unsubscribe(self, connection: Connection, identity: str) -> None:
-        """End a subscription; nothing may be told after the reply."""
+        """End a subscription; no notification may follow the reply."""
         follower = connection.receivers[identity]
 
         def end(_result: bool) -> None:
@@ -156,7 +156,7 @@ class World:
                 self.homeless.append(follower)
 
     async def restart(self, told: bool) -> None:
-        """Close the node and open it again; clients that read are `told` first."""
+        """Close the node and open it again; with `told`, reading clients get their notices first."""
         if told:
             readers = [each for each in self.connections if each.reads and not each.closed]
             await self.stage.drain()
@@ -197,7 +197,7 @@ class World:
         assert await self.stage.logs() == ledger.canonical(LogFilter())
 
     async def leave_nothing_behind(self) -> None:
-        """Let everybody leave; then nothing of them may be kept."""
+        """Disconnect all clients; then no state of them may remain."""
         for connection in list(self.connections):
             await self.leave(connection)
         await wait_all_tasks_blocked()

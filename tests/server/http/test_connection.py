@@ -264,7 +264,7 @@ async def test_a_page_of_an_allowed_origin_may_reach_a_private_network(open_site
         http = client(site)
         answer = await http.ask(b"", Origin="https://wallet.example", **asked)
         assert (answer.status, answer.headers[name]) == (204, "true")
-        # Nobody is told who has not asked.
+        # A client without a request gets no response.
         answer = await http.ask(b"", method="OPTIONS", Origin="https://wallet.example")
         assert name not in answer.headers
         answer = await http.ask(b"", Origin="https://other.example", **asked)

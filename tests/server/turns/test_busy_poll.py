@@ -109,7 +109,7 @@ def test_nobody_is_awaited_awake_while_a_slow_call_runs() -> None:
 
 
 def test_a_request_that_did_not_come_costs_trust() -> None:
-    # Quick enough to be expected, but never while somebody is awake.
+    # Quick enough to be expected, but never while another client is active.
     client = Client(pace=AWAKE_SECONDS * 1.5)
     exchanges(dialogue_with(client), client, 10 * (ENOUGH + DISTRUST))
     assert 1 <= client.tried <= 11

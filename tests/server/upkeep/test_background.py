@@ -15,7 +15,7 @@ from wsnode.server.upkeep.background import keep_running
 
 
 class Work:
-    """Fails as often as it is told to, and then goes on for some seconds."""
+    """Fails a given number of times, and then runs for some seconds."""
 
     def __init__(self, failures: int, seconds: float = 0) -> None:
         self.left = failures

@@ -1,4 +1,4 @@
-"""A printer says what there is time for, and costs those who speak nothing."""
+"""A printer writes as many lines as its stream accepts, and never delays its callers."""
 
 import fcntl
 import os

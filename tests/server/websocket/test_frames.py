@@ -64,7 +64,7 @@ class Judge:
         text = self.parts[0].opcode is Opcode.TEXT
         self.parts = []
         try:
-            # Once we have said goodbye nobody looks at messages any more.
+            # After our close frame, messages are ignored.
             if text and self.protocol.state is State.OPEN:
                 payload.decode()
         except UnicodeDecodeError as error:

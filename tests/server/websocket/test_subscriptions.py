@@ -1,4 +1,6 @@
-"""Subscriptions on a connection: behind their reply, whole and in order, bounded, and told before the end."""
+"""Subscriptions on a connection: events follow the reply, complete and in order, bounded; a notice ends
+them.
+"""
 
 import json
 from typing import Any

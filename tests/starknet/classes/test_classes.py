@@ -57,7 +57,7 @@ def test_the_answer_is_what_another_node_answers(name: str) -> None:
     text = text_of(feeder) if feeder else json.dumps(expected).encode()
     answered = json.loads(decode_class(text).rendered)
     if "program" in expected:
-        # The gzip bytes differ between nodes, and whether an empty list of attributes is told; no more.
+        # Nodes differ only in the gzip bytes, and in whether an empty list of attributes is present.
         programs = [program_of(answered), program_of(expected)]
         for program in programs:
             program.pop("attributes", None)

@@ -1,4 +1,4 @@
-"""Headers as subscribers are told them: what the dump tells of a block, and nothing else."""
+"""Headers of subscriptions have exactly the members that the dump has."""
 
 import json
 from pathlib import Path

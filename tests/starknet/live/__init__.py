@@ -1,1 +1,1 @@
-"""What subscribers of an alt chain are told."""
+"""Events of an alt chain's subscriptions."""

@@ -1,4 +1,4 @@
-"""A server over a growing alt chain on memory streams, and clients that rebuild what they are told."""
+"""A server over a growing alt chain on memory streams, and clients that rebuild the chain from its events."""
 
 import json
 from collections.abc import AsyncIterator

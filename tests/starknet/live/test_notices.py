@@ -1,4 +1,4 @@
-"""Who reads slowly, whose node restarts, whose block is gone: nothing is lost in silence."""
+"""Slow readers, restarts and lost blocks: no event is lost silently."""
 
 from typing import Any
 

@@ -74,7 +74,7 @@ class Watcher:
                 await self.come()
 
     def take(self, unread: int = 0) -> None:
-        """Apply what has been told since the last time, but for the last few messages."""
+        """Apply the messages since the last time, except the last few."""
         if self._client is None:
             return
         told = self._client.messages[: max(len(self._client.messages) - unread, 0)]

@@ -24,7 +24,7 @@ class LogFilter(msgspec.Struct, frozen=True):
     last: int | None = None
 
     def canonical(self) -> "LogFilter":
-        """Return what is equal and has an equal hash for all filters that ask for the same logs."""
+        """Return the filter in a form that is equal, with an equal hash, for equivalent filters."""
         topics = tuple(_sorted(alternatives) for alternatives in self.topics)
         return LogFilter(_sorted(self.addresses), topics, self.first, self.last)
 
@@ -33,11 +33,11 @@ class LogFilter(msgspec.Struct, frozen=True):
         return LogFilter(self.addresses, self.topics, first, last)
 
     def covers(self, number: int) -> bool:
-        """Tell whether logs of the block `number` are wanted."""
+        """Return whether logs of the block `number` can match."""
         return self.first <= number and (self.last is None or number <= self.last)
 
     def matches(self, log: Log) -> bool:
-        """Tell whether a log of these blocks is wanted."""
+        """Return whether a log of these blocks matches."""
         address, topics = log
         if self.addresses and address not in self.addresses:
             return False

@@ -81,7 +81,7 @@ impl Engine {
         self.write(|Writer { store, cache }| execute::execute(&self.spec, store, cache, blocks, head))
     }
 
-    /// What is wrong with `block` as far as that can be told without executing it.
+    /// The first rule that `block` violates, as far as it shows without executing it.
     pub fn verify_header(
         &self,
         block: &UnverifiedBlock,

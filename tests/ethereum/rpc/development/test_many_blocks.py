@@ -1,4 +1,4 @@
-"""Many blocks on demand: others have their turns meanwhile, and nobody waits for those that no one wants."""
+"""Many blocks on demand: other calls run meanwhile, and no blocks are made for a client that has left."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ Told = tuple[DevelopmentChain, Hub]
 
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
-    """Return an empty chain, and who is told of its blocks."""
+    """Return an empty chain, and the hub that publishes its blocks."""
     with Chain.open(tmp_path, emitting_genesis(), writer=True, durable=False) as chain:
         hub = Hub(chain)
         yield DevelopmentChain(chain, TransactionPool(chain), hub), hub

@@ -39,7 +39,7 @@ def test_transactions_come_with_what_they_returned(chain: Playground, method: st
         (None, None),
         (f"0x{42:064x}", None),
     ]
-    # All else is as it is told anywhere.
+    # All other members are as in other methods.
     for transaction in block["transactions"]:
         transaction.pop("output", None)
         transaction.pop("revertReason", None)

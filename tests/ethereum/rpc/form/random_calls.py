@@ -22,7 +22,7 @@ SLOTS = st.one_of(
 
 
 def of_state(chain: Chain, *places: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
-    """Return strategies of parameters: an account of the genesis or nobody, other places, and a block."""
+    """Return strategies of parameters: an account, of the genesis or unknown, other members, and a block."""
     genesis = json.loads((require_vectors("execution-apis") / "genesis.json").read_text())
     names = sorted(f"0x{name.removeprefix('0x')}" for name in genesis["alloc"])
     accounts = st.sampled_from([*names, NOBODY, NOBODY.upper(), names[0].upper().replace("X", "x")])

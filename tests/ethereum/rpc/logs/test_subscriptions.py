@@ -385,7 +385,7 @@ async def test_many_blocks_at_once_are_told_of_a_part_at_a_time(
         growing.reorganise(0, [LOGS] * 7)
         growing.reorganise(0, [[]] * 100)
         assert [head.number for head in node.hub.advance().added] == [1, 2]
-        # A cursor may be ahead of what was told here, if another node gave it.
+        # A cursor of another node may be ahead of the published position.
         ahead = str(Position(70, growing.blocks[69].head.hash, 0))
         await client.ask("eth_subscribe", "newHeads", {"cursor": ahead})
         await client.settle()
@@ -423,7 +423,7 @@ async def test_many_dropped_blocks_are_taken_back_a_part_at_a_time(
         if returns:
             growing.shrink(1)
             growing.return_to(dropped)
-        # Who comes in between is told what is still to be taken back, behind a notice of its own.
+        # A subscription that joins meanwhile gets the remaining removals, after its own notice.
         names.append(await client.subscribe("logs", {"cursors": True, "reorgs": True}))
         await client.settle()
         async with trio.open_nursery() as nursery:

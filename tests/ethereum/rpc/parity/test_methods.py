@@ -169,7 +169,7 @@ def test_a_block_is_replayed_as_each_of_its_transactions_is(ask: Ask, head: int)
 
 
 def addresses(trace: dict[str, Any]) -> tuple[set[str], set[str]]:
-    """Return who a trace is from, and whom it is to."""
+    """Return the sender and the recipient of a trace."""
     action, result = trace["action"], trace.get("result") or {}
     origins = {action[name] for name in ("from", "address") if name in action}
     targets = {action[name] for name in ("to", "refundAddress", "author") if name in action}

@@ -1,4 +1,4 @@
-"""debug_traceBlock: a block that is sent along, ours or nobody's."""
+"""debug_traceBlock: blocks given as RLP, of the chain or invented."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Execution witnesses: whoever has nothing else can read all that a block reads, and find its state root."""
+"""Execution witnesses: they hold all reads of a block, and lead to its state root."""
 
 from typing import Any
 

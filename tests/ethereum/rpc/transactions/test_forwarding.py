@@ -108,7 +108,7 @@ def test_no_transaction_is_noticed(answer: Any, execution_apis_chain: Chain) -> 
 
 
 class Key(msgspec.Struct, frozen=True):
-    """Who asks."""
+    """The caller."""
 
     forwarding: bool = True
     service_form: bool = False

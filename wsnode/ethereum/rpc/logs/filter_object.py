@@ -13,7 +13,7 @@ from wsnode.jsonrpc.codec import register_type
 class FilterObject:
     """A filter of logs: of one block or a range, by `addresses` (none: any) and by `topics`.
 
-    `wanted` has what is asked of each log; the blocks may be meant by tags, or by a hash.
+    `wanted` has the conditions on each log; tags or a hash may stand for the blocks.
     """
 
     __slots__ = ("block_hash", "from_block", "to_block", "wanted")

@@ -103,7 +103,7 @@ def _resumed(slices: Slices) -> Slices:
 
 
 def wanted_logs(filter_object: FilterObject, limits: CallLimits) -> LogFilter:
-    """Return what a filter object asks of each log.
+    """Return the filter of single logs from a filter object.
 
     Raises:
         RpcError: It names more addresses and topics than are allowed.

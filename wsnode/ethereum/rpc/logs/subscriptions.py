@@ -127,7 +127,7 @@ class Subscriptions:
 def live_range(
     filter_object: FilterObject, *, resumes: bool = False, replays: bool = False
 ) -> tuple[int, int | None]:
-    """Return the first and the last block whose logs are told of, None for no last one.
+    """Return the first and the last block whose logs a client receives; None means no last block.
 
     A subscription that `resumes` from a cursor needs no first block; one that `replays` may begin at any tag.
 
@@ -178,7 +178,7 @@ def unknown_block(error: UnknownBlockError) -> RpcError:
 
 
 def _contracts_of(params: SubscribeParameters) -> list[int] | None:
-    # Only logs are of contracts; whatever else can be subscribed to names none.
+    # Only logs belong to contracts; other kinds of subscription name none.
     return numbers(params.argument[0].wanted.addresses) or None if params.kind == "logs" else []
 
 

@@ -19,7 +19,7 @@ pub enum Price {
     Dynamic { max_fee: u128, max_priority_fee: u128 },
 }
 
-/// A transaction that carries no blobs and that nobody has signed yet; its members make its type.
+/// An unsigned transaction without blobs; its members decide its type.
 #[derive(Debug, Clone)]
 pub struct Draft {
     pub chain_id: u64,
@@ -47,7 +47,7 @@ pub fn impersonate(sender: Address, draft: Draft) -> Result<Vec<u8>, Error> {
     Ok(envelope(draft.unsigned()?, impersonation(sender)))
 }
 
-/// The signature of a text that nobody takes for a transaction (EIP-191): r, s, and 27 or 28.
+/// The signature of a text behind the prefix of EIP-191, so that it is no transaction's: r, s, and 27 or 28.
 pub fn sign_message(secret: B256, message: &[u8]) -> Result<[u8; 65], Error> {
     let signature = sign_hash(secret, eip191_hash_message(message)).map_err(Error::internal)?;
     Ok(signature.as_bytes())

@@ -15,7 +15,7 @@ const LARGEST_WITH_BLOBS: usize = 1024 * 1024;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms {
     pub minimum_tip: u128,
-    /// A block held the transaction: nobody needs its blobs again.
+    /// A block included the transaction, so its blobs are not needed again.
     pub was_included: bool,
 }
 

@@ -23,7 +23,7 @@ impl PooledTransaction {
         Self::new(envelope, sender, sidecar, bytes)
     }
 
-    /// The same, signed by nobody: its signature is the placeholder that names the sender.
+    /// An unsigned transaction, whose signature is the placeholder that names the sender.
     pub fn decode_impersonated(spec: &ChainSpec, bytes: &[u8]) -> Result<Self, Error> {
         let (envelope, sidecar) = read(spec, bytes)?;
         check_chain(spec, &envelope)?;

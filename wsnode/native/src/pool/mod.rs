@@ -21,7 +21,7 @@ use crate::error::Error;
 pub use check::{check, Terms};
 pub use sidecar::Sidecar;
 
-/// A transaction whose form and signature are right, and who sent it.
+/// A transaction with a valid form and signature, and its sender.
 #[derive(Debug)]
 pub struct PooledTransaction {
     /// As blocks hold it: without blobs.
@@ -31,7 +31,7 @@ pub struct PooledTransaction {
     pub encoded: Vec<u8>,
     /// Bytes of what the client sent, blobs included.
     pub size: usize,
-    /// Nobody signed it: a development chain was told to take it for the sender's.
+    /// It is unsigned: a development chain impersonates its sender.
     pub is_impersonated: bool,
     sidecar: Mutex<Sidecar>,
 }

@@ -113,7 +113,7 @@ fn is_canonical(element: &[u8; 32]) -> bool {
     U256::from_be_bytes(*element) < MODULUS
 }
 
-/// Without the precomputation, which takes seconds and only helps who makes proofs.
+/// Without the precomputation, which takes seconds and only helps to make proofs.
 fn settings() -> &'static KzgSettings {
     ethereum_kzg_settings(0)
 }

@@ -79,7 +79,7 @@ impl Bounds<'_> {
     }
 }
 
-/// The nodes of a snapshot's head, as long as nobody cancels.
+/// The nodes of a snapshot's head, until a cancellation.
 pub(super) struct BoundedNodes<'s, 'e>(pub(super) &'s Snapshot<'e>, pub(super) Bounds<'s>);
 
 impl NodeStore for BoundedNodes<'_, '_> {
@@ -89,7 +89,7 @@ impl NodeStore for BoundedNodes<'_, '_> {
     }
 }
 
-/// What keeps nodes from being read, as those who read them see it.
+/// The errors of bounded reads of nodes, as their readers see them.
 pub(super) fn unreadable(reason: StateError) -> TrieError {
     TrieError::Store(Box::new(reason))
 }

@@ -51,7 +51,7 @@ impl Drop for Active<'_> {
     fn drop(&mut self) {
         let mut readers = self.0.readers();
         readers.snapshots -= 1;
-        // To notify is a system call, which nobody waits for but a resize.
+        // Notifying is a system call, which only a resize waits for.
         if readers.resizing {
             self.0.changed.notify_all();
         }
@@ -108,7 +108,7 @@ impl Environment {
     fn begin_reading(&self) -> heed::Result<RoTxn<'_, WithoutTls>> {
         match self.env.read_txn() {
             Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
-                // Those of processes that were killed count until somebody looks.
+                // Slots of killed processes count until they are cleared.
                 self.env.clear_stale_readers()?;
                 self.env.read_txn()
             }

@@ -104,7 +104,7 @@ impl Snapshot<'_> {
         self.find_code(hash)?.ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
     }
 
-    /// The same, which nobody may have.
+    /// As `code`, of a hash that no account need have.
     pub(super) fn find_code(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
         if *hash == KECCAK_EMPTY {
             return Ok(Some(Bytes::new()));

@@ -156,7 +156,7 @@ impl StateStore {
         self.working = Working::at(&self.committed);
     }
 
-    /// Bring the tries to the head changed by `delta`, whatever they were told before of this block.
+    /// Bring the tries to the head changed by `delta`, whatever part of this block they have already.
     fn update_tries(&self, delta: Delta) -> Result<B256, StateError> {
         let mut working = self.working();
         let updated = self.try_update(&mut working, &delta);

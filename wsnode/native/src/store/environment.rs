@@ -15,7 +15,7 @@ use super::{require_begun, require_whole, space, StoreError, Table};
 
 /// Read transactions of all processes of a folder together, 64 bytes each in the lock file.
 pub const MAX_READERS: u32 = 16_384;
-/// How many versions are remembered before those that nobody reads are dropped.
+/// The number of versions to keep before unread ones are dropped.
 const REMEMBERED: usize = 64;
 
 /// An open file, and its tables in the order of their names.
@@ -154,7 +154,7 @@ impl Environment {
         })
     }
 
-    /// Enlarge the map between two changes, while nobody views it; snapshots end with the old one.
+    /// Enlarge the map between two changes, while it has no view; snapshots end with the old one.
     pub fn grow(&self, size: usize, _turn: &Turn<'_>) -> Result<(), StoreError> {
         let mut open = self.locked();
         let grown = open.as_mut().ok_or(StoreError::Closed)?.resize(size);
@@ -172,7 +172,7 @@ impl Environment {
         Ok(pin)
     }
 
-    /// Whether somebody wants the map to stay where it is.
+    /// Whether a view keeps the map where it is.
     pub fn is_viewed(&self) -> bool {
         self.views.load(Ordering::Acquire) > 0
     }
@@ -220,7 +220,7 @@ impl Open {
     fn begin_reading(&self) -> heed::Result<RoTxn<'static, WithoutTls>> {
         match self.env.clone().static_read_txn() {
             Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
-                // Those of processes that were killed count until somebody looks.
+                // Slots of killed processes count until they are cleared.
                 self.env.clear_stale_readers()?;
                 self.env.clone().static_read_txn()
             }
@@ -258,7 +258,7 @@ impl Open {
     fn resize(&mut self, size: usize) -> Result<(), StoreError> {
         self.lose_snapshots();
         // SAFETY: there is no transaction in this process: the snapshots have just been ended, none begins while this
-        // is locked, and whoever's turn it is to change something comes here between two transactions.
+        // is locked, and a writer comes here between two transactions.
         unsafe { self.env.resize(size)? };
         Ok(())
     }

@@ -28,7 +28,7 @@ struct Change {
     _env: Arc<Env<WithoutTls>>,
 }
 
-// SAFETY: LMDB wants a change used and ended by the thread that began it. Who uses it is asked for the thread, and it is
+// SAFETY: LMDB wants a change used and ended by the thread that began it. Each use checks the thread, and it is
 // ended in the call that began it.
 unsafe impl Send for Change {}
 

@@ -1,6 +1,7 @@
 //! What passes over a connection: WebSocket frames, the plainest of the requests in them, and their answers.
 //!
-//! Only what is usual is read as a request. Of whatever is not, right or wrong, there is only told what lies where.
+//! Only the usual form is parsed as a request. Of any other text, valid or not, only the places of its parts are
+//! found.
 
 pub mod answers;
 pub mod frame;

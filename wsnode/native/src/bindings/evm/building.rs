@@ -14,7 +14,7 @@ use crate::bindings::numbers::{address, hash};
 use crate::evm::build::{self, Base};
 use crate::state::StateAfter;
 
-/// What whoever proposes a block decides about it.
+/// The attributes of a block that its proposer decides.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct BlockAttributes(pub build::BlockAttributes);
 

@@ -33,7 +33,7 @@ impl PooledTransaction {
         guard(|| pool::PooledTransaction::decode(&spec.0, encoded)).map(|found| Self(Arc::new(found)))
     }
 
-    /// From an envelope that nobody signed and whose placeholder names the sender.
+    /// From an unsigned envelope, whose placeholder names the sender.
     #[staticmethod]
     fn impersonated(spec: &ChainSpec, encoded: &[u8]) -> PyResult<Self> {
         guard(|| pool::PooledTransaction::decode_impersonated(&spec.0, encoded))
@@ -122,7 +122,7 @@ impl PooledTransaction {
         PyBytes::new(py, self.envelope().input())
     }
 
-    /// Who signed authorizations; those whose signature is none are left out.
+    /// The signers of authorizations, without those with an invalid signature.
     #[getter]
     fn authorities<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let list = self.envelope().authorization_list().unwrap_or_default();

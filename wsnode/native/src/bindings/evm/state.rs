@@ -73,7 +73,7 @@ impl State {
             .map(Execution::from)
     }
 
-    /// What is wrong with a block as far as that can be told without executing it.
+    /// The first rule that a block violates, as far as it shows without executing it.
     #[pyo3(signature = (block, ancestors, *, total_difficulty))]
     fn verify_header(
         &self,
@@ -344,7 +344,7 @@ impl State {
 
     /// Build the block after a committed one, whose rows are given, and list the transactions left out, with reasons.
     ///
-    /// `senders` has, for each transaction, whom it is taken to be from though nobody signed it, or nothing.
+    /// `senders` has, for each transaction, its impersonated sender or None.
     #[pyo3(signature = (parent, attributes, transactions, *, senders=None))]
     fn build_block(
         &self,
@@ -385,7 +385,7 @@ impl State {
     }
 }
 
-/// Who is named for each of `count` transactions.
+/// The impersonated sender of each of `count` transactions.
 fn impersonated(senders: Option<Vec<Option<PyBackedBytes>>>, count: usize) -> PyResult<Vec<Option<Address>>> {
     let Some(senders) = senders else {
         return Ok(vec![None; count]);

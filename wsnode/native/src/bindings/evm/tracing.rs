@@ -100,7 +100,7 @@ fn trace_block(
     traced(py, result)
 }
 
-/// The trace of a message after a block, or after so many of its transactions.
+/// The trace of a message after a block, or after a number of its transactions.
 #[pyfunction]
 #[pyo3(signature = (
     state, rows, message, options, *, gas_cap, seconds, size, cancel, transactions=None, state_overrides=None,

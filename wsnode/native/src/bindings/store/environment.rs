@@ -16,7 +16,7 @@ use crate::store::{Environment, StoreError as Failure, Transaction, Turn};
 
 /// Addresses, not memory or disk: the file grows only with what is written.
 const MAP_SIZE: usize = 1 << 38;
-/// How long a change that needs a larger map waits for those who view the old one.
+/// The time for which a change that needs a larger map waits for views of the old one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[pyclass(frozen, module = "wsnode._native.store", name = "Environment")]
@@ -114,7 +114,7 @@ impl PyEnvironment {
         Ok(committed.map(|()| value))
     }
 
-    /// Enlarge the map once nobody views it; a view lasts as long as a reply is written, if at all.
+    /// Enlarge the map once it has no view; a view lasts while a reply is written, if at all.
     fn grow(&self, py: Python<'_>, size: usize, turn: &Turn<'_>) -> PyResult<()> {
         let began = Instant::now();
         while self.0.environment.is_viewed() {
@@ -123,7 +123,7 @@ impl PyEnvironment {
             }
             py.detach(|| sleep(Duration::from_millis(1)));
         }
-        // Who begins to view something holds the interpreter's lock, as this does.
+        // A new view needs the interpreter's lock, which this holds.
         self.0.environment.grow(size, turn).map_err(|failure| self.0.raised(failure))
     }
 }

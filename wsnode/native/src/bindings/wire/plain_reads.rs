@@ -126,7 +126,7 @@ fn read<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8], write:
 
 type Filter<'py> = (Option<u64>, Option<u64>, Vec<Bound<'py, PyBytes>>, Vec<Vec<Bound<'py, PyBytes>>>);
 
-/// First and last block, addresses, and alternatives for each topic, of a filter that names at most so many values.
+/// First and last block, addresses, and alternatives for each topic, of a filter with at most `most` values.
 #[pyfunction]
 #[pyo3(signature = (params, most, /))]
 fn read_log_filter<'py>(py: Python<'py>, params: &[u8], most: usize) -> Option<Filter<'py>> {

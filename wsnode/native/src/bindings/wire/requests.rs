@@ -46,7 +46,7 @@ fn read_request<'py>(py: Python<'py>, text: &[u8]) -> Option<Request<'py>> {
     aside(py, text, || Envelope::read(text)).map(|envelope| request(py, &envelope))
 }
 
-/// The same of each request in a batch of at most so many.
+/// The parts of each request in a batch of at most `most`.
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn read_batch<'py>(py: Python<'py>, text: &[u8], most: usize) -> Option<Vec<Request<'py>>> {
@@ -59,7 +59,7 @@ fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> Request<'py> {
     (PyString::new(py, envelope.method), bytes(envelope.params), bytes(envelope.identity))
 }
 
-/// The first items of a JSON array as they were sent, at most so many; none of any other JSON.
+/// The texts of the first items of a JSON array, at most `most`; None for other JSON.
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py, PyBytes>> {

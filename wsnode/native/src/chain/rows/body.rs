@@ -50,7 +50,7 @@ pub fn encode_body(
     encode_body_of(transactions, senders, ommers, withdrawals)
 }
 
-/// The same for transactions of any kind, such as nobody has signed.
+/// The body row of transactions of any kind, including unsigned ones.
 pub fn encode_body_of<T: StoredTransaction>(
     transactions: &[T],
     senders: &[Address],

@@ -8,7 +8,7 @@ use crate::error::{Broken, Error, Rule};
 
 /// The RLP of a block, out of its JSON with whole transactions and that of its ommers' headers.
 ///
-/// Hashes in the JSON are passed over: they follow from the fields, and whoever decodes the RLP computes them.
+/// Hashes in the JSON are ignored: they follow from the fields, and decoding the RLP computes them.
 pub fn encode_told(block: &[u8], ommers: &[&[u8]]) -> Result<Vec<u8>, Error> {
     let told: ToldBlock<Transaction<TxEnvelope>> = read(block, "a block with whole transactions")?;
     let BlockTransactions::Full(transactions) = told.transactions else {

@@ -1,4 +1,4 @@
-//! A block of somebody else, verified and executed on any known parent.
+//! A block from elsewhere, verified and executed on any known parent.
 
 use std::sync::Arc;
 

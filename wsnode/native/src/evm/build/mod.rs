@@ -27,7 +27,7 @@ use crate::evm::execute::{seal_receipts, set_root};
 use crate::evm::rules::{Ancestor, Chosen};
 use crate::state::{Bounds, StateAfter, StateReader, Uncommitted};
 
-/// What whoever proposes a block decides about it.
+/// The attributes of a block that its proposer decides.
 #[derive(Debug, Clone)]
 pub struct BlockAttributes {
     pub timestamp: u64,

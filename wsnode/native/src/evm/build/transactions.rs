@@ -20,7 +20,7 @@ use crate::evm::execute::{execute_transaction, executor, surroundings, words, Ex
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     pub encoded: &'a [u8],
-    /// Whom it is taken to be from though nobody signed it: its placeholder must name the same.
+    /// The impersonated sender of an unsigned transaction; its placeholder must name it too.
     pub impersonated: Option<Address>,
 }
 
@@ -112,7 +112,7 @@ fn include<D: Database>(
     }
 }
 
-/// The transaction and who sent it.
+/// The transaction and its sender.
 fn read(spec: &ChainSpec, number: u64, candidate: &Candidate<'_>) -> Result<(TxEnvelope, Address), Broken> {
     let transaction = decode_transaction(candidate.encoded)?;
     let Some(sender) = candidate.impersonated else {

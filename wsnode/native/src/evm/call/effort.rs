@@ -16,7 +16,7 @@ pub const OWN_BALANCE: u64 = 4;
 /// A value of the state that the run has not read yet, half a microsecond where its page is in memory.
 pub const READ: u64 = 40;
 
-/// A power whose exponent has so many bits: two multiplications each.
+/// A power with an exponent of `bits` bits: two multiplications for each.
 pub fn of_power(bits: usize) -> u64 {
     bits as u64 / 2
 }

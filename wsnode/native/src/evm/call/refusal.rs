@@ -24,7 +24,7 @@ pub fn check(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(),
     check_all(message, fees, environment, false)
 }
 
-/// The same, but who names no fee offers nothing, which may be too little.
+/// As `check`, but a missing fee counts as zero, which may be too low.
 pub fn check_strictly(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
     check_all(message, fees, environment, true)
 }

@@ -218,7 +218,7 @@ pub fn failure(error: EVMError<StateError>, message: &Message) -> Error {
     }
 }
 
-/// Anybody may call, with any nonce and gas.
+/// Any account may call, with any nonce and gas.
 pub(crate) fn loosen(environment: &mut EvmEnv) {
     let settings = &mut environment.cfg_env;
     settings.disable_block_gas_limit = true;

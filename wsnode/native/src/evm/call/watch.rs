@@ -1,4 +1,4 @@
-//! What ends a run before its time: a budget of work, or a caller who no longer waits.
+//! Early ends of a run: a budget of work, or a caller that no longer waits.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,7 +93,7 @@ impl Watch {
         self.has_budget
     }
 
-    /// What is set when nobody waits any more.
+    /// The flag that is set when the caller no longer waits.
     pub fn cancel(&self) -> Option<&AtomicBool> {
         self.cancel.as_deref()
     }

@@ -48,9 +48,9 @@ pub fn verify_proof_of_work(spec: &ChainSpec, header: &Header, parent: &Ancestor
     dao::verify_extra_data(spec, header)
 }
 
-/// What a block has because its maker wants it so, and not because it follows from its parent.
+/// Header members that a block's maker chose instead of deriving them from the parent.
 ///
-/// Nobody is asked on a development chain, where tests want to see what becomes of them.
+/// Only development chains have them, for tests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chosen {
     pub gas_limit: Option<u64>,

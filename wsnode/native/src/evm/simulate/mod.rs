@@ -31,7 +31,7 @@ use ledger::Ledger;
 ///
 /// `changes` bounds how far back `base` may lie, in bytes of the lists of what changed since.
 ///
-/// A refusal's kind is what is wrong; `interrupted` means that nobody waits any more.
+/// A refusal's kind names the reason; `interrupted` means that the caller no longer waits.
 pub fn simulate(
     spec: &ChainSpec,
     reader: &StateReader,
@@ -55,7 +55,7 @@ pub fn simulate(
     Ok(text.into_text())
 }
 
-/// Stop if the run was stopped, or nobody waits for it.
+/// Stop if the run was stopped or its caller no longer waits.
 fn check_watch(watch: &Watch) -> Result<(), Error> {
     if watch.is_stopped() || watch.is_cancelled() {
         return Err(refuse("interrupted", "stopped"));

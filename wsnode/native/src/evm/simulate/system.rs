@@ -102,7 +102,7 @@ fn drain(site: &mut Site, ledger: &mut Ledger<'_>, contract: Address) -> Result<
     }
 }
 
-/// Logs of system calls are nobody's, but they count.
+/// Logs of system calls belong to no transaction, but they count.
 fn system_call(
     site: &mut Site,
     ledger: &mut Ledger<'_>,

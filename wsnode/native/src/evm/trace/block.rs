@@ -55,7 +55,7 @@ impl<'a> Replay<'a> {
         let cache = pending_state(spec, reader.at(BlockNumHash::new(parent, header.parent_hash))?, &header)?;
         let body = BodyRow::new(body_row)?;
         let mut environment = evm_environment(spec, &header);
-        // Contracts send nothing, but for those whose name somebody took; no stored block holds any other.
+        // Contracts send no transactions, except impersonated ones; no stored block holds any other.
         environment.cfg_env.disable_eip3607 = true;
         let transactions = body.transactions()?;
         // A block that has left a development chain may be older than the id that its number has by now.
@@ -188,7 +188,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Why a transaction is none that the block could have, which a block that somebody sends may hold.
+    /// The reason why the block could not include a transaction; only a block that a caller sent holds such.
     fn refused(&self, error: EVMError<StateError>, transaction: &TxEnv) -> Error {
         match error {
             EVMError::Transaction(reason) => {

@@ -93,7 +93,7 @@ pub fn trace_block(
     Ok(Traced::Text(text))
 }
 
-/// Where a call is traced: after a block, or after so many transactions of it.
+/// The place of a traced call: after a block, or after a number of its transactions.
 #[derive(Debug)]
 pub struct CallPlace<'a> {
     pub rows: Rows<'a>,

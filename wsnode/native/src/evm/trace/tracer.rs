@@ -1,4 +1,4 @@
-//! The tracers under geth's names, and what each is told of a run.
+//! The tracers under geth's names, and the events of a run that each receives.
 
 use alloy_primitives::{Address, Bytes};
 use revm::context::result::ResultAndState;

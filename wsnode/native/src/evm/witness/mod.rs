@@ -1,4 +1,4 @@
-//! Execution witnesses: all that a block can be executed with by those who have no state.
+//! Execution witnesses: the data with which a stateless client executes a block.
 
 mod recorder;
 

@@ -80,7 +80,7 @@ fn shifted(value: U256, byte: u8) -> Option<U256> {
     value.checked_mul(U256::from(256))?.checked_add(U256::from(byte))
 }
 
-/// What nobody can pay: a value above 256 bits, or fees above 128.
+/// Unpayable amounts: a value above 256 bits, or fees above 128.
 fn cost(envelope: &Envelope<'_>) -> Option<Error> {
     let (fee, tip) = offered(envelope);
     let blob_fee = envelope.max_fee_per_blob_gas.unwrap_or_default();

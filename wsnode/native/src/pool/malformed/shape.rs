@@ -5,12 +5,12 @@ use super::reader::{Kind, Reader};
 /// What an item has to be.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// A number of at most so many bytes.
+    /// A number of at most this many bytes.
     Number(&'static str, usize),
     BigNumber,
     WideNumber,
     Bytes,
-    /// So many bytes.
+    /// Exactly this many bytes.
     Array(&'static str, usize),
     /// An address, or nothing.
     Recipient,

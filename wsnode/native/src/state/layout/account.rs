@@ -51,7 +51,7 @@ impl Account {
         }))
     }
 
-    /// What the trie is told of the account.
+    /// The account in the form of the trie.
     pub(in crate::state) fn fate(account: Option<Self>) -> Fate {
         let set = |Self { nonce, balance, code_hash }| Fate::Set { nonce, balance, code_hash };
         account.map_or(Fate::Removed, set)

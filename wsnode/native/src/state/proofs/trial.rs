@@ -1,4 +1,4 @@
-//! The tries after a committed block, changed in memory only: the state roots of blocks that nobody keeps.
+//! The tries after a committed block, changed in memory only: the state roots of blocks that are not kept.
 
 use crate::state::bounds::{BoundedNodes, Bounds, Taken};
 use crate::state::code::CodeCache;

@@ -99,7 +99,7 @@ impl<'m> Moment<'m> {
 
     fn view_after(&mut self, number: u64) -> Option<HistoryView<'m>> {
         let hash = self.chain.block_hash(self.txn, number).ok()??;
-        // Not a snapshot of its own: who enlarges the map waits for this one to end.
+        // Not a separate snapshot: enlarging the map waits for this one to end.
         self.latest()?.after(BlockNumHash { number, hash }).ok()
     }
 
