@@ -55,7 +55,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     waiting_bytes: Room = 256 * MIB
     """Replies that wait for all clients together, and what calls hold of theirs; half of it for one client,
     and above it 64 KiB for each until others have read."""
-    received_bytes: Room = 256 * MIB
+    received_bytes: Room = 128 * MIB
     """Messages and bodies of all clients that are unfinished, or whose calls are in flight, half for one
     client; above it the largest connection of the client with most of them is told 1013 or 503."""
     inbox_bytes: Room = 1 * MIB

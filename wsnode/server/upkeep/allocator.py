@@ -17,9 +17,10 @@ KEPT: Final = 16 << 20
 """Bytes that stay with the process though they are free."""
 APART: Final = 8 << 20
 """Blocks above this many bytes are always returned as soon as they are free."""
-LOOK_SECONDS: Final = 30.0
+LOOK_SECONDS: Final = 2.0
+"""Short, for memory that is free between messages and replies is as much as they are after some seconds."""
 GROWTH: Final = 64 << 20
-"""Growth of the process in bytes before the heap is trimmed: trimming 500 MiB takes 18 milliseconds."""
+"""Growth of the process in bytes before the heap is trimmed, which takes time with its size."""
 
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
@@ -44,9 +45,10 @@ async def give_back_freed_memory(pause: float = LOOK_SECONDS) -> None:
     least = own_bytes()
     while True:
         await trio.sleep(pause)
-        least = min(least, own_bytes())
+        size = own_bytes()
+        least = min(least, size)
         # The amount of free memory is unknown. If it is small, trimming takes a millisecond.
-        if own_bytes() > least + GROWTH:
+        if size > least + GROWTH:
             # Other threads continue, except those that allocate from the trimmed heap.
             await trio.to_thread.run_sync(trim, KEPT)
 
