@@ -73,8 +73,8 @@ class Hub:
         """Called with each change, once the subscribers' events are on their way."""
         self.is_held = False
         """Whether a change of several steps is in progress, to be published as one."""
-        self.looked = trio.Event()
-        """Set once it has looked at the store again; another one is there then."""
+        self._looked = trio.Event()
+        """Set once it has looked at the store again; another event takes its place then."""
         self._once_looked: dict[Callable[[], None], None] = {}
         self._watch = StoreWatch(self.fan_out)
 
@@ -89,7 +89,7 @@ class Hub:
         """
         if self.is_held:
             return HeadChange((), ())
-        looked, self.looked = self.looked, trio.Event()
+        looked, self._looked = self._looked, trio.Event()
         looked.set()
         try:
             return self._advance()
@@ -117,7 +117,7 @@ class Hub:
     async def wait_move(self, head: Head) -> None:
         """Wait until the head is another one than `head`."""
         while self.head == head:
-            await self.looked.wait()
+            await self._looked.wait()
 
     def call_once_looked(self, resume: Callable[[], None]) -> None:
         """Call `resume` when it has looked at the store again, unless `forget` is called before."""

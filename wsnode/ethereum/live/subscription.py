@@ -93,11 +93,10 @@ class StoreSubscription(Subscription):
         """Send the next page; return False once it is live, or waits for the hub to reach its position."""
         if not self._has_to_catch_up():
             return False
-        looked = self._hub.looked
-        is_ahead = await self._take_next_page()
+        must_wait = await self._take_next_page()
         if self.ended:
             return False
-        if is_ahead and not looked.is_set():
+        if must_wait:
             self._hub.call_once_looked(self._resume)
             return False
         return self._has_to_catch_up()
@@ -107,7 +106,7 @@ class StoreSubscription(Subscription):
             self._catch_up_from(self._position)
 
     async def _take_next_page(self) -> bool:
-        """Send a page; return True if the hub must first reach the position."""
+        """Send a page; return True if the hub, which is held, must first reach the position."""
         try:
             return await self._take_page()
         except UnknownBlockError as error:
@@ -115,7 +114,7 @@ class StoreSubscription(Subscription):
             return False
 
     async def _take_page(self) -> bool:
-        """Send a page; return True if the position is ahead of the hub.
+        """Send a page; return True if the position is ahead of the hub, which is held.
 
         Raises:
             UnknownBlockError: The position's block is not stored.
@@ -128,7 +127,7 @@ class StoreSubscription(Subscription):
         if page.is_ahead:
             # The hub may have nothing to publish: the blocks can be gone again when it reads the store.
             self._hub.advance()
-            return True
+            return self._hub.is_held
         if page.change is not None:
             self._tell_reorganisation(page.change, position)
         if page.event is not None:
