@@ -19,6 +19,7 @@ from wsnode.jsonrpc.batch import ITEM_BYTES
 from wsnode.server.limits import Limits
 from wsnode.server.transport.readiness import Arrivals
 from wsnode.server.transport.transport import SocketTransport
+from wsnode.server.websocket.connection import MESSAGE_OVERHEAD
 from wsnode.server.websocket.frames import CLOSING_BYTES, FRAME_BYTES, TURN_FRAMES, Framing
 
 MIB = 1024 * 1024
@@ -194,6 +195,20 @@ async def test_the_request_with_the_largest_body_goes_first(open_site: OpenSite)
         await small.send_all(body[70_000:])
         assert (await small.receive_some()).startswith(b"HTTP/1.1 200 ")
         assert site.server.shared.received.used == 0
+
+
+async def test_requests_that_are_read_ahead_count_as_received(open_site: OpenSite) -> None:
+    request = b'{"jsonrpc":"2.0","id":1,"method":"zeros","params":[50000]}'
+    async with open_site(Limits(outbox_bytes=100_000)) as site:
+        received, stream = site.server.shared.received, await slow_reader(site)
+        await stream.send_all(masked(0x81, request) * 1000)
+        await trio.testing.wait_all_tasks_blocked()
+        assert 900 * (len(request) + MESSAGE_OVERHEAD) < received.used < 1000 * (len(request) + 200)
+        answers = 0
+        with trio.fail_after(60):
+            while answers < 1000:
+                answers += (await stream.receive_some()).count(b'"result"')
+            await until(lambda: received.used == 0)
 
 
 async def test_messages_of_calls_in_flight_have_a_limit(open_site: OpenSite) -> None:

@@ -247,6 +247,8 @@ class WebSocketConnection:
                 self._backlog = self._take_turn(messages, seconds)
         if framing.writes and not self._backlog:
             self._sending.post_control()
+        if self._backlog:
+            self._count_received()
         return len(messages)
 
     def _wait_for_rest(self, *, is_another: bool) -> None:
@@ -259,7 +261,7 @@ class WebSocketConnection:
             unfinished.setdefault(self, trio.current_time())
 
     def _count_received(self) -> None:
-        self._held = self._framing.waiting_bytes + self._slow.bytes
+        self._held = self._framing.waiting_bytes + self._slow.bytes + self._backlog_bytes
         self._shared.received.hold(self, self._held)
 
     async def _catch_up(self) -> None:
@@ -281,8 +283,11 @@ class WebSocketConnection:
 
     @property
     def _may_read_ahead(self) -> bool:
-        size = sum(map(len, self._backlog)) + MESSAGE_OVERHEAD * len(self._backlog)
-        return size <= self._shared.limits.inbox_bytes
+        return self._backlog_bytes <= self._shared.limits.inbox_bytes
+
+    @property
+    def _backlog_bytes(self) -> int:
+        return sum(map(len, self._backlog)) + MESSAGE_OVERHEAD * len(self._backlog)
 
     @property
     def has_more(self) -> bool:
@@ -293,6 +298,7 @@ class WebSocketConnection:
         """Answer them for the time of one turn."""
         if self.has_more:
             self._backlog = self._take_turn(self._backlog, self._shared.limits.slice_seconds)
+            self._count_received()
 
     def _take_turn(self, messages: list[bytes], seconds: float) -> list[bytes]:
         """Answer messages for `seconds`, and return the rest."""
