@@ -21,7 +21,7 @@ BlockRows = tuple[bytes, bytes]
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """The first `taken` blocks of a run need no more work; `error` is what is wrong with the one after."""
+    """The first `taken` blocks of a run are done; `error` is that of the next block."""
 
     taken: int
     error: InvalidBlockError | None
@@ -87,7 +87,7 @@ class Appender:
         return blocks
 
     def store(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> None:
-        """Write what `take_pending` returned, and with it what is safe and final by then."""
+        """Write the blocks from `take_pending`, with the safe and finalized marks."""
         if blocks:
             self.chain.append(blocks, marks)
         self._storing = frozenset()

@@ -13,7 +13,7 @@ Allowance: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**48)]
 """A size; one byte at least."""
 Room: TypeAlias = Annotated[int, msgspec.Meta(ge=1024, le=2**48)]
-"""The size of what has to hold a head or a whole message."""
+"""A size that must hold at least a head or a whole message."""
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0001, le=31_536_000.0)]
 """A time, a year at most."""
 Patience: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=31_536_000.0)]

@@ -86,8 +86,8 @@ class Registry:
         Args:
             view: The handler gets a view of the chain first.
             caller: It gets the caller instead of a view.
-            channel: It gets the connection instead, to send more than the reply on it, and returns at once,
-                so that what it begins can follow the reply. Without a connection the call is refused.
+            channel: It gets the connection instead, to send notifications on it, and returns at once, so that
+            they follow the reply. Without a connection the call is refused.
             by_name: A method without parameters takes an empty object too.
             deadline: Seconds after which the call ends in `timeout_error`.
             at_once: `at_once(view, params)` returns the result where a generator handler would end in its

@@ -1,9 +1,9 @@
-"""Which of an import's blocks beside the canonical chain makes its branch the canonical one.
+"""The fork choice of an import: the branch that becomes the canonical chain.
 
-Before the merge the branch of most total difficulty is canonical, and of equals the one seen first. From the
-merge on a node is told its head, and the last block of the source stands for that. A branch block is stored
-beside the chain only after it lost, or together with the switch to it; so a block that is stored has been
-judged, and an import that is cut off anywhere can be repeated.
+Before the merge the branch with the most total difficulty is canonical, of equal ones the first seen. After
+the merge a consensus client names the head; here the last block of the source takes its place. A branch block
+is stored beside the chain only after it lost, or together with the switch to it; so a block that is stored
+has been judged, and an import that is cut off anywhere can be repeated.
 """
 
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
@@ -17,10 +17,10 @@ from wsnode.sync.errors import UnknownParentError
 def take_branch_block(tree: BlockTree, block: UnverifiedBlock) -> InvalidBlockError | None:
     """Make the branch of a block that does not follow the head canonical if it wins, else keep it beside.
 
-    Returns what is wrong with the block or one that it builds on.
+    Returns the error of the block or of one that it builds on.
 
     Raises:
-        UnknownParentError: when nothing is known of its parent.
+        UnknownParentError: Its parent is unknown.
     """
     with tree.chain.snapshot() as view:
         if view.side_header(block.hash) is not None:

@@ -1,7 +1,7 @@
 """An import: blocks of a source are read, verified and stored, and the last of them becomes safe and final.
 
-Three things go on at once: a thread reads and decodes the next blocks (recovering senders on all cores), a
-thread executes the present ones, and a thread writes the last ones' rows. State is committed before rows.
+Three threads run concurrently: one reads and decodes the next blocks (recovering senders on all cores), one
+executes the present ones, and one writes the last ones' rows. State is committed before rows.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ COMMIT_SECONDS: Final = 2.0
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Decoded blocks in order, what is wrong with what follows them, and where the source stands."""
+    """Decoded blocks in order, the error of the block after them, and the position of the source."""
 
     blocks: list[UnverifiedBlock]
     error: Exception | None
@@ -71,7 +71,7 @@ class Importer:
         self._done = Step(number=chain.head.number)
 
     async def run(self) -> Head:
-        """Import everything and return the new head; a cancelled import keeps what it verified.
+        """Import all blocks and return the new head; a cancelled import keeps the verified blocks.
 
         Raises:
             SourceError, InvalidBlockError, UnknownParentError: as `import_files`.
@@ -111,7 +111,7 @@ class Importer:
 
     def _decoded(self, encoded: Sequence[EncodedBlock]) -> tuple[list[UnverifiedBlock], Exception | None]:
         with self._chain.snapshot() as snapshot:
-            # A header's hash is enough to pass over what an earlier import stored.
+            # A header's hash is enough to skip blocks that an earlier import stored.
             new = [item for item in encoded if not _is_canonical(snapshot, item.encoded)]
         blocks, error = decode_blocks(self._chain.spec, [item.encoded for item in new])
         if error is not None:
@@ -188,7 +188,7 @@ class Importer:
             self._stored.set()
 
     async def _finish(self) -> None:
-        """Commit what is verified, and make the head safe and final."""
+        """Commit the verified blocks, and make the head safe and final."""
         await self._stored.wait()
         try:
             if self._intact:

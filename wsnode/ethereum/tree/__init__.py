@@ -1,1 +1,1 @@
-"""The tree of blocks: what is known of each, and the head, which changes nowhere else."""
+"""The tree of blocks: the status of each, and the head, which changes nowhere else."""

@@ -43,7 +43,7 @@ def executed(block: BuiltBlock, root: Head, total_difficulty: int) -> Candidate:
 
 def unexecuted(block: UnverifiedBlock, total_difficulty: int) -> Candidate:
     """Return the candidate of a block whose header is right."""
-    # Its rows, and as much again for what they were decoded into.
+    # Its rows, and as much again for the decoded block.
     return Candidate(block, total_difficulty, 2 * (len(block.header) + len(block.body)))
 
 
@@ -81,7 +81,7 @@ class Candidates:
         """Forget the blocks that there is no room for, and return them."""
         evicted: list[Candidate] = []
         if len(self._blocks) > MOST_BLOCKS or self._bytes > MOST_BYTES:
-            # Many at once, because those who store them do so in one transaction.
+            # Several at a time, because they are stored in one transaction.
             blocks, size = MOST_BLOCKS * 7 // 8, MOST_BYTES * 7 // 8
             while len(self._blocks) > blocks or self._bytes > size:
                 candidate = self.pop(next(iter(self._blocks)))

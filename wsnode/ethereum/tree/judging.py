@@ -1,4 +1,4 @@
-"""What is known of blocks: those in memory, what is wrong with others, and how that is found out.
+"""The judging of blocks: the candidates in memory, the refused blocks, and the execution that decides.
 
 To judge a block is to execute it beside the head. The changes of executed blocks stay in memory, so that
 making one of them the head writes them and executes nothing again.
@@ -20,7 +20,7 @@ from wsnode.ethereum.tree.statuses import Accepted, Invalid, Status, UnknownPare
 MOST_ABOVE: Final = 128
 """Blocks between one that is judged and the canonical chain: reads of the state look through all of them."""
 MOST_CHANGES: Final = 4 << 20
-"""Bytes of the lists of what the chain changed above a branch; in memory they are 25 times as large."""
+"""Bytes of the lists of the chain's changes above a branch; in memory they are 25 times as large."""
 
 Tried: TypeAlias = Candidate | Invalid | Accepted
 
@@ -34,7 +34,7 @@ class Judge:
         self.refused = RefusedBlocks()
 
     def judge(self, view: Snapshot, block: UnverifiedBlock) -> Status:
-        """Return what is known of a block once it has been executed on its parent."""
+        """Execute a block on its parent and return its status."""
         if (found := self._known(view, block)) is not None:
             return found
         blocks = KnownBlocks(view, self.candidates)
@@ -45,7 +45,9 @@ class Judge:
         return Valid(tried.head) if isinstance(tried, Candidate) else tried
 
     def hold(self, view: Snapshot, block: UnverifiedBlock) -> Status:
-        """Return what a block's header tells; if that is right, the block becomes a candidate."""
+        """Return the status of a block by its header alone; a block with a valid header becomes a
+        candidate.
+        """
         if (found := self._known(view, block)) is not None:
             return found
         blocks = KnownBlocks(view, self.candidates)
@@ -53,7 +55,7 @@ class Judge:
         return _unknown_parent(block) if total is None else self._accept(blocks, block, total)
 
     def refusal(self, view: Snapshot, block_hash: Hash32) -> Invalid | None:
-        """Return what is wrong with a block or one below it, None if nothing is known to be."""
+        """Return the known error of a block or of one below it, None without one."""
         blocks = KnownBlocks(view, self.candidates)
         wanted: Hash32 | None = block_hash
         while wanted is not None and view.number_of(wanted) is None:
@@ -63,20 +65,20 @@ class Judge:
         return None
 
     def _refuse(self, block: UnverifiedBlock, error: InvalidBlockError) -> Invalid:
-        """Return what is wrong with a block, and remember it."""
+        """Record the error of a block and return it."""
         invalid = Invalid(Hash32(block.parent_hash), error)
         if not block.has_own_body:
-            # Whoever sent this body must not have the block refused that has the hash.
+            # The sender of a wrong body must not cause the block with this hash to be refused.
             return invalid
         return self.forget(Hash32(block.hash), invalid)
 
     def forget(self, block_hash: Hash32, invalid: Invalid) -> Invalid:
-        """Remember what is wrong with a block, and nothing else of it."""
+        """Keep only the error of a block, and drop the rest."""
         self.candidates.pop(block_hash)
         return self.refused.add(block_hash, invalid)
 
     def _known(self, view: Snapshot, block: UnverifiedBlock) -> Status | None:
-        """Return what is known of a block without executing it."""
+        """Return the status of a block if it is known without executing it."""
         if (refused := self.refused.get(block.hash)) is not None:
             return refused
         if (refused := self.refused.get(block.parent_hash)) is not None:
@@ -91,7 +93,7 @@ class Judge:
         return Valid(_head(block)) if is_valid else None
 
     def _execute(self, blocks: KnownBlocks, branch: Branch, block: UnverifiedBlock, view: Snapshot) -> Tried:
-        """Execute whatever has not been of a branch, and the block after it."""
+        """Execute the unexecuted blocks of a branch, and the block after it."""
         base: Candidate | None = None
         for block_hash in branch.blocks:
             tried: Tried | None = blocks.executed(block_hash)

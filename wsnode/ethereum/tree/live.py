@@ -1,4 +1,4 @@
-"""The tree in a process that serves the chain: one change at a time, in a thread, told when it is whole."""
+"""The tree in a process that serves the chain: one change at a time, in a thread, published when complete."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,26 +16,26 @@ Result = TypeVar("Result")
 
 
 class Audience(Protocol):
-    """Who is told of changes of the head, and meanwhile may look for some by itself."""
+    """The receiver of changes of the head, such as a hub, which may also read the store itself."""
 
     is_held: bool
     """Whether it has to wait with that, for a change that has several steps."""
 
     def advance(self) -> object:
-        """Take note of what is stored by now."""
+        """Read the head that is stored now."""
 
 
 class LiveTree:
-    """Judges blocks and moves the head of a chain that is served, and tells an audience of it."""
+    """Judges blocks and moves the head of a served chain, and publishes changes to an audience."""
 
     def __init__(self, tree: BlockTree, audience: Audience) -> None:
         self.tree = tree
         self._audience = audience
         self.lock = trio.Lock()
-        """Held by each change of the chain; whoever makes one of several steps takes it."""
+        """Held by each change of the chain, through all its steps."""
 
     async def judge(self, block: UnverifiedBlock) -> Status:
-        """Return what is known of a block once it has been executed on its parent; the head stays.
+        """Execute a block on its parent and return its status; the head does not change.
 
         Raises:
             StateError, StoreError: A store cannot be read, or written.
@@ -46,7 +46,7 @@ class LiveTree:
     async def set_head(
         self, block_hash: bytes, *, safe: bytes | None = None, finalized: bytes | None = None
     ) -> HeadChange | Invalid:
-        """Make a known block the head, as `BlockTree.set_head`; it has been told when this returns.
+        """Make a known block the head, as `BlockTree.set_head`; returns once the change is published.
 
         Raises:
             UnknownBlockError, StateError, StoreError: As there.
@@ -58,7 +58,7 @@ class LiveTree:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Have a change, of one step or several, told as one in the end; the lock is held meanwhile."""
+        """Publish a change, of one step or several, as one at its end; holds the lock meanwhile."""
         self._audience.is_held = True
         try:
             yield
@@ -67,11 +67,11 @@ class LiveTree:
             self.tell()
 
     def tell(self) -> None:
-        """Tell of a change of one step that has been stored."""
+        """Publish a stored change of one step."""
         self._audience.advance()
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
     """Return the result of work that blocks."""
-    # Not given up when nobody waits for it any more: what is begun is finished and told.
+    # A cancellation does not stop it: a change that has begun is completed and published.
     return await trio.to_thread.run_sync(work)

@@ -10,20 +10,20 @@ MOST_REFUSED: Final = 4096
 
 
 class RefusedBlocks:
-    """What is wrong with invalid blocks, by hash; forgotten with the process."""
+    """The errors of invalid blocks by hash, kept in memory only."""
 
     def __init__(self) -> None:
         self._blocks: dict[Hash32, Invalid] = {}
 
     def get(self, block_hash: bytes) -> Invalid | None:
-        """Return what is wrong with a block, None if nothing is known to be."""
+        """Return the known error of a block, None without one."""
         found = self._blocks.pop(Hash32(block_hash), None)
         if found is not None:
             self._blocks[Hash32(block_hash)] = found
         return found
 
     def add(self, block_hash: bytes, invalid: Invalid) -> Invalid:
-        """Remember what is wrong with a block, and return it."""
+        """Record the error of a block and return it."""
         self._blocks.pop(Hash32(block_hash), None)
         self._blocks[Hash32(block_hash)] = invalid
         if len(self._blocks) > MOST_REFUSED:

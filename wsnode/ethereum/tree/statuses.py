@@ -1,4 +1,4 @@
-"""What is known of a block after it was judged."""
+"""The status of a block after it was judged: valid, invalid, accepted, or of unknown parent."""
 
 from typing import TypeAlias
 

@@ -1,6 +1,6 @@
 """The tree of blocks of one chain: judges blocks on any known parent, and moves the head.
 
-Blocks that memory has no room for are stored without what they change, and executed again when needed.
+Blocks without room in memory are stored without their changes, and executed again when needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class BlockTree(Appender):
     """All known blocks, and the head; for one thread at a time.
 
     `extend`, `take_pending` and `store` are the fast way for blocks that follow the head one after another.
-    Each of the other methods stores what is pending first.
+    Each of the other methods stores the pending blocks first.
     """
 
     def __init__(self, chain: Chain) -> None:
@@ -36,10 +36,10 @@ class BlockTree(Appender):
         self._spilled: dict[Hash32, BlockNumber] = {}
         """Blocks that were stored for want of memory, and may become canonical yet."""
         self._is_torn = False
-        """Whether a change failed half-way, and the stores could not be taken back yet."""
+        """Whether a change failed half-way, and the stores are not unwound yet."""
 
     def judge(self, block: UnverifiedBlock) -> Status:
-        """Return what is known of a block once it has been executed on its parent; the head stays.
+        """Execute a block on its parent and return its status; the head does not change.
 
         Raises:
             StateError, StoreError: A store cannot be read, or written.
@@ -51,7 +51,7 @@ class BlockTree(Appender):
         return status
 
     def hold(self, block: UnverifiedBlock) -> Status:
-        """Return what a block's header tells; `set_head` executes the block then, if it is to be the head.
+        """Return the status of a block by its header alone; `set_head` executes it when needed.
 
         Raises:
             StoreError: The store cannot be read, or written.
@@ -71,10 +71,10 @@ class BlockTree(Appender):
     def set_head(
         self, block_hash: bytes, *, safe: bytes | None = None, finalized: bytes | None = None
     ) -> HeadChange | Invalid:
-        """Make a known block the head, and others safe and final, and return what left and what joined.
+        """Make a known block the head, and others safe and final; return the blocks that left and joined.
 
-        What is not given stays, but never above the head. With `Invalid` all stays as it was: a block on the
-        way had not been executed, and breaks a rule.
+        Marks that are not given stay, but never above the head. `Invalid` means that nothing changed: a block
+        on the way was not executed yet, and violates a rule.
 
         Raises:
             UnknownBlockError: The block is unknown, or one to be safe or final is not on its branch.
@@ -99,7 +99,7 @@ class BlockTree(Appender):
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         """Take the blocks above `number` off the chain, and return them, highest first.
 
-        With a state root, patches of that block's state are taken back until it has that root.
+        With a state root, patches of that block's state are undone until it has that root.
 
         Raises:
             StateError, StoreError: They cannot be taken off, or not all of them.
@@ -120,14 +120,14 @@ class BlockTree(Appender):
             yield
         except BaseException:
             self._is_torn = True
-            # Whatever fails here as well fails again before the next change, and is said then.
+            # A second failure here repeats before the next change, and is reported then.
             with suppress(Exception):
                 self._mend()
             raise
 
     def _mend(self) -> None:
         if self._is_torn:
-            # First what is read alone: no reader may be shown a block that is not stored.
+            # The reset, which only reads, comes first: no reader may see a block that is not stored.
             self.reset()
             self.chain.agree_on_head()
             self.reset()
@@ -158,7 +158,7 @@ class BlockTree(Appender):
         return removed
 
     def _append(self, branch: Branch, marks: Marks) -> Invalid | None:
-        """Put a branch's blocks on the head in pieces, with the last one what is safe and final then."""
+        """Append a branch's blocks to the head in pieces, and the safe and finalized marks with the last."""
         last = len(branch.blocks) - 1
         for place, block_hash in enumerate(branch.blocks):
             error = self._put(block_hash)
