@@ -51,7 +51,7 @@ REPEATS = 3
 
 
 class Question(NamedTuple):
-    """A search over the whole chain, whose answer stays the same."""
+    """A search over the whole chain, whose results do not change."""
 
     name: str
     addresses: Sequence[bytes]

@@ -143,12 +143,12 @@ class Chain:
         return self.store.write(change)
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
-        """Take the blocks above `number` off the chain, then off the state; return them, highest first.
+        """Remove the blocks above `number` from the chain, then from the state; return them, highest first.
 
-        With a state root, patches of that block's state are taken back until it has that root again.
+        With a state root, patches of that block's state are undone until it has that root again.
 
         Raises:
-            StateError: The block's state never had that root; the blocks above it are gone all the same.
+            StateError: The block's state never had that root; the blocks above it are removed nevertheless.
         """
         removed = self._take_off(number)
         self.state.unwind(number, state_root=state_root)
@@ -216,10 +216,10 @@ class Chain:
         self.store.sync()
 
     def agree_on_head(self) -> None:
-        """Take both stores back to the lower one of their heads, and forget what is not committed.
+        """Unwind both stores to the lower of their heads, and drop uncommitted changes.
 
         The state is committed before the chain, so after a crash or a failed write it may be ahead; behind
-        only after a power failure that took its last commits.
+        only after a power failure that lost its last commits.
 
         Raises:
             StateError, StoreError: They cannot be written.

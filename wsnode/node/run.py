@@ -46,10 +46,11 @@ async def run(
     durable: bool = True,
     log_to: Stream | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `announce` is told the address once connections are accepted.
+    """Serve until SIGINT or SIGTERM; `announce` gets the address once connections are accepted.
 
-    On SIGHUP what `reread` returns replaces the server's limits, the certificate and how is logged; keys are
-    read again too. Chains that `grow` are written too; `durable` ones survive a power failure.
+    On SIGHUP the configuration from `reread` replaces the server's limits, the certificate and the log
+    settings; keys are read again too. Chains that `grow` are written too; `durable` ones survive a power
+    failure.
     Log lines go `log_to` a stream, standard error if None.
 
     Raises:

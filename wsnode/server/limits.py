@@ -57,7 +57,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     and above it 64 KiB for each until others have read."""
     received_bytes: Room = 128 * MIB
     """Messages and bodies of all clients that are unfinished, or whose calls are in flight, half for one
-    client; above it the largest connection of the client with most of them is told 1013 or 503."""
+    client; above it the largest connection of the client with most of them gets 1013 or 503."""
     inbox_bytes: Room = 1 * MIB
     """Requests read ahead while the outbox is full, so that pings and closes are still seen."""
     fragment_bytes: Room = 256 * KIB

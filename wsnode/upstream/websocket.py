@@ -30,7 +30,7 @@ logger = logging.getLogger("wsnode.upstream")
 
 
 class Question:
-    """Waits for its reply; `on_event` is what the subscription that it makes is told to."""
+    """Waits for its reply; `on_event` gets the events of the subscription that it makes."""
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self.on_event = on_event

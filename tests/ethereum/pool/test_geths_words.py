@@ -1,4 +1,6 @@
-"""The same transactions in the same order: the pool and geth say the same, and hold the same afterwards."""
+"""Equal transactions in equal order: the pool and geth give equal replies, and have equal contents
+afterwards.
+"""
 
 import json
 from collections.abc import Iterator

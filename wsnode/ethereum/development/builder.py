@@ -71,8 +71,8 @@ class BlockBuilder:
     ) -> BuiltBlock:
         """Return the block with all its attributes, appended to the chain.
 
-        It passes the same checks as a block from elsewhere, so a builder's mistake cannot be stored, but that
-        its gas limit and its base fee may be any.
+        It passes the checks of a block from elsewhere, so a builder's mistake cannot be stored; only its gas
+        limit and its base fee are free.
 
         Raises:
             StateError, StoreError: It cannot be stored; the chain is unchanged.
@@ -104,12 +104,12 @@ class BlockBuilder:
             return Marks(_below(snapshot, head, 1), _below(snapshot, head, EPOCHS_TO_FINALITY))
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
-        """Take the blocks above `number` off the chain, and return them, highest first.
+        """Remove the blocks above `number` from the chain, and return them, highest first.
 
         With a state root, changes of that block's state are undone until it has that root.
 
         Raises:
-            StateError, StoreError: They cannot be taken off, or not all of them.
+            StateError, StoreError: Not all of them can be removed.
         """
         return self.tree.unwind(number, state_root)
 

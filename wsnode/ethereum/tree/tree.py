@@ -97,12 +97,12 @@ class BlockTree(Appender):
         return change
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
-        """Take the blocks above `number` off the chain, and return them, highest first.
+        """Remove the blocks above `number` from the chain, and return them, highest first.
 
         With a state root, patches of that block's state are undone until it has that root.
 
         Raises:
-            StateError, StoreError: They cannot be taken off, or not all of them.
+            StateError, StoreError: Not all of them can be removed.
         """
         with self.whole():
             removed = self.chain.unwind(number, state_root)

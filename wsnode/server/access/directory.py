@@ -58,13 +58,13 @@ class KeyRing(Protocol):
 
 
 class TokenCheck(Protocol):
-    """Says which tokens let a request in."""
+    """Checks the token of a request."""
 
     def check(self, authorization: str) -> None:
-        """Return if the value of the header `Authorization` does.
+        """Check the value of the header `Authorization`.
 
         Raises:
-            RefusedError: It does not.
+            RefusedError: It has no valid token.
         """
         ...
 

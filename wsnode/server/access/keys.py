@@ -146,10 +146,10 @@ class KeyFile:
     def _keep_owner(self, fresh: int) -> None:
         """Give a new file the owner and the mode of the file that it replaces, for its readers.
 
-        The first one belongs to the owner of its folder, as far as this user may give files away.
+        The first file gets the owner of its folder, if this user may change owners.
 
         Raises:
-            KeyFileError: The owner is another one, to whom this user may give nothing.
+            KeyFileError: This user may not give files to the owner.
         """
         try:
             before, first = self.path.stat(), False

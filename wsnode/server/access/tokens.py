@@ -48,10 +48,10 @@ class Tokens:
         self._clock = clock
 
     def check(self, authorization: str) -> None:
-        """Return if the header `Authorization` has a token made with the secret, a minute ago at the most.
+        """Check that the header `Authorization` has a token made with the secret within the last minute.
 
         Raises:
-            RefusedError: 401, and what is wrong with it.
+            RefusedError: 401, with the reason.
         """
         scheme, _, token = authorization.strip().partition(" ")
         if scheme.lower() != _SCHEME or not token:

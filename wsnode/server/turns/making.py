@@ -117,10 +117,10 @@ class Account:
         # In the order in which they began.
         self._calls: dict[Pending, int] = {}
         self._refused = set[Pending]()
-        """Those of them that are to be refused."""
+        """The calls that are about to be refused."""
         self._waiters: dict[Pending, trio.Event] = {}
-        """Those that wait for their turn. The first one looks whether there is room, the others sleep: if
-        hundreds looked at each change, that would hold everybody up."""
+        """The calls that wait for room. Only the first checks for room, the others sleep: hundreds of checks
+        at each change would block the event loop."""
 
     def begin(self, pending: Pending) -> None:
         """Take a call up."""

@@ -1,1 +1,1 @@
-"""What subscribers are told of an alt chain: new blocks, and that blocks were replaced, out of the store."""
+"""The events of an alt chain's subscriptions, read from the store: new blocks and reorganisations."""

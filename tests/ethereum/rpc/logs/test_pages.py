@@ -46,7 +46,7 @@ def asking_for_pages(chain: Chain, page_bytes: int) -> Ask:
 
 
 def asking_for_logs_alone(chain: Chain, page_bytes: int) -> Ask:
-    """Return the same without all other methods, and without a look at each reply's form: both take long."""
+    """Return an `Ask` without other methods and without checks of the replies' form: both take long."""
     registry, limits = Registry(), CallLimits(logs_page_bytes=page_bytes)
     for module in (logs, log_pages):
         module.add_methods(registry, limits)

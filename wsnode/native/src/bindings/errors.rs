@@ -50,7 +50,7 @@ pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     caught(work)?.map_err(PyErr::from)
 }
 
-/// The same with what it fails with left as it is.
+/// Run `work`, turning only a panic into a Python exception.
 pub fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

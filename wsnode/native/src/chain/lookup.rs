@@ -114,7 +114,7 @@ impl ChainTables {
         Ok(json::render_receipt(text, &HeaderRow::new(header)?, &body, &ReceiptsRow::new(receipts)?, index)?)
     }
 
-    /// The same, or null where there is none.
+    /// Write the receipt of a transaction, or null for an unknown hash.
     pub fn write_receipt_or_null(
         &self,
         txn: &Txn<'_>,

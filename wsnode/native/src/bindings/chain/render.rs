@@ -38,7 +38,7 @@ pub fn rendered<'py, T>(
     try_rendered(py, write).map_err(corrupt)
 }
 
-/// The same where more can go wrong than with a row.
+/// The bytes that `write` writes, and what it returned; for errors other than a row's.
 pub fn try_rendered<'py, T, E>(
     py: Python<'py>,
     write: impl FnOnce(&mut Writer) -> Result<T, E>,

@@ -39,7 +39,7 @@ fn sign_transaction<'py>(
     guard(|| sign::sign(secret, draft)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// The same with the placeholder for a signature that names `sender`: what an impersonated account sends.
+/// The encoded transaction of an impersonated account: its signature is the placeholder that names `sender`.
 #[pyfunction]
 #[pyo3(signature = (
     sender, *, chain_id, nonce, to, value, input, gas, max_fee=None, max_priority_fee=None, gas_price=None,

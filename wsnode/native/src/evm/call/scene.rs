@@ -110,7 +110,7 @@ impl<'a> Scene<'a> {
         self.outcome(result, message, gas)
     }
 
-    /// The same under the eyes of `inspector`.
+    /// The outcome of a message, run under `inspector`.
     pub fn run_inspected<I>(&mut self, message: &Message, gas: u64, inspector: I) -> Result<Outcome, Error>
     where
         I: for<'s> Inspector<CallContext<'s, 'a>>,

@@ -37,7 +37,7 @@ pub fn quantity(text: &[u8]) -> Option<U256> {
     (digits.len() == 1 || !digits.starts_with(b"0")).then(|| number(digits))?
 }
 
-/// The same, but zeros may lead.
+/// With or without leading zeros, of 256 bits at most.
 pub fn slot(text: &[u8]) -> Option<U256> {
     number(digits(text)?)
 }
