@@ -11,8 +11,11 @@ from tests.ethereum.tree.random_trees import (
     random_tree,
     spoiled,
 )
+from wsnode.ethereum.appender import recent_rows
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.state import EngineError
 from wsnode.ethereum.storage.tables import SIDE_BLOCKS
 from wsnode.ethereum.tree import candidates, judging, refused
 from wsnode.ethereum.tree.statuses import Accepted, Invalid, UnknownParent, Valid
@@ -82,8 +85,11 @@ def test_a_block_without_its_parent_is_judged_once_the_parent_is_known(tree: Blo
     status = tree.judge(second.block)
     assert isinstance(status, UnknownParent)
     assert (status.number, status.hash, status.parent_hash) == (2, second.hash, first.hash)
+    assert tree.header(first.hash) is None
     assert isinstance(tree.judge(first.block), Valid)
     assert isinstance(tree.judge(second.block), Valid)
+    assert first.rows is not None
+    assert tree.header(first.hash) == first.rows[0]
 
 
 def test_to_hold_a_block_is_to_check_its_header_alone(tree: BlockTree) -> None:
@@ -164,3 +170,31 @@ def test_a_branch_below_which_too_much_has_changed_is_executed_when_it_becomes_t
     assert stored_rows(chain) == before == [node.rows for node in main]
     assert isinstance(tree.set_head(other[-1].hash), HeadChange)
     assert stored_rows(chain) == [node.rows for node in other]
+
+
+def test_what_was_tried_on_the_head_leaves_no_trace_in_what_comes_after_it(
+    tree: BlockTree, chain: Chain
+) -> None:
+    nodes = random_tree(13, [3, 2, 2], transactions=8)
+    roots = [node for node in nodes if node.number == 1]
+    for node in [*roots, spoiled(roots[0]), *reversed(roots)]:
+        tree.judge(node.block)
+    # Neither the one that was tried last, nor the one before it.
+    assert isinstance(tree.set_head(roots[1].hash), HeadChange)
+    children = [node for node in nodes if node.parent == roots[1].hash]
+    for node in children:
+        assert isinstance(tree.judge(node.block), Valid)
+    extension = tree.extend([children[0].block])
+    assert (extension.taken, extension.error) == (1, None)
+    tree.store(tree.take_pending())
+    assert stored_rows(chain) == [roots[1].rows, children[0].rows]
+    with pytest.raises(EngineError, match="another block than its parent"):
+        chain.state.accept(built(chain, children[0], roots[1]))
+
+
+def built(chain: Chain, node: Node, parent: Node) -> BuiltBlock:
+    with chain.snapshot() as view:
+        ancestors = recent_rows(view, parent.hash)
+        tried = chain.state.try_block(node.block, (parent.number, parent.hash), ancestors, total_difficulty=0)
+    assert isinstance(tried, BuiltBlock)
+    return tried

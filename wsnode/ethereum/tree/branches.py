@@ -55,6 +55,13 @@ class KnownBlocks:
             self._view.side_total_difficulty(block_hash) if candidate is None else candidate.total_difficulty
         )
 
+    def header(self, block_hash: bytes) -> bytes | None:
+        """Return the header row of a block, None if it is unknown."""
+        if (number := self._view.number_of(block_hash)) is not None:
+            return self._view.header(number)
+        candidate = self._candidates.get(block_hash)
+        return self._view.side_header(block_hash) if candidate is None else candidate.block.header
+
     def rows(self, block_hash: bytes) -> BlockRows | None:
         """Return header and body row of a block, None if it is unknown."""
         candidate = self._candidates.get(block_hash)

@@ -14,6 +14,7 @@ from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.branches import Branch, KnownBlocks
 from wsnode.ethereum.tree.judging import Judge
 from wsnode.ethereum.tree.statuses import Invalid, Status, UnknownBlockError
@@ -62,6 +63,15 @@ class BlockTree(Appender):
         self._spill()
         return status
 
+    def header(self, block_hash: bytes) -> bytes | None:
+        """Return the header row of a known block, canonical or not, None for any other.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        with self.chain.snapshot() as view:
+            return KnownBlocks(view, self._judge.candidates).header(block_hash)
+
     def keep_beside(self, block_hash: bytes) -> None:
         """Store a block that is in memory only, so that it outlasts the process."""
         candidate = self._judge.candidates.pop(block_hash)
@@ -84,13 +94,14 @@ class BlockTree(Appender):
         wanted = Hash32(block_hash)
         with self.whole():
             self._store_pending()
-            with self.chain.snapshot() as view:
-                if (refused := self._judge.refusal(view, wanted)) is not None:
-                    return refused
-                branch = KnownBlocks(view, self._judge.candidates).branch_to(wanted)
-                if branch is None:
-                    raise UnknownBlockError("head", block_hash)
-                marks = _marks(view, branch, safe, finalized)
+        with self.chain.snapshot() as view:
+            if (refused := self._judge.refusal(view, wanted)) is not None:
+                return refused
+            branch = KnownBlocks(view, self._judge.candidates).branch_to(wanted)
+            if branch is None:
+                raise UnknownBlockError("head", block_hash)
+            marks = _marks(view, branch, safe, finalized)
+        with self.whole():
             change = self._switch(branch, marks)
         if marks.finalized is not None:
             self._forget_up_to(marks.finalized.number)
@@ -213,12 +224,14 @@ class BlockTree(Appender):
         """Forget the blocks that can be canonical no more, but for those that were once."""
         self._judge.candidates.forget_up_to(number)
         past = [block_hash for block_hash, spilled in self._spilled.items() if spilled <= number]
-        for block_hash in past:
-            del self._spilled[block_hash]
         with self.chain.snapshot() as view:
             useless = [each for each in past if view.side_receipts(each) is None]
-        if useless:
-            self.chain.forget(useless)
+        # The head has moved whether they can be deleted or not; the next final block is another chance.
+        with suppress(StoreError):
+            if useless:
+                self.chain.forget(useless)
+            for block_hash in past:
+                del self._spilled[block_hash]
 
 
 def _marks(view: Snapshot, branch: Branch, safe: bytes | None, finalized: bytes | None) -> Marks:
