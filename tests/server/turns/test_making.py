@@ -1,6 +1,7 @@
 """What calls hold of their results is bounded, for a connection and for all of them."""
 
 import json
+from collections import Counter
 from collections.abc import Generator
 from typing import Any
 
@@ -16,7 +17,7 @@ from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.work import InThread, Pending, Pieces, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.budget import SHARE_BYTES, Budget
-from wsnode.server.turns.making import Account, Making
+from wsnode.server.turns.making import WOKEN_AT_ONCE, Account, Making
 from wsnode.server.turns.slow_lane import SHORT_THREADS, SlowLane
 
 PIECE = 1000
@@ -238,26 +239,56 @@ async def test_the_calls_of_one_address_hold_half_and_those_of_others_go_on() ->
     assert 0 < sum(told) < len(told)
 
 
-async def test_of_a_hundred_calls_that_wait_one_looks_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = 0
-    may_go_on = Account.may_go_on
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[Account]:
+    """How often calls of each account look for room."""
+    found, may_go_on = Counter[Account](), Account.may_go_on
 
     def counting(self: Account, pending: Pending) -> bool:
-        nonlocal looks
-        looks += 1
+        found[self] += 1
         return may_go_on(self, pending)
 
+    monkeypatch.setattr(Account, "may_go_on", counting)
+    return found
+
+
+async def changes(making: Making, count: int) -> None:
+    """Give back a byte so many times, with a turn for others after each."""
+    for _ in range(count):
+        making.add(None, 1)
+        making.add(None, -1)
+        await trio.lowlevel.checkpoint()
+
+
+async def test_of_a_hundred_calls_that_wait_one_looks_for_room(looks: Counter[Account]) -> None:
     stage = Stage(1 << 30)
-    making, account = stage.lane.making, Account(stage.lane.making, PIECE)
+    account = Account(stage.lane.making, PIECE)
     pendings = [stage.begun() for _ in range(100)]
     async with trio.open_nursery() as nursery:
-        monkeypatch.setattr(Account, "may_go_on", counting)
         for pending in pendings:
             nursery.start_soon(stage.lane.finish, pending, Party(), account)
-        for _ in range(100):
-            making.add(None, 1)
-            making.add(None, -1)
-            await trio.lowlevel.checkpoint()
+        await changes(stage.lane.making, 100)
     assert all("result" in json.loads(pending.reply or b"") for pending in pendings)
     # A look at the beginning, before and in each slice, and of the first that waits at each change.
-    assert looks < 100 * (2 * PIECES + 10) + 2000
+    assert looks[account] < 100 * (2 * PIECES + 10) + 2000
+
+
+async def test_of_a_hundred_connections_that_wait_few_look_for_room_at_a_change(
+    looks: Counter[Account], autojump_clock: trio.testing.MockClock
+) -> None:
+    stage = Stage(1000)
+    making = stage.lane.making
+    other = Party()
+    making.add(other, 1 << 30)
+    accounts = [Account(making, PIECE) for _ in range(100)]
+    async with trio.open_nursery() as nursery:
+        pendings = [stage.begun() for _ in accounts]
+        for pending, account in zip(pendings, accounts, strict=True):
+            nursery.start_soon(stage.lane.finish, pending, Party(), account)
+        await wait_all_tasks_blocked()
+        before = looks.total()
+        # No time goes by: it does when nothing else can be done.
+        await changes(making, 100)
+        assert looks.total() - before <= 2 * WOKEN_AT_ONCE * 100
+        making.add(other, -(1 << 30))
+    assert all("result" in json.loads(pending.reply or b"") for pending in pendings)

@@ -12,6 +12,8 @@ from wsnode.server.turns.budget import Budget
 
 AGAIN_SECONDS = 0.05
 """How often a call that waits looks whether replies have been read meanwhile."""
+WOKEN_AT_ONCE = 4
+"""Calls that look at each change. Every connection may have one, and a change makes room for few."""
 
 
 class Waiting(Protocol):
@@ -50,7 +52,7 @@ class Making:
         self.used += size
         self.budget.add(party, size)
         if size < 0:
-            self._changed.unpark_all()
+            self._changed.unpark(count=WOKEN_AT_ONCE)
 
     async def wait_change(self) -> None:
         """Wait until there may be room."""
