@@ -67,7 +67,7 @@ class ReorganisedError(StateError):
     found: bytes | None
 
 class BoundError(StateError):
-    """What was asked for goes beyond a bound: too much changed since, or too much was found."""
+    """A bound is exceeded: too many changes since the block, or too many results."""
 
 class StoppedError(StateError):
     """Its `CancelFlag` was set."""
@@ -225,7 +225,7 @@ def encode_told_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
 
 @final
 class Execution:
-    """What came of executing blocks."""
+    """The outcome of executing blocks."""
 
     @property
     def verified(self) -> list[VerifiedBlock]:
@@ -249,7 +249,7 @@ class CancelFlag:
 
 @final
 class Message:
-    """What is to be run, as `eth_call` takes it; what is absent has geth's default.
+    """A message to run, as in `eth_call`; absent members have geth's defaults.
 
     `to` of None creates a contract; `value`, prices and fees are wei; `access_list` and `authorizations` are
     JSON.
@@ -299,7 +299,7 @@ class Simulation:
 
 @final
 class BlockAttributes:
-    """What the maker of a block decides about it.
+    """The attributes of a block that its maker decides.
 
     `base_fee`, in wei, stands instead of the one that follows from the parent. `withdrawals` are tuples of
     index, validator index, address and amount in gwei.

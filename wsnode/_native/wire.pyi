@@ -1,4 +1,4 @@
-"""What comes over a connection and is answered from its text alone: frames, requests, and the plainest calls.
+"""Frames, requests, and the plainest calls, which are answered from their text alone.
 
 Everything here reads the usual form and no other. Where something is unusual it returns None, or stops, and
 never says that a request is wrong: the caller then goes the way of all requests.

@@ -1,4 +1,4 @@
-"""Where a development chain begins: a fork in force from the first block on, and accounts that have ether."""
+"""The genesis of development chains: a fork in force from the first block on, and accounts with ether."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

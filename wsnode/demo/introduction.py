@@ -1,4 +1,4 @@
-"""What `wsnode demo` and `wsnode dev` print: addresses to paste, accounts, a first request."""
+"""The first output of `wsnode demo` and `wsnode dev`: addresses, accounts, a first request."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -23,13 +23,13 @@ from wsnode.server.upkeep.printing import Printer, Rate
 
 TRANSACTIONS_PER_SECOND: Final = 100
 REASONS_PER_SECOND: Final = 10
-"""For how many failed transactions it is looked up why: those before each in its block run again for it."""
+"""Failed transactions whose reason is looked up: those before each in its block run again for it."""
 REASON_SECONDS: Final = 0.25
 REASON_BYTES: Final = 64 * 1024
 SHOWN_CHARACTERS: Final = 300
-"""Of a reason, which a contract makes up."""
+"""Characters of a reason, which a contract chooses."""
 KEPT_BYTES: Final = 64 * 1024
-"""Of the parameters of a failed call, until they are looked at."""
+"""Bytes kept of the parameters of a failed call until they are printed."""
 TRACE: Final = b'{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true}}'
 
 CONTROLS: Final = ("anvil_", "evm_", "hardhat_", "wsnode_reorg")
@@ -38,7 +38,7 @@ TOLD_FAILURES: Final = (
     *("eth_sendTransaction", "eth_sendUnsignedTransaction", "eth_sendRawTransaction"),
     *("eth_sendTransactionSync", "eth_sendRawTransactionSync", *CONTROLS),
 )
-"""How the names of the methods begin whose failures a person wants to know of."""
+"""Beginnings of the names of methods whose failures are printed."""
 READING: Final = ("get", "metadata", "nodeInfo", "dumpState", "setLoggingEnabled")
 """Beginnings, after the prefix, of the names of controls that do not change the chain."""
 WITH_RESULT: Final = ("evm_snapshot", "anvil_snapshot")
@@ -58,7 +58,7 @@ class Receipt(msgspec.Struct, rename="camel", frozen=True):
 
 
 class TopCall(msgspec.Struct, rename="camel", frozen=True):
-    """How a transaction ended, as callTracer says it."""
+    """The outcome of a transaction, in callTracer's form."""
 
     error: str | None = None
     revert_reason: str | None = None

@@ -41,7 +41,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     address: Address
     block_time: float
     data: Path | None = None
-    """Where it is kept; without one it is gone at the end."""
+    """The folder of the chain; without one it is deleted at the end."""
     log_level: str = "info"
     is_quiet: bool = False
     """Whether nothing is printed but the first line and errors."""
@@ -60,12 +60,12 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 
     accounts: Sequence[Account]
     balance: int
-    """Of each, in wei."""
+    """The balance of each account in wei."""
     mnemonic: str
     chain_id: int | None = None
     fork: str | None = None
     base_fee: int | None = None
-    """Of the genesis and of the first block, in wei."""
+    """The base fee of the genesis and of the first block, in wei."""
     order: Order = Order.FEES
     state: StateFiles = StateFiles()
 

@@ -10,7 +10,7 @@ from wsnode.demo.genesis import CHAIN_ID
 from wsnode.ethereum.state import sign_transaction
 
 BLOCKS: Final = 40
-"""How many there are before the exchange opens."""
+"""Blocks before the exchange opens."""
 BLOCK_SECONDS: Final = 12
 
 GWEI: Final = 10**9

@@ -65,7 +65,7 @@ def _count(contract: bytes, value: int) -> tuple[bytes, bytes, bytes]:
 
 
 SECONDS: Final = 5
-"""How long it is from one live block to the next."""
+"""Seconds between two live blocks."""
 
 
 class LiveStarknet:

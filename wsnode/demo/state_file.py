@@ -13,7 +13,7 @@ from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.config import ConfigurationError
 
 MOST_BYTES: Final = 1 << 30
-"""Of a file, compressed or not."""
+"""Bytes of a file, compressed or not."""
 IN_FOLDER: Final = "state.json"
 
 

@@ -1,4 +1,4 @@
-"""What keeps the demo chain busy: transfers and swaps in every block, sent through the pool."""
+"""The demo chain's traffic: transfers and swaps in every block, sent through the pool."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence

@@ -37,7 +37,7 @@ NO_HEAD: Final = Head(BlockNumber(0), Hash32(b""))
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """Which stored blocks are safe and finalized; None for what stays."""
+    """The safe and the finalized block; None leaves a mark unchanged."""
 
     safe: Head | None = None
     finalized: Head | None = None

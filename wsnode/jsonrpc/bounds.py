@@ -7,9 +7,9 @@ import msgspec
 
 # Values of limits. The upper ends exclude infinity and keep sums of limits within 64 bits.
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
-"""How many there may be, one at least."""
+"""A maximum number, at least one."""
 Allowance: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-"""How many there may be, or none at all."""
+"""A maximum number, which may be zero."""
 Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**48)]
 """A size; one byte at least."""
 Room: TypeAlias = Annotated[int, msgspec.Meta(ge=1024, le=2**48)]
@@ -21,7 +21,7 @@ Patience: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=31_536_000.0)]
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What one message may ask for."""
+    """Bounds of one message."""
 
     batch_items: int = 1000
     batch_reply_bytes: int = 25_000_000

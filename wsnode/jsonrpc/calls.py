@@ -69,13 +69,14 @@ class Calls:
         self.refusal: RpcError | None = None
         """The error of slow calls while the connection has no room for more."""
         self.channel: Channel | None = None
-        """What methods that send more than their reply are given."""
+        """The channel for methods that send notifications."""
         self.held: list[Any] = []
-        """What calls have begun, held until their replies are posted; batches in flight keep their own."""
+        """Subscriptions that calls began, held until their replies are posted; batches in flight hold their
+        own."""
         self.mark = 0.0
-        """When the call before ended, in this turn: one look at the clock a call is enough."""
+        """The end of the previous call in this turn: one reading of the clock for each call is enough."""
         self.patience = dispatcher.bounds.batch_seconds
-        """How many seconds the last slow call may take, waiting included."""
+        """The time limit of the last slow call in seconds, waiting included."""
         self.results: dict[str, bytes] = {}
         """Results of this turn that further calls of their methods would have again."""
         self.may_go_together = False

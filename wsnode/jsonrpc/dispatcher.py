@@ -1,4 +1,4 @@
-"""What all calls of one network share: its methods, the way into its chain, bounds, and the log of bugs."""
+"""The state shared by all calls of one network: methods, access to its chain, bounds, and the log of bugs."""
 
 import itertools
 import logging

@@ -53,7 +53,7 @@ class Kind:
     __slots__ = ("contracts", "decode", "function", "parameters", "takes_parameters")
 
     leading = 0
-    """How many arguments come before the parameters."""
+    """The number of arguments before the parameters."""
 
     def __init__(
         self, function: Callable[..., Any], parameters: ParameterDecoder, contracts: Contracts | None
@@ -276,7 +276,7 @@ class Method:
         self.succeeded = Meter()
         self.failed = Meter()
         self.failures: dict[int, int] = {}
-        """How many calls failed with each code."""
+        """The number of failed calls by code."""
 
     @property
     def function(self) -> Callable[..., Any]:

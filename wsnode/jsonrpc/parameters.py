@@ -1,4 +1,4 @@
-"""From the bytes of `params` to a method's Struct, and geth's words for what does not fit."""
+"""From the bytes of `params` to a method's Struct, with geth's errors."""
 
 import re
 from collections.abc import Callable

@@ -37,7 +37,7 @@ _ALWAYS: Final = (
     invalid_params("invalid argument, or one missing or too many"),
     RpcError(INTERNAL_ERROR, "internal error"),
 )
-"""What every method may be refused with."""
+"""Errors of every method."""
 
 OnFailure = Callable[[str, bytes, RpcError], object]
 """Called with the method, the parameters as JSON text, and the error."""
@@ -53,7 +53,7 @@ class Registry:
         self.unknown_calls = 0
         """The number of calls of unknown methods."""
         self.forwarded = Counter[str]()
-        """How many calls were handed on to another node, by how that ended."""
+        """The number of forwarded calls by outcome."""
         self.components: dict[str, Schema] = {}
         """Schemas that those of the methods refer to by name."""
         self._unavailable = dict(unavailable or {})

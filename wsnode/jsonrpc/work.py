@@ -1,4 +1,4 @@
-"""What passes between a connection, the dispatcher and a handler."""
+"""Types that pass between a connection, the dispatcher and a handler."""
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from inspect import GEN_CREATED, getgeneratorstate
@@ -73,7 +73,7 @@ class AsyncCall:
 
 
 Step: TypeAlias = InThread | AsyncCall | int | None
-"""Where a call stands: work for a thread, something to wait for, or the boundary between two slices.
+"""A step of a call: work for a thread, an awaitable, or the boundary between two slices.
 
 A number is such a boundary too, and says how many bytes of result the call holds so far.
 """
@@ -96,7 +96,7 @@ class View(Protocol):
 
 
 class Channel(Protocol):
-    """Where a call came from, if more than its reply can be sent there."""
+    """The connection of a call, if notifications can be sent on it."""
 
     def take_held(self) -> Sequence[Any]:
         """Return the subscriptions begun by the calls since the last time: they wait until the reply is
@@ -128,7 +128,7 @@ class Pending:
         """Bytes that it holds for its request beside the text: decoded parameters, or requests of a batch."""
         self.reply: bytes | None = None
         self.held: list[Any] = []
-        """What its calls have begun, held until the reply is posted."""
+        """The subscriptions that its calls began, held until the reply is posted."""
 
     def resume(self, value: Any = None) -> bool:
         """Run to the next step with the result of the last one; True when `reply` is final."""

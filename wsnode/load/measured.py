@@ -1,4 +1,4 @@
-"""What runs against a node found."""
+"""The results of runs against a node."""
 
 from collections import Counter
 

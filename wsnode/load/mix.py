@@ -1,4 +1,4 @@
-"""How often each method is called, and with which parameters."""
+"""A mix of methods: their shares, and random parameters."""
 
 import random
 from collections.abc import Callable
@@ -11,7 +11,7 @@ REAL_MIX = (
     "eth_call=53,eth_getBlockByNumber=10,eth_getBalance=7,eth_chainId=6,eth_getTransactionReceipt=6,"
     "eth_blockNumber=4,eth_getLogs=4,eth_getTransactionByHash=4,eth_getTransactionCount=3,eth_getCode=3"
 )
-"""What applications call, in percent."""
+"""Shares of methods in applications' calls, in percent."""
 LOG_BLOCKS = 10
 FULL_BLOCKS = 0.25
 NEWEST_BLOCKS = 0.5

@@ -1,4 +1,4 @@
-"""Does a client that asks for much and reads nothing slow another one down?"""
+"""Latency of a client beside another that requests much and does not read."""
 
 import msgspec
 

@@ -20,7 +20,7 @@ FLUSH_SECONDS = 0.05
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """How many connections, how many requests at once on each, or `rate` a second on all; for how long."""
+    """The number of connections, requests in flight on each or `rate` a second on all, and the duration."""
 
     connections: int = 16
     depth: int = 4

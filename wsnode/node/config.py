@@ -109,7 +109,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class AllLimits(msgspec.Struct, frozen=True):
-    """What one table of limits says: the server's, the methods' and the pools'."""
+    """The limits of one table: the server's, the methods' and the pools'."""
 
     server: Limits = Limits()
     calls: CallLimits = CallLimits()

@@ -59,7 +59,7 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What makes a network's blocks: its methods, and what runs beside the server."""
+    """The block maker of a network: its methods, and the task beside the server."""
 
     development: Development
     background: Sequence[Callable[[], Awaitable[None]]]

@@ -29,7 +29,7 @@ class Event:
         self.messages = messages
         """The JSON text before and after the id, for each notification."""
         self.encoded: dict[Any, Any] = {}
-        """What transports keep here, each under a key of its own kind."""
+        """Cached encodings of transports, each under its own kind of key."""
         text = sum(len(before) + len(after) for before, after in messages)
         self.size = text + IDENTITY_BYTES * len(messages)
         """The bytes of all notifications, uncompressed and without what frames them."""

@@ -14,7 +14,7 @@ from wsnode.pubsub.subscription import Subscription
 
 SLICE_SECONDS = 0.002
 QUEUE_BYTES = 64 * 1024 * 1024
-"""How much may be published before it is handed out; beyond it every member has fallen behind."""
+"""Bytes of undelivered events; beyond them every member falls behind."""
 
 logger = logging.getLogger("wsnode.pubsub")
 

@@ -9,7 +9,7 @@ import trio
 from wsnode.pubsub.fan_out import FanOut
 
 WATCH_SECONDS: Final = 0.2
-"""How often the store is looked at in case another process writes it."""
+"""Seconds between two reads of the store, which another process may write."""
 _BACKLOG_SECONDS: Final = 0.005
 _BACKLOG_BYTES: Final = 8 * 1024 * 1024
 

@@ -58,7 +58,7 @@ class Channel(Protocol):
 
 
 class LiveGroup(Protocol):
-    """What brings events to its members."""
+    """The fan-out that delivers events to its members."""
 
     def leave(self, subscription: "Subscription", /) -> None:
         """Have `subscription`, a member, get nothing more."""
@@ -124,7 +124,7 @@ class Subscription(ABC):
 
 
 class Allowance(Protocol):
-    """How many subscriptions there may be."""
+    """The bound of open subscriptions."""
 
     def take(self, kind: str) -> None:
         """Count one more subscription; its error, if any, goes to the caller."""
@@ -147,7 +147,7 @@ class Subscriptions:
         self._held: list[Subscription] = []
         self._leaving = False
         self.weight = 0
-        """What all that is open weighs."""
+        """The weight of all open subscriptions."""
 
     def __len__(self) -> int:
         return len(self._open)

@@ -1,4 +1,4 @@
-"""What every connection of a server draws on."""
+"""The state that all connections of a server share."""
 
 from collections import Counter
 from typing import Protocol
@@ -53,7 +53,7 @@ class Shared:
         """Connections on the operators' address, which take no client's place."""
         self.subscriptions = Share(limits.all_subscriptions)
         self.fan_outs: list[FanOut] = []
-        """What brings events to subscribers, for each network that has some."""
+        """The fan-out of each network with subscriptions."""
         self.shelter = Shelter()
         self.draining = False
         """Whether the server is about to stop."""
@@ -65,7 +65,7 @@ class Shared:
         self.received = Held(limits.received_bytes)
         """Messages and bodies that have arrived in part, and those of calls in flight."""
         self.unfinished: dict[MessageReader, float] = {}
-        """When the message began of which a connection has a part; the oldest comes first."""
+        """The start of each connection's unfinished message; the oldest comes first."""
 
     def adapt_shelter(self) -> None:
         """Exclude the objects of connections and subscriptions from garbage collection."""

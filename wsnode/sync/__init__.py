@@ -1,1 +1,1 @@
-"""How blocks arrive: a source of blocks, and the importer that verifies and appends them."""
+"""Imports: sources of blocks, and the importer that verifies and appends them."""

@@ -1,4 +1,4 @@
-"""Where blocks come from."""
+"""Sources of blocks."""
 
 from typing import Protocol
 
@@ -14,7 +14,7 @@ class EncodedBlock(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """How far a source has been read, in bytes as they lie on the disk; the whole is None for a pipe."""
+    """The position of a source in bytes on the disk, and its size, None for a pipe."""
 
     read: int
     whole: int | None

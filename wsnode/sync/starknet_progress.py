@@ -1,4 +1,4 @@
-"""How far an import of a dump is: a bar on a terminal, plain lines elsewhere."""
+"""The progress display of a dump's import: a bar on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where an upstream is, without showing what of that is secret."""
+"""The address of an upstream, which hides its secret parts when shown."""
 
 from base64 import b64encode
 from typing import Final, Self

@@ -1,4 +1,4 @@
-"""How good an upstream is: how late it announces, how long its answers take, how often it has none."""
+"""The score of an upstream: delay of announcements, response times, failures."""
 
 from collections import deque
 from typing import Final

@@ -14,7 +14,7 @@ class AddressError(ValueError):
 
 
 class Addresses(msgspec.Struct, frozen=True):
-    """Where a node answers over HTTP, and where over WebSocket."""
+    """The addresses of a node for HTTP and for WebSocket."""
 
     http: str
     websocket: str

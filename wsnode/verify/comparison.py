@@ -1,4 +1,4 @@
-"""Where a reply differs from the expected one."""
+"""Differences between a reply and the expected one."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -15,14 +15,14 @@ ASKED_ONCE = frozenset({"eth_sendRawTransaction"})
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """How strictly replies are compared, and how long they are waited for."""
+    """The strictness of comparisons, and the time to wait for replies."""
 
     messages: bool = False
     seconds: float = 30.0
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """How many cases passed over every transport, and how many did not."""
+    """The number of cases that passed over every transport, and of those that did not."""
 
     passed: int
     failed: int

@@ -1,4 +1,4 @@
-"""How a request reaches a node: HTTP POST, and one WebSocket connection."""
+"""Transports of requests to a node: HTTP POST, and one WebSocket connection."""
 
 import http.client
 import json

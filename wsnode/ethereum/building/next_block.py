@@ -49,7 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     state_root: bytes
     """The head's: a development chain may change its state in place."""
     chain_id: int
-    """Of the block: a development chain may be given another one."""
+    """The chain id of the block: a development chain may have another one."""
     parent: Rows
     head: Header
     next_block: NextBlock

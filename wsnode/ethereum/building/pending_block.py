@@ -22,7 +22,7 @@ SHARE: Final = 0.1
 ALWAYS: Final = inf
 """The share with which the block is rebuilt after each change: tests must not depend on the clock."""
 SAVED_SECONDS: Final = 1.0
-"""Of how much time that share may be spent at once."""
+"""Seconds whose share may be used at once."""
 GAS_AT_ONCE: Final = 1_000_000
 """Gas that runs without a worker thread, which would take longer."""
 

@@ -1,4 +1,4 @@
-"""What time it is on a development chain, which tests may set forward.
+"""The clock of a development chain, which tests may set forward.
 
 The rules are anvil's (its `TimeManager`), but for one: a block is always later than its parent, because the
 chain is verified like any other.
@@ -29,7 +29,9 @@ def _checked(timestamp: int) -> int:
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """How far the clock is ahead of the world's, the next block's exact time, and the seconds between two."""
+    """The seconds by which the clock is ahead, the next block's exact time, and the seconds between two
+    blocks.
+    """
 
     offset: int = 0
     next_exact: int | None = None
@@ -46,8 +48,8 @@ class BlockClock:
     def increase(self, seconds: int, *, parent: int = 0) -> int:
         """Set the clock forward and return the seconds by which it is now ahead of the system clock.
 
-        Many blocks a second have times that it has not reached: then it goes on from that of `parent`, the
-        last of them.
+        With many blocks a second, timestamps are ahead of the clock: it then continues from that of `parent`,
+        the last block.
 
         Raises:
             TimeError: It is later than any block's time can be.

@@ -198,7 +198,7 @@ class DevelopmentControl(Protocol):
         """Return the switch of the chain's log."""
 
     fee_recipient: Address
-    """Where the tips of the next blocks go."""
+    """The fee recipient of the next blocks."""
 
     async def drop(self, transaction: Hash32) -> bool:
         """Remove a transaction from the pool and return whether it was there."""

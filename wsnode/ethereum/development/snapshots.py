@@ -1,4 +1,4 @@
-"""Where a development chain stood, to be gone back to once."""
+"""Snapshots of a development chain, each to be restored once."""
 
 from collections.abc import Sequence
 

@@ -14,9 +14,9 @@ from wsnode.pubsub.event import Farewell
 
 CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
 CLOSE_UNTOLD: Final = Farewell(CONNECTION_ERROR, "a block could not be told")
-"""How the connection ends where a subscription that has no notices would lose something."""
+"""Closes a connection whose subscription without notices would lose events."""
 MOST_LISTED: Final = 256
-"""How many of the dropped blocks, and of the new ones, a reorganisation's notice lists."""
+"""Dropped blocks, and new ones, that a reorganisation's notice lists at most."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"'
 
 Message = tuple[bytes, bytes]

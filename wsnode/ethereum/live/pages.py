@@ -49,7 +49,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """What comes next, in its order, and the position behind all of it."""
+    """The next events in order, and the position after them."""
 
     items: Sequence[Item]
     position: Position

@@ -11,7 +11,7 @@ from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 
 KEPT: Final = 16_384
-"""How many transactions a filter may be behind."""
+"""Transactions kept for filters that are behind."""
 KEPT_BYTES: Final = 32 * 1024 * 1024
 
 
@@ -42,7 +42,7 @@ class PendingFeed:
 
     def __init__(self, fan_out: FanOut) -> None:
         self.count = 0
-        """How many there have been."""
+        """The number of transactions so far."""
         self.hashes = Group(fan_out)
         self.full = Group(fan_out)
         self._kept: deque[Arrival] = deque()

@@ -1,4 +1,4 @@
-"""Which receipts of a block subscribers want: all of them, or those of the transactions that they name."""
+"""Selection of a block's receipts for subscriptions: all, or those of the named transactions."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -44,7 +44,7 @@ class SentPage:
         self.is_ahead = is_ahead
         """Whether the position that was asked for is on the chain, behind the block to be led to."""
         self.floor = floor
-        """What to ask for the next page with."""
+        """The position for the next page."""
         self.change = change
         """The reorganisation that dropped the position's block, for a notice."""
 

@@ -1,4 +1,4 @@
-"""Which logs are wanted: the one type that requests, subscriptions, searches and matching share."""
+"""The filter of logs that requests, subscriptions, searches and matching share."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ Log = tuple[bytes, tuple[bytes, ...]]
 
 
 class LogFilter(msgspec.Struct, frozen=True):
-    """Which logs are wanted: of blocks `first` to `last`, both included, or of all to come from `first` on.
+    """A filter of logs: of blocks `first` to `last`, both included, or of all blocks from `first` on.
 
     `addresses`: one of these, or any when empty. `topics`: for each position one of the values, or any
     when empty; a log with fewer topics than positions does not match.

@@ -43,7 +43,7 @@ class BlockLogs(NamedTuple):
 
 
 class LogMatches(msgspec.Struct, frozen=True):
-    """How many logs matched, and where they are; beyond the limit only that there were more."""
+    """The number of matching logs and their places; beyond the limit only the fact that there are more."""
 
     count: int
     exceeded: bool

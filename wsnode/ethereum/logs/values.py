@@ -8,7 +8,7 @@ from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, Positions
 from wsnode.store.table import Cursor
 
 NO_CHUNK: Final = 1 << (8 * CHUNK_KEY)
-"""Where a value stands that occurs in no further chunk."""
+"""The position of a value without a further chunk."""
 _CHUNK_SIZE: Final = 1 << CHUNK_BITS
 
 

@@ -1,4 +1,4 @@
-"""Whether a valid transaction may be in the pool beside those that are there, at the state of the head.
+"""Checks of a valid transaction against the pool's contents and the state of the head.
 
 The rules and their order are geth's: ValidateTransactionWithState, validateAuth, blobpool's validateTx.
 """

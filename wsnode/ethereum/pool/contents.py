@@ -15,7 +15,7 @@ class Contents:
         self.entries: dict[bytes, Entry] = {}
         self.senders: dict[bytes, Sender] = {}
         self.authorities = Counter[bytes]()
-        """How many transactions have an authorization of each account."""
+        """The number of transactions with an authorization of each account."""
         self.pending = 0
         self.slots = 0
         self.bytes = 0

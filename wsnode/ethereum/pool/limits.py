@@ -47,7 +47,7 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
     """Blob transactions of all accounts that wait for one before them."""
 
     bytes: Room = 64 * 1024 * 1024
-    """What all transactions may take, in the form in which the pool keeps them."""
+    """Bytes of all transactions, in the form in which the pool holds them."""
 
     queue_seconds: Seconds = 3 * 3600.0
     """Time for which an inactive account keeps its queued transactions."""

@@ -29,7 +29,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(StrEnum):
-    """Which of the accounts' next transactions comes first."""
+    """The order of the accounts' next transactions."""
 
     FEES = "fees"
     """The one with the best tip, as with geth."""

@@ -31,7 +31,7 @@ class Sender:
         self.spent = 0
         """The highest cost of all pending transactions together."""
         self.beat = now
-        """When it last was given an executable transaction, or its first one."""
+        """The time of its last executable transaction, or of its first one."""
 
     def __len__(self) -> int:
         return len(self.pending) + len(self.queued)

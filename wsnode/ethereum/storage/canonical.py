@@ -24,7 +24,7 @@ from wsnode.store.environment import Reader, Writer
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """What adds up along the chain, through one block: its logs and its difficulty."""
+    """Totals of the chain through one block: logs and difficulty."""
 
     logs: int
     difficulty: int

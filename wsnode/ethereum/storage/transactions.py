@@ -1,4 +1,4 @@
-"""Where transactions lie: an index by the first bytes of their hashes, whose form the engine owns.
+"""The index of transactions by the first bytes of their hashes, whose form the engine owns.
 
 A row lists all places that share these bytes, and the body rows decide which of them is meant.
 """

@@ -1,4 +1,4 @@
-"""How many subscriptions a connection and a key may have, and how many they have."""
+"""The limits and the numbers of subscriptions of connections and keys."""
 
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.share import Party
@@ -7,7 +7,7 @@ from wsnode.server.shared import Shared
 
 
 class Allowance:
-    """What one connection may subscribe to."""
+    """The allowance of subscriptions of one connection."""
 
     __slots__ = ("_grant", "_network", "_shared", "party", "used")
 
@@ -17,7 +17,7 @@ class Allowance:
         self._grant = grant
         self.party = Party() if party is None else party
         self.used = 0
-        """How many subscriptions are open."""
+        """The number of open subscriptions."""
 
     def take(self, kind: str) -> None:
         """Count one more.

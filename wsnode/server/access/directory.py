@@ -81,11 +81,11 @@ class Network(msgspec.Struct, frozen=True):
     keys: KeyRing | None = None
     """Without keys any key will do, and none at all on the bare path."""
     fan_out: FanOut | None = None
-    """What hands events to its subscribers; the server runs it."""
+    """The fan-out to its subscribers; the server runs it."""
     versions: Callable[[], int] = lambda: 0
-    """How many versions of its chains are being read."""
+    """Returns the number of versions of its chains that are being read."""
     background: Sequence[Callable[[], Awaitable[None]]] = ()
-    """What runs as long as the network is served."""
+    """The tasks that run while the network is served."""
     tokens: TokenCheck | None = None
     """With it every request and every handshake needs a token."""
     ports: Sequence["Port"] = ()

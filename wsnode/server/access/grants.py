@@ -32,7 +32,7 @@ class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     burst: float | None = None
     """Credits that can be saved up; as many as come back in a second if absent."""
     credits: Mapping[str, float] = {}
-    """What calls of a method cost."""
+    """The cost of a method's calls in credits."""
     connections: int | None = None
     """WebSocket connections open at once."""
     subscriptions: int | None = None

@@ -23,7 +23,7 @@ KEY_BYTES = 24
 PREFIX = "wsn_"
 POLL_SECONDS = 1.0
 TELL_SECONDS = 60.0
-"""How often a file that stays unreadable is logged."""
+"""Seconds between two log lines about an unreadable file."""
 TICK_NANOSECONDS = 50_000_000
 ABSENT = "absent"
 

@@ -1,4 +1,4 @@
-"""What stands for a client where its address is all that is known of it."""
+"""The identity of a client by its address."""
 
 from ipaddress import IPv6Address, ip_address
 

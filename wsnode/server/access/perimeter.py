@@ -1,4 +1,4 @@
-"""Which host names a node answers to, and which web pages may use it.
+"""Checks of host names and of web pages' origins.
 
 A browser lets any page send requests anywhere, also to the machine that it runs on: directly, or under the
 page's own host name, resolved to 127.0.0.1 (DNS rebinding). `Origin` names the page, and `Host` the name that

@@ -1,4 +1,4 @@
-"""How a handshake or an HTTP request is refused before any call is looked at."""
+"""Refusals of handshakes and HTTP requests before any call is parsed."""
 
 from collections.abc import Mapping
 

@@ -35,7 +35,7 @@ JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"
 READ_AHEAD_BYTES = 64 * 1024
 JOINED_BYTES = 64 * 1024
-"""What is sent in one piece with its head."""
+"""Bytes of a body that is sent in one piece with its head."""
 INFLATED_AT_ONCE = 64 * 1024
 """Bodies that are decompressed at once: at 5 MiB for each, that takes three milliseconds."""
 NO_PARSER = h11.Connection(h11.SERVER)
@@ -51,7 +51,7 @@ class Service(msgspec.Struct, frozen=True):
     shared: Shared
     pages: Mapping[str, Page]
     connections: Share
-    """How many connections of such clients there may be."""
+    """Most connections of such clients."""
     idle: dict[trio.CancelScope, Party] = msgspec.field(default_factory=dict)
     """The connections that wait for a request, the one that has waited longest first."""
 
@@ -66,7 +66,7 @@ class HttpConnection:
     def __init__(self, transport: Transport, service: Service, party: Party | None = None) -> None:
         self._transport = transport
         self.party = Party() if party is None else party
-        """What its parts of all that is shared count for."""
+        """The party that its shares count for."""
         self._service = service
         self._ahead = b""
         """Bytes that have arrived and are not parsed yet."""
@@ -74,7 +74,7 @@ class HttpConnection:
         self._is_head = False
         """Whether the request asks for the head of the answer alone."""
         self._patience: trio.CancelScope | None = None
-        """What ends the reading of a body, or a slow call."""
+        """The scope of reading a body, or of a slow call."""
         self._has_given_up = False
         """Whether that was ended because too many bytes are kept."""
         self._turn_ends = 0.0

@@ -1,4 +1,4 @@
-"""What HTTP requests are answered with."""
+"""HTTP responses."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -16,9 +16,9 @@ import trio
 
 RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002
-"""How long bytes are handed out before other tasks have their turn."""
+"""Seconds for which bytes are passed on before other tasks run."""
 QUICK_SECONDS = 0.0002
-"""What takes no longer than this, for a few calls, is quick."""
+"""Seconds up to which the work of a few calls counts as quick."""
 QUICK_IN_A_ROW = 16
 NOTE_PART = 5
 """One part in `NOTE_PART` of the time may be spent on polling for further arrivals."""
@@ -136,7 +136,7 @@ class _Reader:
         self.task = trio.lowlevel.current_task()
         self.ended = False
         self.failure: Exception | None = None
-        """What `take` raised, for its own task to deal with."""
+        """The exception of `take`, for its own task to raise."""
 
     def read(self) -> bool:
         """Pass on arrived bytes; return False when the task must act."""

@@ -11,7 +11,7 @@ from wsnode.jsonrpc.share import Share, holder_of
 OVERFLOW_BYTES = 64 * 1024 * 1024
 """Bytes beyond a limit at which the largest holder is ended."""
 SHARE_BYTES = 64 * 1024
-"""What each peer may keep even then, so that no client can starve the others."""
+"""Bytes that each peer may hold even then, so that no client can starve the others."""
 
 
 class Budget:
@@ -26,7 +26,7 @@ class Budget:
 
     @property
     def limit(self) -> int:
-        """How many bytes should be kept at most."""
+        """The most bytes to hold."""
         return self._share.limit
 
     @limit.setter
@@ -35,7 +35,7 @@ class Budget:
 
     @property
     def used(self) -> int:
-        """How many bytes are kept."""
+        """The bytes held now."""
         return self._share.used
 
     def add(self, party: Any, size: int) -> None:
@@ -70,7 +70,7 @@ class Holder(Protocol):
 
     @property
     def party(self) -> Any:
-        """What its part counts for."""
+        """The holder that its bytes count for."""
         ...
 
     def give_up(self) -> None:

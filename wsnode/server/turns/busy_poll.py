@@ -12,9 +12,9 @@ from typing import Protocol
 from wsnode.server.turns.slow_lane import SlowLane
 
 AWAKE_SECONDS = 0.0001
-"""How long to stay awake for one request."""
+"""Seconds of polling for one request."""
 TURN_SECONDS = 0.00025
-"""How long all others may have to wait meanwhile."""
+"""Seconds for which other tasks may have to wait meanwhile."""
 QUICK_SECONDS = 0.0002
 """A request within this time of the last reply was quick."""
 ENOUGH = 4
@@ -25,7 +25,7 @@ NEVER = float("-inf")
 
 
 class Source(Protocol):
-    """Where a client's bytes come from."""
+    """The source of a client's bytes."""
 
     def receive_by(self, deadline: float) -> bytes | None:
         """Return what arrives before `deadline`, by trying again and again; None if nothing does."""

@@ -8,7 +8,7 @@ reply meanwhile. Connections are no garbage while open and leave no cycles behin
 import gc
 
 STEP = 256
-"""How many connections are opened between two times."""
+"""Connections opened between two freezes."""
 SUBSCRIPTIONS = 16
 """Subscriptions that weigh as much as a connection."""
 THAW_PART = 32

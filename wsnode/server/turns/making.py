@@ -17,11 +17,11 @@ WOKEN_AT_ONCE = 4
 
 
 class Waiting(Protocol):
-    """What already waits for a client to read."""
+    """The replies that wait for a client to read."""
 
     @property
     def waiting_bytes(self) -> int:
-        """How much that is."""
+        """Their bytes."""
         ...
 
     async def wait_room(self) -> None:
@@ -44,7 +44,7 @@ class Making:
         """The connections that have calls in flight."""
         self._reserved = 0
         self._refusable = Counter[Any]()
-        """What calls hold that have not been refused, by the peer."""
+        """Bytes of calls that have not been refused, by peer."""
         self._changed = trio.lowlevel.ParkingLot()
 
     def add(self, party: Any, size: int) -> None:

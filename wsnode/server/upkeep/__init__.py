@@ -1,1 +1,1 @@
-"""What keeps a server going: metrics, logs, memory, background tasks, its end."""
+"""The upkeep of a server: metrics, logs, memory, background tasks, its end."""

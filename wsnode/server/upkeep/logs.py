@@ -11,7 +11,7 @@ import msgspec
 
 
 class Stream(Protocol):
-    """Where log lines go."""
+    """The destination of log lines."""
 
     def write(self, text: str, /) -> object:
         """Take a line."""

@@ -73,7 +73,7 @@ class WebSocketConnection:
         self._shared = shared
         self._deflate = deflate
         self.party = party
-        """What its parts of all that is shared count for."""
+        """The party that its shares count for."""
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting, party)
         encoding = PLAIN if deflate is None else deflate.local_max_window_bits
@@ -86,7 +86,7 @@ class WebSocketConnection:
         """Messages that wait for room in the outbox."""
         self._nursery: trio.Nursery | None = None
         self._held = 0
-        """What unfinished messages and those in flight have been counted as in the process's budget."""
+        """Bytes of unfinished messages and of those in flight, as counted in the process's budget."""
         self._awaits_rest = False
         """Whether a message is unfinished, which has a time to arrive."""
         self._owing = False
@@ -190,7 +190,7 @@ class WebSocketConnection:
 
     @property
     def _closing_seconds(self) -> float:
-        """How long the client has to answer a close: it may still have to read what waits."""
+        """Seconds for the client to answer a close: it may have to read the waiting bytes first."""
         limits = self._shared.limits
         has_all = self._shared.draining and not self._outbox.waiting_bytes
         return min(limits.farewell_seconds, limits.close_seconds) if has_all else limits.close_seconds

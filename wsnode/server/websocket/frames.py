@@ -84,9 +84,9 @@ class Framing:
         self._ahead = b""
         """Bytes received after the last turn's frames."""
         self._done = 0
-        """How many frames the library has parsed in this turn, by their size."""
+        """The number of frames that the library has parsed in this turn, weighted by size."""
         self.writes: list[bytes] = []
-        """What must be sent now: pongs, a close, `SEND_EOF` (empty) for the end."""
+        """Frames to send now: pongs, a close, `SEND_EOF` (empty) for the end."""
         self.closed = False
         """Whether a close frame has been sent or received."""
         self.heard = True

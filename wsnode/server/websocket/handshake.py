@@ -19,7 +19,7 @@ JSON = "application/json"
 
 
 class Handshake(msgspec.Struct, frozen=True):
-    """How a handshake ends: bytes to send, and for an accepted one where it leads."""
+    """The outcome of a handshake: bytes to send, and for an accepted one its entrance."""
 
     answer: bytes
     status: int = 101

@@ -66,7 +66,7 @@ class Outbox:
         self._current: memoryview | None = None
         self._room: trio.Event | None = None
         self.waiting_bytes = 0
-        """How much has been put here and not been sent."""
+        """Bytes that were put here and are not sent."""
         self._aside = 0
         """Bytes of replies that will be put here."""
         self._half_sent = 0

@@ -1,4 +1,4 @@
-"""What leaves a WebSocket connection: replies, control frames and notifications, each in its place."""
+"""The sending side of a WebSocket connection: replies, control frames and notifications, in order."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from wsnode.server.websocket.outbox import LargeReply, Outbox
 
 
 class Host(Protocol):
-    """What sending needs of the connection."""
+    """The part of a connection that sending needs."""
 
     def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
         """Run `function` until the connection ends."""

@@ -12,7 +12,7 @@ ENTRY_POINT_KINDS = ("CONSTRUCTOR", "EXTERNAL", "L1_HANDLER")
 
 
 class Kind(enum.IntEnum):
-    """How a class was compiled."""
+    """The kind of a class."""
 
     CAIRO0 = 0
     SIERRA = 1

@@ -1,1 +1,1 @@
-"""What methods share: decoding, parameters, block lookup, results, limits of a call."""
+"""Code shared by methods: decoding, parameters, block lookup, results, limits of a call."""
