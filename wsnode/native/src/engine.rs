@@ -190,7 +190,7 @@ impl Engine {
         result
     }
 
-    /// The writer; if a panic left a block half applied, that is taken back first.
+    /// The writer; a block that a panic left half applied is undone first.
     fn intact_writer(&self) -> Result<MutexGuard<'_, Writer>, Error> {
         self.writer.lock().or_else(|poisoned| {
             let mut writer = poisoned.into_inner();

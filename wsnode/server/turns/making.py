@@ -11,9 +11,9 @@ from wsnode.jsonrpc.work import Pending
 from wsnode.server.turns.budget import Budget
 
 AGAIN_SECONDS = 0.05
-"""How often a call that waits looks whether replies have been read meanwhile."""
+"""Seconds between two checks of a waiting call for replies that have been read."""
 WOKEN_AT_ONCE = 4
-"""Calls that look at each change. Every connection may have one, and a change makes room for few."""
+"""Calls woken at each change. Every connection may have one, and a change makes room for few."""
 
 
 class Waiting(Protocol):

@@ -53,7 +53,7 @@ pub fn sign_message(secret: B256, message: &[u8]) -> Result<[u8; 65], Error> {
     Ok(signature.as_bytes())
 }
 
-/// The signature of a hash that says by itself what is signed, such as that of typed data (EIP-712).
+/// The signature of a hash without a prefix, such as that of typed data (EIP-712).
 pub fn sign_digest(secret: B256, digest: B256) -> Result<[u8; 65], Error> {
     Ok(sign_hash(secret, digest).map_err(Error::internal)?.as_bytes())
 }

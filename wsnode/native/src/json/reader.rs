@@ -2,7 +2,7 @@
 
 /// How many arrays and objects may lie in one another.
 const MAX_DEPTH: usize = 64;
-/// How many bytes of a string are looked at together.
+/// Bytes of a string that are compared together.
 const CHUNK: usize = 32;
 
 /// The rest of a JSON text.
@@ -118,7 +118,7 @@ impl<'a> Text<'a> {
 
     fn string_of(&mut self, is_usual: impl Fn(u8) -> bool) -> Option<&'a [u8]> {
         self.take(b'"')?;
-        // Many bytes are looked at at once, which is what counts with a transaction of 100 KB.
+        // Many bytes are compared at once, which matters for a transaction of 100 KB.
         let usual = |chunk: &&[u8]| chunk.iter().fold(true, |usual, byte| usual & is_usual(*byte));
         let passed = CHUNK * self.0.chunks_exact(CHUNK).take_while(usual).count();
         let end = passed + self.0[passed..].iter().position(|byte| !is_usual(*byte))?;

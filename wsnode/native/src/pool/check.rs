@@ -11,7 +11,7 @@ use crate::evm::chain_spec::{ChainSpec, Rules, MAXIMUM_INITCODE};
 const LARGEST: usize = 4 * 32 * 1024;
 const LARGEST_WITH_BLOBS: usize = 1024 * 1024;
 
-/// What the pool asks for beyond the rules of the chain.
+/// The pool's requirements beyond the rules of the chain.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms {
     pub minimum_tip: u128,

@@ -13,7 +13,7 @@ pub fn check_order(envelope: &TxEnvelope) -> Result<(), Error> {
     Ok(())
 }
 
-/// Check that the tip is what the pool asks for at least.
+/// Check that the tip is at least the pool's lowest.
 pub fn check_tip(envelope: &TxEnvelope, minimum: u128) -> Result<(), Error> {
     check_minimum("gas tip cap", tip(envelope), minimum)
 }

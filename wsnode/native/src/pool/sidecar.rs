@@ -19,7 +19,7 @@ const MODULUS: U256 = uint!(0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeff
 pub enum Sidecar {
     Absent,
     Unverified(Box<BlobTransactionSidecarVariant>),
-    /// The blobs are let go: blocks hold only their hashes.
+    /// The blobs are dropped: blocks hold only their hashes.
     Verified,
 }
 

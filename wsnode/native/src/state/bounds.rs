@@ -1,4 +1,4 @@
-//! How far a look back may go: the older a block, the more has changed since, and all of it is taken back in memory.
+//! Bounds of rewinding: the older a block, the more has changed since, and all of it is undone in memory.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -25,7 +25,7 @@ pub struct Bounds<'b> {
 const MOST_TAKEN: usize = 32 << 20;
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Room for what was taken back, until it is dropped.
+/// Room for undone changes, until it is dropped.
 #[derive(Debug)]
 pub struct Taken(usize);
 

@@ -147,7 +147,7 @@ impl Transaction {
         self.change(|txn| table.delete(txn, key))
     }
 
-    /// End a snapshot; a change goes on.
+    /// End a snapshot; a change continues.
     pub fn close(&self) {
         let mut moment = self.locked();
         if let Moment::Reading(_) = &*moment {

@@ -17,7 +17,7 @@ pub struct NodeRows {
 }
 
 impl Trie {
-    /// The rows that bring the store to this trie; nothing when it is there already.
+    /// The rows that bring the store to this trie; empty if it is there already.
     pub fn rows(&mut self) -> NodeRows {
         self.root();
         let mut rows = NodeRows { owner: self.owner, deleted: self.stale.clone(), ..NodeRows::default() };

@@ -15,7 +15,7 @@ pub struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    /// The message that `data` begins with; nothing if it begins with anything else, or with a longer one than `limit`.
+    /// The message at the start of `data`; None for anything else, or for one longer than `limit`.
     pub fn read(data: &'a [u8], limit: usize) -> Option<Self> {
         let [first @ (TEXT | BINARY), second, rest @ ..] = data else {
             return None;

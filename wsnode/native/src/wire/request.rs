@@ -1,4 +1,4 @@
-//! JSON-RPC requests, whose parameters and id are left as they are.
+//! JSON-RPC requests, whose parameters and id stay text.
 
 use crate::json::Text;
 
@@ -22,7 +22,7 @@ pub struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// The request that `text` is; nothing if any part of it is unusual, be it right or wrong.
+    /// The request in `text`; None if any part of it is unusual, valid or not.
     ///
     /// Its members are the four of the specification, each once. All is ASCII, and strings have no escapes.
     pub fn read(text: &'a [u8]) -> Option<Self> {

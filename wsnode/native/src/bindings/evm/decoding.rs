@@ -33,7 +33,7 @@ fn block_from_rows(spec: &ChainSpec, header: &[u8], body: &[u8]) -> PyResult<Unv
     guard(|| block::from_rows(&spec.0, header, body)).map(|block| UnverifiedBlock(Arc::new(block)))
 }
 
-/// The RLP of a block as another node tells it in JSON.
+/// The RLP of a block from another node's JSON.
 #[pyfunction]
 fn encode_told_block<'py>(
     py: Python<'py>,

@@ -22,7 +22,7 @@ fn parse<T: DeserializeOwned>(text: &[u8]) -> PyResult<T> {
     serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))
 }
 
-/// What a transaction of a block did, as JSON in the form that is asked for; a word where there is none.
+/// The trace of a transaction of a block, as JSON in the requested form; or a refusal's word.
 #[pyfunction]
 #[pyo3(signature = (state, rows, form, *, index, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]

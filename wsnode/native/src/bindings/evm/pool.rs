@@ -1,4 +1,4 @@
-//! `PooledTransaction` and what is asked about one.
+//! `PooledTransaction` and its properties.
 
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ impl PooledTransaction {
         authorities.map(|authority| PyBytes::new(py, authority.as_slice())).collect()
     }
 
-    /// The chain that the transaction is for, or nothing if it is for any.
+    /// The chain id of the transaction, None if it is valid on any chain.
     #[getter]
     fn chain_id(&self) -> Option<u64> {
         self.envelope().chain_id()

@@ -106,7 +106,7 @@ fn sign_message<'py>(py: Python<'py>, secret: &[u8], message: &[u8]) -> PyResult
     guard(|| sign::sign_message(secret, message)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// The signature of a hash that says by itself what is signed: r, s, and 27 or 28.
+/// The signature of a hash without a prefix: r, s, and 27 or 28.
 #[pyfunction]
 fn sign_digest<'py>(py: Python<'py>, secret: &[u8], digest: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let (secret, digest) = (hash("secret", secret)?, hash("digest", digest)?);

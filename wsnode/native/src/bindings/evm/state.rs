@@ -133,7 +133,7 @@ impl State {
 
     /// Go back to an earlier block and return its hash; what is not committed is forgotten.
     ///
-    /// With a state root, patches of that block are taken back until its state has that root again.
+    /// With a state root, patches of that block are undone until its state has that root again.
     #[pyo3(signature = (number, *, state_root=None))]
     fn unwind<'py>(
         &self,
@@ -178,7 +178,7 @@ impl State {
         Ok(PyBytes::new(py, &code))
     }
 
-    /// The code with this hash, nothing if no contract ever had it.
+    /// The code with this hash, None if no contract ever had it.
     fn find_code<'py>(&self, py: Python<'py>, code_hash: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let code_hash = hash("code hash", code_hash)?;
         let code = guard(|| Ok(self.0.reader.find_code(code_hash)?))?;

@@ -1,4 +1,4 @@
-//! Many calls answered at once, as long as they ask for what the engine can tell by itself.
+//! Many calls answered at once, as long as the engine has their results.
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ type Block<'a> = (u64, &'a [u8]);
 
 /// What a call returns, as JSON, or how else it ended; it may use `gas_blocks` times its block's gas limit.
 ///
-/// If another block than this one or the latest is meant, its number; nothing if the form is unusual.
+/// If the parameters name another block than this one or the latest, its number; None in an unusual form.
 #[pyfunction]
 #[pyo3(signature = (state, number, header, params, gas_blocks, budget, /))]
 fn run_plain_call(

@@ -110,7 +110,7 @@ fn read_transaction<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &
     read(py, reader, params, ChainTables::write_transaction)
 }
 
-/// A receipt, or null, from parameters as they were sent; nothing if these are unusual.
+/// A receipt, or null, from the text of parameters; None if these are unusual.
 #[pyfunction]
 #[pyo3(signature = (reader, params, /))]
 fn read_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8]) -> Written<'py> {

@@ -39,7 +39,7 @@ fn take_messages(
 
 type Request<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// Method, parameters and id of a request as they were sent; nothing if any part of it is unusual.
+/// Method, parameters and id of a request as text; None if any part of it is unusual.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn read_request<'py>(py: Python<'py>, text: &[u8]) -> Option<Request<'py>> {
@@ -67,7 +67,7 @@ fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py,
     places.into_iter().map(|place| PyBytes::new(py, &text[place])).collect()
 }
 
-/// The id of a JSON object as it was sent, its last one; nothing if it has none.
+/// The last id of a JSON object as text; None without one.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
@@ -90,7 +90,7 @@ fn replace_lone_surrogates<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'p
     Some(PyBytes::new(py, &repaired))
 }
 
-/// What `read` says of a text; while it is long, other threads go on.
+/// The result of `read` for a text; other threads run while a long one is parsed.
 fn aside<T: Send>(py: Python<'_>, text: &[u8], read: impl FnOnce() -> T + Send) -> T {
     if text.len() < LONG {
         read()

@@ -13,7 +13,7 @@ use crate::evm::rules::{next_base_fee, next_difficulty, next_excess_blob_gas, An
 
 /// The header of the block after `parent` before its transactions are known.
 ///
-/// One of proof of work has the difficulty that its time asks for, and no seal: nothing here checks seals.
+/// One of proof of work has the difficulty that its time requires, and no seal: seals are not checked here.
 pub fn open_header(
     spec: &ChainSpec,
     parent: &Ancestor,

@@ -19,7 +19,7 @@ pub fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
     Error::InvalidTransaction { kind, message: message.into() }
 }
 
-/// Check what geth checks before it looks at the sender's balance.
+/// Check what geth checks before the sender's balance.
 pub fn check(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
     check_all(message, fees, environment, false)
 }

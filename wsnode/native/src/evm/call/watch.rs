@@ -51,7 +51,7 @@ impl Watch {
         let mut frames = self.frames.borrow_mut();
         let charged = self.charged.get();
         frames.truncate(depth + 1);
-        // A frame that has not been looked at has its whole gas.
+        // A frame without a check so far has its whole gas.
         frames.resize(depth + 1, (limit, charged));
         let (had, charged_then) = frames[depth];
         let used = had.saturating_sub(remaining).saturating_sub(charged - charged_then);
@@ -60,7 +60,7 @@ impl Watch {
         used
     }
 
-    /// Spend `cost` of the budget and return whether the run may go on.
+    /// Spend `cost` of the budget and return whether the run may continue.
     #[inline]
     pub fn tick(&self, cost: u64) -> bool {
         let remaining = self.remaining.get();
@@ -113,7 +113,7 @@ mod tests {
         let left = || watch.remaining.get();
         assert!(watch.tick_gas(1, 100_000, 100_000 - 3200, 0));
         assert_eq!(left(), 900);
-        // A call that is looked at, and ends.
+        // A call that is checked, and ends.
         assert!(watch.tick_gas(2, 50_000, 50_000 - 3200, 0));
         assert!(watch.tick_gas(2, 50_000, 50_000 - 6400, 0));
         assert_eq!(left(), 700);

@@ -118,7 +118,7 @@ impl Schedule {
         TABLE.iter().rev().find(active).map_or("Frontier", |row| row.2)
     }
 
-    /// What is wrong with the order of the forks, if anything.
+    /// The error in the order of the forks, if any.
     pub fn disorder(&self) -> Option<String> {
         let mut before: Option<&Row> = None;
         for row in &TABLE {

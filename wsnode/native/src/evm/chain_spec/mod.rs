@@ -91,7 +91,7 @@ impl ChainSpec {
         self.terminal_total_difficulty.is_some_and(|terminal| parent_total_difficulty >= terminal)
     }
 
-    /// Whether the block after `parent` is one of proof of stake, as far as the parent alone tells.
+    /// Whether the block after `parent` is one of proof of stake, as far as the parent alone shows.
     pub fn is_proof_of_stake_after(&self, parent: &Header) -> bool {
         match self.terminal_total_difficulty {
             Some(terminal) => {

@@ -15,7 +15,7 @@ pub use transactions::{run, set_root, surroundings, words, Executed};
 
 use crate::error::{Broken, Error};
 
-/// Why a block was not executed to its end: the block is wrong, or the engine cannot go on.
+/// The reason why a block was not executed to its end: the block is invalid, or the engine failed.
 #[derive(Debug)]
 pub enum Fault {
     Broken(Broken),

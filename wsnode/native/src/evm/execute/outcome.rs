@@ -35,7 +35,7 @@ pub fn verify(header: &Header, executed: &Executed) -> Result<(), Broken> {
     }
 }
 
-/// A bloom is too long for a message; its hash tells two apart.
+/// A bloom is too long for a message; its hash distinguishes two.
 fn shortened(bloom: &Bloom) -> String {
     format!("a bloom of hash {}", hex::encode_prefixed(&keccak256(bloom)[..8]))
 }

@@ -17,7 +17,7 @@ const MAXIMUM_GAS_LIMIT: u64 = i64::MAX as u64;
 const GAS_LIMIT_BOUND_DIVISOR: u64 = 1024;
 const ELASTICITY_MULTIPLIER: u64 = 2;
 
-/// What is wrong with a block whose parent is not known.
+/// The error of a block with an unknown parent.
 pub fn orphan(header: &Header) -> Broken {
     Broken::new(Rule::ParentHash, "a known block", header.parent_hash)
 }

@@ -16,7 +16,7 @@ use crate::evm::call::evm::CallContext;
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 const ETHER: Address = address!("eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
 
-/// A log and its number in the block, in which also logs count that were taken back.
+/// A log and its number in the block, which counts reverted logs too.
 #[derive(Debug, Clone)]
 pub struct NumberedLog {
     pub number: usize,

@@ -179,7 +179,7 @@ impl Calls {
         }
     }
 
-    /// The whole tree, of a transaction with that much gas; nothing if it never began.
+    /// The whole tree of a transaction with this gas; None if it never began.
     pub fn finish(mut self, gas_limit: u64, gas_used: u64) -> Option<CallFrame> {
         let mut root = self.open.pop()?;
         root.gas = gas_limit;
@@ -220,7 +220,7 @@ impl CallFrame {
         }
     }
 
-    /// Why a precompiled contract failed that was called by another: the EVM tells only of a transaction's own.
+    /// The error of a precompiled contract in a nested call: the EVM reports only a transaction's own.
     fn precompile_words(&self, rules: SpecId) -> Option<&'static str> {
         let contract = Precompiles::new(PrecompileSpecId::from_spec_id(rules)).get(&self.to?)?;
         contract.execute(&self.input, self.gas, 0).ok()?.halt_reason().map(precompile_words)

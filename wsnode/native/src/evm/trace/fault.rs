@@ -102,7 +102,7 @@ pub fn words(begun: &Begun, result: InstructionResult) -> Option<String> {
 }
 
 fn out_of_gas(begun: &Begun, result: InstructionResult, last: LastStep) -> String {
-    // geth looks at the stack first.
+    // geth checks the stack first.
     let is_known = OpCode::new(begun.opcode).is_some_and(|known| begun.stack < usize::from(known.inputs()));
     if is_known {
         return fault_words(End::StackUnderflow, last);
@@ -153,7 +153,7 @@ fn constant(code: u8, rules: SpecId) -> u64 {
     }
 }
 
-/// The rest of the cost, nothing where it is beyond 64 bits.
+/// The rest of the cost, None beyond 64 bits.
 fn dynamic(step: &Step<'_>) -> Option<u64> {
     let word = |depth| item(step.stack, depth).unwrap_or_default();
     let memory = |offset, size| expansion(step.memory, word(offset), word(size));

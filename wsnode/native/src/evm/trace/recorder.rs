@@ -131,6 +131,6 @@ impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for Recorder<'_> {
 
     fn log(&mut self, _context: &mut CallContext<'s, 'a>, _log: Log) {}
 
-    // The EVM tells of destructions by what they change, which says nothing of many since Cancun: `step_end` tells.
+    // The EVM reports destructions by their changes, which many lack since Cancun, so `step_end` records them.
     fn selfdestruct(&mut self, _contract: Address, _heir: Address, _balance: U256) {}
 }

@@ -15,7 +15,7 @@ use super::reading::Frame;
 use super::tracer::Tracer;
 use crate::evm::call::CallContext;
 
-/// Steps between two looks at the clock.
+/// Steps between two readings of the clock.
 const STEPS: u32 = 1024;
 
 /// Why a run was ended.

@@ -47,7 +47,7 @@ pub enum Tracer {
 }
 
 impl Tracer {
-    /// The tracer that is asked for; nothing if there is none of that name.
+    /// The requested tracer; None for an unknown name.
     pub fn new(options: &Options, surroundings: &Surroundings) -> Option<Self> {
         match &options.tracer {
             None => Some(Self::Steps(Box::new(Steps::new(options.steps, surroundings.rules)))),

@@ -22,9 +22,9 @@ pub struct Witness {
     pub state_root: B256,
     /// RLP of the trie nodes that prove what the block reads and that its changes need, in the order of their bytes.
     pub nodes: Vec<Bytes>,
-    /// Code that it runs or looks at, in the order of its bytes.
+    /// Code that it runs or reads, in the order of its bytes.
     pub codes: Vec<Bytes>,
-    /// The oldest block whose hash it asks for, or its parent.
+    /// The oldest block whose hash it reads, or its parent.
     pub oldest: u64,
 }
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::evm::chain_spec::ChainSpec;
 use crate::json::{Envelope, Price};
 
-/// Why the values of `bytes` cannot be right, in the order in which geth asks; nothing when they can.
+/// The error in the values of `bytes`, in geth's order of checks; None for valid ones.
 pub fn explain(spec: &ChainSpec, bytes: &[u8]) -> Option<Error> {
     if let Some(version) = wrapper_version(bytes).filter(|version| *version != [1]) {
         let version = version.first().copied().unwrap_or(0);

@@ -63,7 +63,7 @@ fn typed(words: &str, shape: Shape) -> Misfit {
     Misfit::Typed { words: format!("{words} for {}", name(shape)), path: Vec::new() }
 }
 
-/// A fault of the stream, told with the type where geth tells it.
+/// A fault of the stream, with its type where geth names it.
 fn of_stream(fault: Fault, shape: Shape) -> Misfit {
     match fault {
         Fault::End => Misfit::End,

@@ -79,7 +79,7 @@ fn decode_account(row: &[u8]) -> Option<(Encoded<'_>, &[u8])> {
     Some(((Address::from_slice(address), account, slots.chunks_exact(64).map(pair).collect()), rest))
 }
 
-/// How to take back patches of a block: its values before them, and where they are kept.
+/// The undo of a block's patches: the values before them, and their keys.
 #[derive(Debug, Default)]
 pub struct Undo {
     pub before: Delta,
@@ -123,7 +123,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// Forget the patches that `undo` takes back, and those of blocks above `number`.
+/// Delete the patches that `undo` reverts, and those of blocks above `number`.
 pub fn forget(txn: &mut RwTxn<'_>, tables: &Tables, undo: &Undo, number: u64) -> Result<(), StateError> {
     for key in &undo.keys {
         tables.meta.delete(txn, key)?;

@@ -21,7 +21,7 @@ impl StateStore {
     /// Take the committed state back to block `number` and return the new head; synced. Nothing may be
     /// uncommitted. The tries must arrive at that block's root.
     ///
-    /// With `root`, patches of that block are taken back until its state has that root.
+    /// With `root`, patches of that block are undone until its state has that root.
     pub fn unwind(&mut self, number: u64, root: Option<B256>) -> Result<Head, StateError> {
         self.require_committed()?;
         let recorded = self.recorded(number)?;

@@ -1,4 +1,4 @@
-//! Methods that the engine answers by itself, from the text of the parameters to the text of the result.
+//! Methods that the engine answers without Python, from the text of the parameters to that of the result.
 
 mod replies;
 mod state;

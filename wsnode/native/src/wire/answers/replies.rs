@@ -13,7 +13,7 @@ const MOST: usize = 64;
 const SLICE: Duration = Duration::from_millis(1);
 /// Longer texts are read by themselves.
 const LONGEST: usize = 256 * 1024;
-/// After how many calls the clock is looked at.
+/// Calls between two readings of the clock.
 const STRETCH: usize = 8;
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const MIDDLE: &[u8] = br#","result":"#;
@@ -106,7 +106,7 @@ impl<'a> Replies<'a> {
         (self.text, self.counted)
     }
 
-    /// Write the result of a call, and return where calls of its method are counted; nothing if it is left to others.
+    /// Write the result of a call, and return the index of its method's counter; None if it is left to Python.
     fn write_result(&mut self, call: &Envelope<'_>, result: &mut Vec<u8>) -> Option<usize> {
         if call.identity.is_empty() {
             return None;

@@ -25,7 +25,7 @@ enum Member {
     Input = 32,
 }
 
-/// The call that `params` describe; nothing if any part of them is unusual, be it right or wrong.
+/// The call that `params` describe; None if any part of them is unusual, valid or not.
 pub fn read(params: &[u8]) -> Option<PlainCall> {
     let mut text = Text(params);
     text.take(b'[')?;

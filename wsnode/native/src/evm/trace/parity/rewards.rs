@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::environment::rules_of;
 
-/// The block's own reward first; nothing where none is paid.
+/// The block's own reward first; empty where none is paid.
 pub fn rewards(spec: &ChainSpec, (header, body): Rows<'_>) -> Result<Vec<RewardAction>, Error> {
     let header: Header = HeaderRow::new(header)?.header()?;
     // The state of a genesis is given, not earned.
