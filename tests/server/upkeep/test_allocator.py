@@ -56,3 +56,26 @@ def test_what_is_free_between_things_in_use_is_given_back() -> None:
     command = [sys.executable, "-c", LEFTOVERS]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, env={}, timeout=120)
     assert ran.stdout == "40\n"
+
+
+# The niceness of the thread that trims, where all threads of trio's cache have stepped back.
+PRIORITY = """
+import os, threading, trio
+from wsnode.server.turns.workers import step_back
+from wsnode.server.upkeep.allocator import _in_new_thread
+found = []
+def look():
+    found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+async def main():
+    await trio.to_thread.run_sync(step_back)
+    look()
+    await _in_new_thread(look)
+trio.run(main)
+print(found[0] == found[1])
+"""
+
+
+@GNU_ONLY
+def test_the_thread_that_holds_the_heap_has_the_priority_of_the_loop() -> None:
+    ran = subprocess.run([sys.executable, "-c", PRIORITY], capture_output=True, text=True, check=True)
+    assert ran.stdout == "True\n"

@@ -6,8 +6,12 @@ the kernel clears each page anew for the next reply: of a reply of 6 MB that is 
 never returns free memory between blocks in use by itself: 300 MiB of unfinished messages stayed.
 """
 
+import contextlib
 import ctypes
 import os
+import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +54,23 @@ async def give_back_freed_memory(pause: float = LOOK_SECONDS) -> None:
         # The amount of free memory is unknown. If it is small, trimming takes a millisecond.
         if size > least + GROWTH:
             # Other threads continue, except those that allocate from the trimmed heap.
-            await trio.to_thread.run_sync(trim, KEPT)
+            await _in_new_thread(partial(trim, KEPT))
+
+
+async def _in_new_thread(function: Callable[[], object]) -> None:
+    """Call `function` in a thread of the loop's own priority.
+
+    Those of trio's cache have stepped back, and one that is kept from a core would keep the heap locked.
+    """
+    loop, ended = trio.lowlevel.current_trio_token(), trio.Event()
+
+    def work() -> None:
+        function()
+        with contextlib.suppress(trio.RunFinishedError):
+            loop.run_sync_soon(ended.set)
+
+    threading.Thread(target=work, name="wsnode trim", daemon=True).start()
+    await ended.wait()
 
 
 def own_bytes() -> int:
