@@ -51,9 +51,7 @@ class ModifiedAccounts:
         self.timed_out = server_error("execution timeout")
 
     def by_number(self, view: Snapshot, params: NumberRangeParameters) -> Modified:
-        """Return the addresses of accounts that changed from the state after `first` to the state after
-        `last` and exist in the latter.
-        """
+        """Return the addresses of accounts that exist after block `last` and changed since block `first`."""
         first, last = params.first, params.last
         if view.hash_of(first) is None:
             raise server_error(f"start block {first:x} not found")
@@ -62,9 +60,7 @@ class ModifiedAccounts:
         return self._modified(view, first, last)
 
     def by_hash(self, view: Snapshot, params: HashRangeParameters) -> Modified:
-        """Return the addresses of accounts that changed from the state after `first` to the state after
-        `last` and exist in the latter.
-        """
+        """Return the addresses of accounts that exist after block `last` and changed since block `first`."""
         first = _number(view, params.first, "start")
         return self._modified(view, first, None if params.last is None else _number(view, params.last, "end"))
 

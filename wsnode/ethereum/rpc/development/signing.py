@@ -85,9 +85,7 @@ class Wallet:
         return address in self._secrets
 
     def sign(self, params: SignParameters) -> bytes:
-        """Return the 65-byte signature of a message behind the prefix `\\x19Ethereum Signed Message`
-        (EIP-191).
-        """
+        """Return the 65-byte signature of a message with the prefix `Ethereum Signed Message` (EIP-191)."""
         return data(sign_message(self.secret(params.address), params.message))
 
     def personal_sign(self, params: PersonalSignParameters) -> bytes:

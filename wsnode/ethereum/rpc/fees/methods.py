@@ -101,7 +101,7 @@ def add_methods(registry: Registry, pending: PendingState) -> None:
 
     @registry.method("eth_gasPrice", steady=True, result=QUANTITY)
     def gas_price(view: Snapshot) -> bytes:
-        """Return the suggested gas price, in wei: the suggested tip plus a base fee."""
+        """Return the suggested gas price, in wei: the suggested tip plus the head's base fee."""
         return quantity(oracle.tip(view) + (pending.advised_base_fee(head_header(view)) or 0))
 
     @registry.method("eth_baseFee", steady=True, result=or_null(QUANTITY))

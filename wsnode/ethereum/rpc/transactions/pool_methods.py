@@ -48,7 +48,7 @@ class Pool:
         self._accounts = accounts
 
     def status(self) -> bytes:
-        """Return `{pending, queued}`: the number of executable transactions and of those with a nonce gap."""
+        """Return `{pending, queued}`: the number of executable transactions and of those that wait."""
         pool = self._pool
         return NONE if pool is None else b'{"pending":"0x%x","queued":"0x%x"}' % (pool.pending, pool.queued)
 
