@@ -1,7 +1,7 @@
 """Reads the head of each connection, and hands it to WebSocket or HTTP."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from wsnode.server.access.grants import Grant
 from wsnode.server.access.perimeter import OPEN, Perimeter
 from wsnode.server.access.refusals import RefusedError
 from wsnode.server.http.connection import HttpConnection, Page, Service
+from wsnode.server.http.files import StaticFile
 from wsnode.server.http.head import NoHeadError, read_head, wants_websocket
 from wsnode.server.limit_report import register_limits
 from wsnode.server.limits import Limits
@@ -48,12 +49,12 @@ class Server:
         *,
         perimeter: Perimeter = OPEN,
         operators: Perimeter = OPEN,
-        pages: dict[str, Page] | None = None,
+        files: Mapping[str, StaticFile] | None = None,
         closes_slow: bool = False,
         public_metrics: bool = True,
     ) -> None:
         """`perimeter` says which hosts and web pages may come in, `operators` which may on an address of
-        their own; `pages` are served to clients besides.
+        their own; `files` are served to clients besides, by their paths.
 
         A client that falls behind with a subscription catches up, or is closed if `closes_slow`. Without
         `public_metrics` they are only among the operators' pages.
@@ -83,8 +84,8 @@ class Server:
         self._networks = networks
         health = self._health_pages()
         metered: dict[str, Page] = {"/metrics": lambda: self._metrics.page()}
-        public = {**health, **(metered if public_metrics else {}), **(pages or {})}
-        self.service = Service(self.directory, self.shared, public, self.shared.connections)
+        public = {**health, **(metered if public_metrics else {})}
+        self.service = Service(self.directory, self.shared, public, self.shared.connections, files or {})
         """What clients are served."""
         # No web page can connect through a path of the file system, so its clients may use any host name.
         unnamed = msgspec.structs.replace(perimeter, hosts=None)

@@ -135,9 +135,7 @@ class Directory:
         """
         self.perimeter.check_host(host)
         path = target.partition("?")[0]
-        name = self._network_of(host)
-        if (tokens := self._tokens.get(name)) is not None:
-            tokens.check(authorization)
+        name = self.network_of(host, authorization)
         if path == "/" and name not in self._keys:
             return Entrance(self._networks[name], Caller(network=name, open_path=True, party=party))
         match = _PATH.fullmatch(path)
@@ -152,7 +150,18 @@ class Directory:
             raise _wrong_way(socket=socket)
         return Entrance(self._networks[name], caller)
 
-    def _network_of(self, host: str) -> str:
+    def network_of(self, host: str, authorization: str = "") -> str:
+        """Return the name of the network that `host` leads to.
+
+        Raises:
+            RefusedError: None has it, or it asks for a token.
+        """
+        name = self._name_of(host)
+        if (tokens := self._tokens.get(name)) is not None:
+            tokens.check(authorization)
+        return name
+
+    def _name_of(self, host: str) -> str:
         if len(self._networks) == 1:
             return next(iter(self._networks))
         name = self._hosts.get(without_port(host).lower())

@@ -1,4 +1,4 @@
-"""HTTP/1.1 requests on one connection, one after another: JSON-RPC by POST, and the health pages by GET.
+"""HTTP/1.1 requests on one connection, one after another: JSON-RPC by POST, pages and files by GET.
 
 A thin shim in front of the dispatcher that WebSocket messages go to. Plain requests that have arrived whole
 are read by `quick_post`, all others by h11; the two take turns between requests only.
@@ -22,6 +22,7 @@ from wsnode.server.access.grants import Admission
 from wsnode.server.access.refusals import RefusedError
 from wsnode.server.http.content import BadContentError, decode_body, encode_body
 from wsnode.server.http.fast_request import QuickPost, quick_post
+from wsnode.server.http.files import StaticFile
 from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight
 from wsnode.server.http.responses import JSON, Response, refused, request_error, serialize
 from wsnode.server.limits import Limits
@@ -52,6 +53,8 @@ class Service(msgspec.Struct, frozen=True):
     pages: Mapping[str, Page]
     connections: Share
     """Most connections of such clients."""
+    files: Mapping[str, StaticFile] = {}
+    """What is served by GET besides the pages, where the directory has the host."""
     idle: dict[trio.CancelScope, Party] = msgspec.field(default_factory=dict)
     """The connections that wait for a request, the one that has waited longest first."""
 
@@ -169,7 +172,7 @@ class HttpConnection:
             raise RefusedError(400, request_error("a body has one length"))
         if method in ("GET", "HEAD"):
             await self._read_body(headers)
-            return self._page(headers.only("host"), target)
+            return self._page(headers, target)
         if method == "OPTIONS":
             await self._read_body(headers)
             entrance = self._service.directory.enter(headers.only("host"), target, self.party, socket=False)
@@ -244,12 +247,16 @@ class HttpConnection:
         finally:
             received.hold(self, 0)
 
-    def _page(self, host: str, target: str) -> Response:
-        path = target.partition("?")[0]
+    def _page(self, headers: Headers, target: str) -> Response:
+        host, path = headers.only("host"), target.partition("?")[0]
         self._service.directory.perimeter.check_host(host)
         if (page := self._service.pages.get(path)) is not None:
             status, content_type, body = page()
             return Response(status, body, content_type)
+        file = self._service.files.get(path)
+        if file is not None and file.suits(headers.first("accept")):
+            self._service.directory.network_of(host)
+            return file.response(headers.first("if-none-match"))
         self._service.directory.enter(host, target, self.party, socket=False)
         return Response(200, content_type="text/plain")
 
@@ -341,7 +348,10 @@ class HttpConnection:
         raise _DisconnectedError
 
     async def _send(self, response: Response) -> None:
-        headers = [("Content-Length", str(len(response.body))), *response.headers.items()]
+        headers = [*response.headers.items()]
+        # With 304 it would be the length of what is not sent (RFC 9110, section 8.6).
+        if response.status != HTTPStatus.NOT_MODIFIED:
+            headers.insert(0, ("Content-Length", str(len(response.body))))
         if response.body:
             headers.append(("Content-Type", response.content_type))
         if self._parser.their_state is not h11.DONE or self._service.shared.draining:
