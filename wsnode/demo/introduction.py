@@ -15,6 +15,7 @@ Any API key will do, and none at all:
 
   WebSocket  ws://{address}
   HTTP       http://{address}
+  Browser    http://{address}/
 """
 _CONTRACTS: Final = """\
   token      {token}  (DEMO, 18 decimals)

@@ -213,6 +213,7 @@ def _serve(
             networks={name: network},
             listen=str(served.address),
             open=True,
+            console=True,
             limits=served.limits.server,
             call_limits=served.limits.calls,
             pool_limits=served.limits.pool,

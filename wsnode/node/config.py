@@ -77,6 +77,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The path of a Unix socket to listen on as well."""
     open: bool = False
     """Whether any key will do, and the bare path."""
+    console: bool = False
+    """Whether browsers are served a page that shows the node, at `/`."""
     tls_cert: str | None = None
     tls_key: str | None = None
     origins: tuple[str, ...] | None = None

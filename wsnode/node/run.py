@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import trio
 
+from wsnode.console.files import Settings, console_files
 from wsnode.node.addresses import Address
 from wsnode.node.config import Config, ConfigurationError
 from wsnode.node.networks import Grow, open_network
@@ -19,6 +20,7 @@ from wsnode.server.accepting import serve
 from wsnode.server.access.directory import Network
 from wsnode.server.access.keys import KeyFileRing
 from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
+from wsnode.server.http.files import StaticFile
 from wsnode.server.server import RESTARTING, Server
 from wsnode.server.transport.sockets import open_tcp, open_unix
 from wsnode.server.transport.transport import read_certificate, tls_context
@@ -80,6 +82,7 @@ async def _serve(
         operators=_operators_perimeter(config.metrics.address),
         closes_slow=slow,
         public_metrics=config.serves_metrics_to_clients,
+        files=_files(config),
     )
     tls = _tls(config)
     listeners, operators = _listeners(config), _operators(config.metrics.address)
@@ -185,6 +188,13 @@ def _operators(address: Address | None) -> list[socket.socket]:
     listeners = open_tcp(address.host, address.port)
     logger.info("metrics and health at http://%s", Address(address.host, listeners[0].getsockname()[1]))
     return listeners
+
+
+def _files(config: Config) -> dict[str, StaticFile]:
+    """Return what browsers are served."""
+    if not config.console:
+        return {}
+    return console_files(Settings(keys=not config.open, metrics=config.serves_metrics_to_clients))
 
 
 def _perimeter(config: Config) -> Perimeter:
