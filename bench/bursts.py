@@ -62,11 +62,11 @@ class Bursts:
         return False
 
     async def receive(self) -> bytes:
-        """Return nothing, for good."""
+        """Return the end of the stream."""
         return b""
 
     def receive_by(self, deadline: float) -> bytes | None:
-        """Return nothing at once."""
+        """Return None: no bytes arrive."""
         return None
 
     def send_nowait(self, data: bytes) -> int:

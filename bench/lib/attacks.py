@@ -147,7 +147,7 @@ def subscriptions(_target: Target) -> Attack:
 
 
 def many_connections(target: Target) -> Attack:
-    """Open connections, and do nothing."""
+    """Open idle connections."""
     return Attack(connections=target.connections // CLIENTS)
 
 

@@ -1,6 +1,6 @@
 """Any text from a client: the work of a turn is bounded, and no error repeats much of the text.
 
-Each message here made a node do nothing else for seconds, or take gigabytes.
+Each message here once blocked a node for seconds, or took gigabytes.
 """
 
 import json

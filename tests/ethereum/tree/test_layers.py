@@ -35,7 +35,7 @@ class Elsewhere:
         self.nonce = 0
 
     def block(self, *calls: tuple[bytes | None, bytes], salt: bytes = b"") -> UnverifiedBlock:
-        """Return a new block with these calls, or creations where nobody is called."""
+        """Return a new block with these calls, or creations for those without a recipient."""
         transactions = [self._signed(to, content, place) for place, (to, content) in enumerate(calls)]
         self.nonce += len(calls)
         built = self.builder.append(

@@ -220,7 +220,7 @@ class Traces:
             wanted = seconds_of(options.timeout)
         except ValueError as error:
             raise server_error(str(error)) from None
-        # Threads are few, and callers without a key cannot be told apart.
+        # Threads are few, and callers without a key are indistinguishable.
         return wanted if view.caller.key_name is not None else min(wanted, usual)
 
     def _in_thread(self, run: Callable[[CancelFlag, int], bytes | str]) -> Tracing:

@@ -269,7 +269,8 @@ impl State {
         Ok((nodes(py, &proof.nodes), slots, PyBytes::new(py, proof.storage_root.as_slice())))
     }
 
-    /// Run a message on the state after a block, in its surroundings; the block is given by its header row unless nobody has committed it.
+    /// Run a message on the state after a block, in its environment; `header` is the row of a committed block,
+    /// or an uncommitted one.
     ///
     /// With a budget, of jumps and calls, the run holds the interpreter's lock and is interrupted beyond it.
     #[pyo3(signature = (

@@ -1,5 +1,5 @@
 //! Two processes on one store, and a writer that is killed. The other process is this test binary again,
-//! told to run one ignored test in the folder that an environment variable names.
+//! started with one ignored test in the folder that an environment variable names.
 
 use super::*;
 use std::process::{Child, Command, Stdio};
