@@ -108,9 +108,9 @@ class Server:
         from wsnode.server.upkeep.metrics import Metrics
 
         registries = {network.name: network.registry for network in self._networks}
-        return Metrics(
-            registries, self.shared, {network.name: network.versions for network in self._networks}
-        )
+        versions = {network.name: network.versions for network in self._networks}
+        figures = {network.name: network.figures for network in self._networks}
+        return Metrics(registries, self.shared, versions, figures)
 
     @property
     def limits(self) -> Limits:
@@ -216,7 +216,11 @@ class Server:
     def ready(self) -> bool:
         """Return the status of /readyz: whether calls are accepted and the stores can be read."""
         crowded = any(dispatcher.is_crowded for dispatcher in self._dispatchers.values())
-        return not (self.shared.draining or crowded)
+        return not (self.shared.draining or crowded or self._network_hindrance() is not None)
+
+    def _network_hindrance(self) -> str | None:
+        hindrances = (network.hindrance() for network in self._networks)
+        return next((found for found in hindrances if found is not None), None)
 
     def hurry(self) -> None:
         """End the drain at once, if the server is about to stop."""
@@ -326,7 +330,11 @@ class Server:
             largest.give_up_replies()
 
     def _hindrance(self) -> bytes:
-        return b"draining\n" if self.shared.draining else b"too many versions of the chain are read\n"
+        if self.shared.draining:
+            return b"draining\n"
+        if (found := self._network_hindrance()) is not None:
+            return found.encode() + b"\n"
+        return b"too many versions of the chain are read\n"
 
     def _health_pages(self) -> dict[str, Page]:
         def healthy() -> tuple[int, str, bytes]:

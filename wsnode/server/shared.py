@@ -1,7 +1,10 @@
 """The state that all connections of a server share."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Protocol
+
+import msgspec
 
 from wsnode.jsonrpc.share import Share
 from wsnode.pubsub.fan_out import FanOut
@@ -11,6 +14,16 @@ from wsnode.server.turns.busy_poll import Dialogue
 from wsnode.server.turns.collector import Shelter
 from wsnode.server.turns.making import Making
 from wsnode.server.turns.slow_lane import SlowLane
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A number for `/metrics` that a network has besides those of every network."""
+
+    name: str
+    meaning: str
+    value: float
+    labels: Mapping[str, str] = {}
+    is_counter: bool = False
 
 
 class Counters:

@@ -31,6 +31,7 @@ from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import Replay
 from wsnode.ethereum.live.subjects import LogSubject, Subject
+from wsnode.ethereum.live.sync_feed import SyncFeed
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.fan_out import FanOut
@@ -64,6 +65,7 @@ class Hub:
         self.groups = Groups(self.fan_out)
         self.replay = Replay(chain)
         self.pending = PendingFeed(self.fan_out)
+        self.syncing = SyncFeed(self.fan_out)
         self.head = chain.head
         """The last published head, or the block below the dropped ones published so far."""
         self._descent: Descent | None = None

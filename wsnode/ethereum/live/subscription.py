@@ -16,6 +16,7 @@ from wsnode.ethereum.live.notices import (
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subjects import StoredSubject
+from wsnode.ethereum.live.sync_feed import SyncFeed
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.group import Group
 from wsnode.pubsub.subscription import Channel, Subscription
@@ -187,14 +188,25 @@ class PendingSubscription(Subscription):
         return Event([restart_notice(None)]) if self._has_notices else None
 
 
-class SilentSubscription(Subscription):
-    """`syncing`: a node that is always at its head sends no events."""
+class SyncSubscription(Subscription):
+    """`syncing`: a node at its head has nothing to tell; what was missed is old by then."""
+
+    def __init__(self, channel: Channel, feed: SyncFeed) -> None:
+        super().__init__("syncing", channel)
+        self._feed = feed
 
     def begin(self) -> None:
-        """Begin without events."""
+        """Go live."""
+        self._feed.group.join(self)
 
     def fall_behind(self, position: None, missed: int) -> None:
-        """Return; there are no events to miss."""
+        """Go live again once the client has read."""
+        self.channel.catch_up(self)
+
+    async def take_step(self) -> bool:
+        """Go live."""
+        self._feed.group.join(self)
+        return False
 
     def farewell(self) -> None:
         """Return None: it has no notices."""

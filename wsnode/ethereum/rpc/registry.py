@@ -34,8 +34,10 @@ from wsnode.ethereum.rpc.logs import filters, subscriptions
 from wsnode.ethereum.rpc.logs import methods as logs
 from wsnode.ethereum.rpc.logs import pages as log_pages
 from wsnode.ethereum.rpc.logs import schemas as log_schemas
+from wsnode.ethereum.rpc.node import following as node_following
 from wsnode.ethereum.rpc.node import fork_configuration
 from wsnode.ethereum.rpc.node import methods as node
+from wsnode.ethereum.rpc.node.following import Following
 from wsnode.ethereum.rpc.otterscan import methods as otterscan_methods
 from wsnode.ethereum.rpc.parity import methods as parity_methods
 from wsnode.ethereum.rpc.parity import schemas as parity_schemas
@@ -70,6 +72,7 @@ def build_registry(
     pool: TransactionPool | None = None,
     with_test_methods: bool = False,
     development: Development | None = None,
+    following: Following | None = None,
     gas_limit: int = GAS_LIMIT_TARGET,
     timer: Callable[[], float] = time.perf_counter,
 ) -> Registry:
@@ -90,6 +93,7 @@ def build_registry(
     block_methods = blocks.Blocks(pending)
     version = node.client_version if development is None else node.development_version
     node.add_methods(registry, chain.spec, version)
+    node_following.add_methods(registry, following)
     blocks.add_methods(registry, block_methods)
     headers.add_methods(registry)
     transactions.add_methods(registry, block_methods, pool)
@@ -113,7 +117,7 @@ def build_registry(
     fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
     if pool is not None:
-        _add_sending(registry, chain, pool, pending, hub, development, limits)
+        _add_sending(registry, chain, pool, pending, hub, development, following, limits)
     if with_test_methods or development is not None:
         testing.add_methods(registry, pool, next_block)
     if hub is not None:
@@ -132,11 +136,14 @@ def _add_sending(
     pending: PendingState,
     hub: Hub | None,
     development: Development | None,
+    following: Following | None,
     limits: CallLimits,
 ) -> None:
     control = None if development is None else development.control
     estimating = calls.Calls(limits, pending)
-    sender = sending.Sending(pool, None if control is None else control.settle)
+    sender = sending.Sending(
+        pool, None if control is None else control.settle, None if following is None else following.send
+    )
     filler = filling.Completion(
         chain,
         pool,

@@ -16,6 +16,7 @@ from wsnode.server.access.allowance import Allowance
 from wsnode.server.access.grants import Grant
 from wsnode.server.access.perimeter import OPEN, Perimeter, without_port
 from wsnode.server.access.refusals import RefusedError
+from wsnode.server.shared import Figure
 
 _PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?")
 
@@ -90,6 +91,12 @@ class Network(msgspec.Struct, frozen=True):
     """With it every request and every handshake needs a token."""
     ports: Sequence["Port"] = ()
     """Further ports, each with its own address."""
+    hindrance: Callable[[], str | None] = lambda: None
+    """Why the network should not be asked now, one line, if it should not."""
+    figures: Callable[[], Sequence[Figure]] = tuple
+    """Its own numbers for `/metrics`."""
+    reload: Callable[[Any], None] | None = None
+    """Is given the network's settings when they were read again."""
 
 
 class Port(msgspec.Struct, frozen=True):

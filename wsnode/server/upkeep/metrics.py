@@ -1,6 +1,6 @@
 """The server's counters in Prometheus' format, collected on request only."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -14,16 +14,24 @@ from prometheus_client.registry import Collector
 
 from wsnode.jsonrpc.method import BOUNDS, Meter, Method
 from wsnode.jsonrpc.registry import Registry
-from wsnode.server.shared import Shared
+from wsnode.server.shared import Figure, Shared
 
 
 class Metrics(Collector):
     """Reads the counters that the methods and connections keep anyway."""
 
     def __init__(
-        self, registries: Mapping[str, Registry], shared: Shared, versions: Mapping[str, Callable[[], int]]
+        self,
+        registries: Mapping[str, Registry],
+        shared: Shared,
+        versions: Mapping[str, Callable[[], int]],
+        figures: Mapping[str, Callable[[], Sequence[Figure]]] | None = None,
     ) -> None:
-        """`versions` says of each network how many versions of its chain are being read."""
+        """`versions` says of each network how many versions of its chain are being read.
+
+        `figures` are what a network has of its own.
+        """
+        self._figures = figures or {}
         self._registries = registries
         self._versions = versions
         self._shared = shared
@@ -51,7 +59,20 @@ class Metrics(Collector):
         for network, count in self._versions.items():
             versions.add_metric([network], count())
         yield versions
+        yield from self._own_figures()
         yield from self._server()
+
+    def _own_figures(self) -> Iterator[Metric]:
+        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for network, figures in self._figures.items():
+            for figure in figures():
+                kind = CounterMetricFamily if figure.is_counter else GaugeMetricFamily
+                family = families.get(figure.name)
+                if family is None:
+                    family = kind(figure.name, figure.meaning, labels=["network", *figure.labels])
+                    families[figure.name] = family
+                family.add_metric([network, *figure.labels.values()], figure.value)
+        yield from families.values()
 
     def _methods(self) -> Iterator[tuple[str, Method]]:
         for network, registry in self._registries.items():

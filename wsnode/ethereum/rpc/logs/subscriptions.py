@@ -10,7 +10,7 @@ from wsnode.ethereum.live.notices import named
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject, ReceiptSubject, StoredSubject
-from wsnode.ethereum.live.subscription import PendingSubscription, SilentSubscription, StoreSubscription
+from wsnode.ethereum.live.subscription import PendingSubscription, StoreSubscription, SyncSubscription
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import numbered
@@ -57,7 +57,7 @@ class Subscriptions:
             "logs": self._logs,
             "newHeads": self._headers,
             "newPendingTransactions": self._pending,
-            "syncing": lambda channel, _params: SilentSubscription("syncing", channel),
+            "syncing": lambda channel, _params: SyncSubscription(channel, hub.syncing),
             "transactionReceipts": self._receipts,
         }
 

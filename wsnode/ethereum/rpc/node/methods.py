@@ -67,16 +67,12 @@ def add_methods(registry: Registry, spec: ChainSpec, version: Callable[[], str])
     registry.method("eth_blockNumber", steady=True, result=QUANTITY)(block_number)
     registry.method("web3_sha3", view=False, result=HASH)(sha3)
     constant = partial(registry.method, view=False, steady=True)
-    constant("eth_syncing", result=BOOLEAN)(
-        _constant(b"false", "Return false: the node does not sync from peers.")
-    )
     constant("eth_accounts", result=list_of(ADDRESS))(
         _constant(b"[]", "Return an empty list: the node has no keys.")
     )
     constant("net_listening", result=BOOLEAN)(
         _constant(b"true", "Return true: the node accepts connections.")
     )
-    constant("net_peerCount", result=QUANTITY)(_constant(b'"0x0"', "Return 0: the node has no peers."))
 
     @constant("eth_chainId", result=QUANTITY)
     def chain_id() -> bytes:

@@ -11,6 +11,7 @@ from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.rpc.form.schemas import HASH
+from wsnode.ethereum.rpc.node.following import NotSentError
 from wsnode.ethereum.rpc.transactions.refusal import refusal_by_pool
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
@@ -29,6 +30,8 @@ SENDING_ERRORS: Final = (
 )
 
 Settle = Callable[[], Awaitable[None]]
+Relay = Callable[[bytes], Awaitable[None]]
+"""Has other nodes take a signed transaction; raises NotSentError."""
 
 
 class RawTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -40,9 +43,11 @@ class RawTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=
 class Sending:
     """The method; `settle` returns once a chain with a block for each transaction has built it."""
 
-    def __init__(self, pool: TransactionPool, settle: Settle | None) -> None:
+    def __init__(self, pool: TransactionPool, settle: Settle | None, relay: Relay | None = None) -> None:
+        """With `relay` a transaction is taken if other nodes take it too."""
         self._pool = pool
         self._settle = settle
+        self._relay = relay
 
     def send_raw_transaction(self, params: RawTransactionParameters) -> Steps:
         """Return the hash of the sent transaction, which is now in the pool or already in a block."""
@@ -65,7 +70,17 @@ class Sending:
             transaction_hash = pool.admit(transaction)
         if self._settle is not None:
             yield AsyncCall(self._settle)
+        if self._relay is not None:
+            yield from self._relayed(self._relay, encoded, transaction_hash)
         return transaction_hash
+
+    def _relayed(self, relay: Relay, encoded: bytes, transaction_hash: Hash32) -> Generator[Step, Any, None]:
+        try:
+            yield AsyncCall(lambda: relay(encoded))
+        except NotSentError as error:
+            # Here it would wait for a block that nobody makes.
+            self._pool.drop(transaction_hash)
+            raise server_error(str(error)) from None
 
 
 def add_methods(registry: Registry, sending: Sending) -> None:

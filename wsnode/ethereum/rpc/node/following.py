@@ -1,0 +1,107 @@
+"""What a node that follows others tells of that: eth_syncing, net_peerCount, wsnode_status."""
+
+from typing import Any, Final, Protocol
+
+from wsnode.ethereum.live.sync_feed import SyncProgress
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.rpc.form.results import quantity
+from wsnode.ethereum.rpc.form.schemas import HASH, QUANTITY
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import (
+    BOOLEAN,
+    COUNT,
+    STRING,
+    Schema,
+    either,
+    list_of,
+    or_null,
+    record,
+)
+
+NUMBER: Final[Schema] = {"type": "number", "minimum": 0}
+BLOCK: Final = record({"number": QUANTITY, "hash": HASH})
+SYNCING: Final = either(
+    BOOLEAN, record(dict.fromkeys(("startingBlock", "currentBlock", "highestBlock"), QUANTITY))
+)
+UPSTREAM: Final = record(
+    {
+        "url": STRING,
+        "state": STRING,
+        "head": or_null(BLOCK),
+        "heads": STRING,
+        "score": record(dict.fromkeys(("announceDelay", "readP95", "errorShare"), NUMBER)),
+        "reads": COUNT,
+        "failures": COUNT,
+        "callsPerSecond": NUMBER,
+    },
+    {"reason": STRING},
+)
+STATUS: Final = record(
+    {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
+    {
+        "state": STRING,
+        "trust": STRING,
+        "highest": or_null(QUANTITY),
+        "lag": or_null(COUNT),
+        "reorganisations": COUNT,
+    },
+)
+
+
+class Following(Protocol):
+    """What makes a chain live by other nodes."""
+
+    @property
+    def progress(self) -> SyncProgress | None:
+        """Return how far the way to the others' head is gone, None at its end."""
+
+    @property
+    def peers(self) -> int:
+        """Return how many nodes are followed now."""
+
+    def status(self) -> dict[str, Any]:
+        """Return the state of following, and of each node."""
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once a node has taken a signed transaction.
+
+        Raises:
+            NotSentError: None has.
+        """
+
+
+class NotSentError(Exception):
+    """No node that is followed has taken a transaction; the text is the best reason that one gave."""
+
+
+class FollowingMethods:
+    """The methods of a chain that follows, or of one that does not."""
+
+    def __init__(self, following: Following | None) -> None:
+        self._following = following
+
+    def syncing(self) -> Any:
+        """Return false at the head, else where the node is on its way there."""
+        progress = None if self._following is None else self._following.progress
+        return False if progress is None else progress.members()
+
+    def peer_count(self) -> bytes:
+        """Return how many nodes are followed and healthy."""
+        return quantity(0 if self._following is None else self._following.peers)
+
+    def status(self, view: Snapshot) -> dict[str, Any]:
+        """Return how the chain grows, what is trusted for it, its head, and the state of each upstream."""
+        if self._following is not None:
+            return self._following.status()
+        head = {"number": hex(view.head), "hash": hexadecimal(view.head_hash)}
+        return {"mode": "stored", "head": head, "upstreams": []}
+
+
+def add_methods(registry: Registry, following: Following | None) -> None:
+    """Register this module's methods."""
+    methods = FollowingMethods(following)
+    steady = following is None
+    registry.method("eth_syncing", view=False, steady=steady, result=SYNCING)(methods.syncing)
+    registry.method("net_peerCount", view=False, steady=steady, result=QUANTITY)(methods.peer_count)
+    registry.method("wsnode_status", result=STATUS)(methods.status)
