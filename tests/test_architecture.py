@@ -27,12 +27,12 @@ MAY_IMPORT = {
     "starknet": {"jsonrpc", "pubsub", "store"},
     "server": {"jsonrpc", "pubsub"},
     "console": {"server"},
-    "sync": {"ethereum", "starknet"},
+    "sync": {"ethereum", "starknet", "upstream"},
     "verify": set[str](),
     "load": set[str](),
-    "node": {"console", "ethereum", "jsonrpc", "server", "starknet", "store", "upstream"},
+    "node": {"console", "ethereum", "jsonrpc", "server", "starknet", "store", "sync", "upstream"},
     "demo": {"ethereum", "jsonrpc", "node", "server", "starknet"},
-    "cli": {"demo", "ethereum", "load", "node", "server", "starknet", "store", "sync", "verify"},
+    "cli": {"demo", "ethereum", "load", "node", "server", "starknet", "store", "sync", "upstream", "verify"},
     "__main__": {"cli"},
 }
 FLOORS = {
@@ -105,18 +105,28 @@ FLOORS = {
     "sync": (
         "source errors progress starknet_progress",
         "rlp_files fork_choice starknet_folder",
-        "importer",
+        "importer follow",
     ),
-    "node": ("addresses settings", "config", "networks", "run"),
+    "sync/follow": (
+        "upstream choice pace",
+        "report fetching",
+        "greeting heard marks sending walk catching_up",
+        "verified attending",
+        "advance",
+        "follower",
+    ),
+    "node": ("addresses settings", "config", "following", "networks", "run"),
     "cli": (
         "failures",
         "terminal",
         "options",
-        "bench development imports keys outage verify",
+        "bench development imports keys outage status verify",
+        "follow",
         "main",
     ),
 }
 USES_TRIO = (
+    "cli/follow/",
     "cli/imports/",
     "cli/main/",
     "cli/verify/",

@@ -14,6 +14,10 @@ from wsnode.node.addresses import DEFAULT_LISTEN, Address, ListenError
 from wsnode.node.settings import Known, line_of, unknown_names
 from wsnode.server.access.perimeter import is_local_host
 from wsnode.server.limits import Limits
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.errors import AddressError
+
+MOST_UPSTREAMS = 32
 
 
 class ConfigurationError(Exception):
@@ -31,12 +35,42 @@ class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _ = urlsplit(self.url).port
 
 
+class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The nodes that a network follows, and how many of them must have a block before it is the head."""
+
+    upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_UPSTREAMS)]
+    agree: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """One of one or two, two of more."""
+    max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
+    """How many blocks the head may be behind before `/readyz` says so."""
+    accept_reorg: bool = False
+    """Whether even what is final may be replaced, once."""
+
+    @property
+    def agreeing(self) -> int:
+        """Return how many upstreams must have a block."""
+        return (2 if len(self.upstreams) > 2 else 1) if self.agree is None else self.agree
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if an upstream is no URL of a node, stands twice, or too many are to agree."""
+        for place, url in enumerate(self.upstreams, 1):
+            try:
+                UpstreamAddress.parse(url)
+            except AddressError as error:
+                raise ValueError(f"upstream {place}: {error}") from None
+        if len(set(self.upstreams)) < len(self.upstreams):
+            raise ValueError("an upstream is named twice")
+        if self.agreeing > len(self.upstreams):
+            raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
+
+
 class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One network: its folder, and the hosts that choose it (none: every host)."""
 
     data: str
     hosts: tuple[str, ...] = ()
     partner: PartnerConfig | None = None
+    follow: FollowConfig | None = None
     pool: bool = True
     """Whether transactions can be sent to it."""
     gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
@@ -134,7 +168,13 @@ class AllLimits(msgspec.Struct, frozen=True):
 
 
 _LIMITS = (Limits, CallLimits, PoolLimits)
-_NETWORK = Known(NetworkConfig.__struct_fields__, {"partner": Known(PartnerConfig.__struct_fields__)})
+_NETWORK = Known(
+    NetworkConfig.__struct_fields__,
+    {
+        "partner": Known(PartnerConfig.__struct_fields__),
+        "follow": Known(FollowConfig.__struct_fields__),
+    },
+)
 KNOWN = Known(
     [name for name in Config.__struct_fields__ if name not in ("call_limits", "pool_limits")],
     {
@@ -217,9 +257,22 @@ def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"limits": of_server, "call_limits": of_calls, "pool_limits": of_pool}
 
 
-def of_folder(data: Path, hosts: Sequence[str] = ()) -> Config:
+def of_folder(data: Path, hosts: Sequence[str] = (), follow: FollowConfig | None = None) -> Config:
     """Return the configuration of a node that serves one folder; `hosts` are named besides local ones."""
-    return Config(networks={data.absolute().name: NetworkConfig(str(data), tuple(hosts))})
+    network = NetworkConfig(str(data), tuple(hosts), follow=follow)
+    return Config(networks={data.absolute().name: network})
+
+
+def follow_config(upstreams: Sequence[str], agree: int | None, *, accept_reorg: bool) -> FollowConfig:
+    """Return what a command line says of upstreams.
+
+    Raises:
+        ConfigurationError: It is impossible.
+    """
+    try:
+        return FollowConfig(tuple(upstreams), agree, accept_reorg=accept_reorg)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def overridden(config: Config, *, metrics_listen: str | None = None, **settings: Any) -> Config:

@@ -34,6 +34,7 @@ from wsnode.store.errors import TooManySnapshotsError
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
+    from wsnode.node.following import FollowedNetwork
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
     from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
@@ -105,6 +106,7 @@ def network_of(
     pool: TransactionPool | None,
     starknet_hub: "StarknetHub | None" = None,
     growth: Growth | None = None,
+    followed: "FollowedNetwork | None" = None,
     gas_limit: int = GAS_LIMIT_TARGET,
     with_test_methods: bool = False,
 ) -> Network:
@@ -119,6 +121,7 @@ def network_of(
         hub=hub,
         pool=pool,
         development=None if growth is None else growth.development,
+        following=None if followed is None else followed.follower,
         gas_limit=gas_limit,
         with_test_methods=with_test_methods,
     )
@@ -127,7 +130,8 @@ def network_of(
 
         add_methods(registry, lambda view: view.starknet, starknet_hub)
     watches = [hub.watch] if starknet_hub is None else [hub.watch, starknet_hub.watch]
-    return Network(
+    grows = [each for each in (growth, followed) if each is not None]
+    made = Network(
         name,
         registry,
         _opening(ethereum, starknet),
@@ -136,7 +140,12 @@ def network_of(
         keys=keys,
         fan_out=hub.fan_out,
         versions=_versions_of(ethereum, starknet),
-        background=[*watches, *(() if growth is None else growth.background)],
+        background=[*watches, *(work for each in grows for work in each.background)],
+    )
+    if followed is None:
+        return made
+    return msgspec.structs.replace(
+        made, hindrance=followed.follower.hindrance, figures=followed.figures, reload=followed.reload
     )
 
 
@@ -219,11 +228,13 @@ def open_network(
     """
     folder = Path(network.data)
     with ExitStack() as stack:
-        ethereum, starknet = _open_chains(folder, stack, writer=grow is not None, durable=durable)
+        ethereum, starknet = _open_chains(
+            folder, stack, writer=grow is not None or network.follow is not None, durable=durable
+        )
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
         if ethereum is None:
-            if starknet is None:
-                raise ConfigurationError(f"{folder} holds no chain: `wsnode import` makes one")
+            if starknet is None or network.follow is not None:
+                raise ConfigurationError(f"{folder} holds no chain: {_makers(network)} makes one")
             yield alt_network(name, network.hosts, starknet, keys)
             return
         hub = Hub(ethereum)
@@ -233,6 +244,11 @@ def open_network(
         if grow is not None and pool is not None:
             opened = Opened(ethereum, starknet, hub, pool, starknet_hub, gas_limit=network.gas_limit)
             growth = stack.enter_context(grow(opened))
+        followed = None
+        if network.follow is not None:
+            from wsnode.node.following import FollowedNetwork
+
+            followed = FollowedNetwork(ethereum, hub, pool, network.follow)
         made = network_of(
             name,
             network.hosts,
@@ -243,6 +259,7 @@ def open_network(
             pool=pool,
             starknet_hub=starknet_hub,
             growth=growth,
+            followed=followed,
             gas_limit=network.gas_limit,
             with_test_methods=config.open,
         )
@@ -251,6 +268,10 @@ def open_network(
         if network.partner is not None:
             made = with_partner(made, network.partner, ethereum.spec, folder)
         yield made
+
+
+def _makers(network: NetworkConfig) -> str:
+    return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"
 
 
 def _open_chains(

@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import trio
 
 from wsnode.console.files import Settings, console_files
 from wsnode.node.addresses import Address
-from wsnode.node.config import Config, ConfigurationError
+from wsnode.node.config import Config, ConfigurationError, FollowConfig
 from wsnode.node.networks import Grow, open_network
 from wsnode.server.accepting import serve
 from wsnode.server.access.directory import Network
@@ -33,6 +34,8 @@ logger = logging.getLogger("wsnode.node")
 
 HURRY_SECONDS = 0.9
 """The time that a second signal leaves to threads that run."""
+FOLLOWED = FollowConfig(("ws://localhost",))
+"""Stands for any upstreams where those do not count."""
 RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
 """Settings that a running node reads again."""
 
@@ -154,6 +157,9 @@ def reload(running: Running, reread: Callable[[], Config] | None) -> None:
         return
     configure(config.log_level, config.log_format)
     running.server.apply(config.limits)
+    for network in running.networks:
+        if network.reload is not None and network.name in config.networks:
+            network.reload(config.networks[network.name])
     if waiting := needs_restart(running.config, config):
         logger.warning("in force only after a restart: %s", ", ".join(waiting))
 
@@ -171,8 +177,18 @@ def needs_restart(old: Config, new: Config) -> list[str]:
     return [
         name
         for name in Config.__struct_fields__
-        if name not in RELOADED and getattr(old, name) != getattr(new, name)
+        if name not in RELOADED and _lasting(old, name) != _lasting(new, name)
     ]
+
+
+def _lasting(config: Config, name: str) -> Any:
+    """Return a setting without the parts of it that a running node reads again."""
+    if name != "networks":
+        return getattr(config, name)
+    return {
+        name: network if network.follow is None else msgspec.structs.replace(network, follow=FOLLOWED)
+        for name, network in config.networks.items()
+    }
 
 
 def _listeners(config: Config) -> list[socket.socket]:

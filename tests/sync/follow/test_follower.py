@@ -1,0 +1,278 @@
+"""Following upstreams whose chains grow, are reorganised, lie, lag and go away."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+
+from tests.sync.follow.world import NOT_SAID, Source, World, followed, sources_of
+from tests.upstream.providers import Error
+from wsnode.sync.follow.report import Stage
+
+Open = Callable[..., AbstractAsyncContextManager[tuple[World, dict[str, Source]]]]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """Return what opens a follower of new upstreams of these names, each with so many blocks."""
+
+    @asynccontextmanager
+    async def open_world(
+        *names: str, blocks: int = 3, **settings: Any
+    ) -> AsyncIterator[tuple[World, dict[str, Source]]]:
+        async with trio.open_nursery() as nursery:
+            with sources_of(tmp_path, names, nursery) as sources:
+                for source in sources.values():
+                    source.grow(blocks)
+                async with followed(tmp_path, sources, **settings) as world:
+                    yield world, sources
+            nursery.cancel_scope.cancel()
+
+    return open_world
+
+
+async def test_what_is_there_is_fetched_and_what_comes_is_followed(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_at(sources["a"].head)
+        await world.until_stage(Stage.LIVE)
+        assert world.follower.hindrance() is None
+        for _ in range(3):
+            sources["a"].grow()
+            await sources["a"].tell()
+            await world.until_at(sources["a"].head)
+        assert sum(len(change.added) for change in world.changes) == 6
+        assert world.follower.lag == 0
+
+
+async def test_blocks_told_only_by_their_last_are_all_fetched(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_stage(Stage.LIVE)
+        sources["a"].grow(20)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+
+
+async def test_a_long_way_is_fetched_by_numbers_and_a_short_one_by_hashes(opened: Open) -> None:
+    async with opened("a", blocks=150) as (world, sources):
+        await world.until_at(sources["a"].head)
+        await world.until_stage(Stage.LIVE)
+        raw = sources["a"].asked["debug_getRawBlock"]
+        sources["a"].grow(5)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert sources["a"].asked["debug_getRawBlock"] == raw + 5
+
+
+async def test_an_upstream_without_raw_blocks_is_asked_for_json(opened: Open) -> None:
+    async with opened("a", blocks=0) as (world, sources):
+        sources["a"].overrides["debug_getRawBlock"] = lambda params: Error(-32601, "does not exist")
+        sources["a"].grow(80)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert sources["a"].asked["eth_getBlockByNumber"] > 70
+
+
+async def test_a_reorganisation_is_one_change(opened: Open) -> None:
+    async with opened("a", blocks=5) as (world, sources):
+        await world.until_at(sources["a"].head)
+        world.changes.clear()
+        sources["a"].growing.reorganise(3, [[], [], [], []])
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert [(len(change.removed), len(change.added)) for change in world.changes] == [(3, 4)]
+        assert world.follower.reorganisations == 1
+
+
+async def test_a_shorter_branch_is_followed_if_the_upstream_is_on_it(opened: Open) -> None:
+    async with opened("a", blocks=5) as (world, sources):
+        await world.until_at(sources["a"].head)
+        sources["a"].growing.reorganise(3, [[]])
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert world.chain.head.number == 3
+
+
+async def test_a_head_that_goes_back_and_stays_there_is_followed(opened: Open) -> None:
+    async with opened("a", blocks=5) as (world, sources):
+        await world.until_at(sources["a"].head)
+        sources["a"].growing.shrink(2)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert (world.changes[-1].removed, world.changes[-1].added) != ((), ())
+
+
+async def test_an_upstream_that_only_lags_takes_nothing_back(opened: Open) -> None:
+    async with opened("a", "b", blocks=4) as (world, sources):
+        await world.until_at(sources["a"].head)
+        await world.until(lambda: world.follower.peers == 2)
+        sources["a"].grow(2)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        await sources["b"].tell()
+        head = world.chain.head
+        sources["a"].provider.is_gone = True
+        await sources["a"].provider.close()
+        await world.until(lambda: world.follower.peers == 1)
+        await world.follower._advance.choose()
+        assert world.chain.head == head
+
+
+async def test_a_block_that_is_null_at_first_is_asked_for_again(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_stage(Stage.LIVE)
+        nulls = iter([None, None, None])
+        sources["a"].overrides["debug_getRawBlock"] = lambda params: next(nulls, NOT_SAID)
+        sources["a"].grow()
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert next(nulls, NOT_SAID) is NOT_SAID
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "words"),
+    [
+        ("eth_chainId", "0x5", "it is of chain 5, and this is chain 1"),
+        ("eth_chainId", None, "its chain id is None"),
+    ],
+)
+async def test_an_upstream_of_another_chain_is_quarantined_by_name(
+    method: str, answer: Any, words: str, opened: Open
+) -> None:
+    async with opened("a", "b") as (world, sources):
+        sources["b"].overrides[method] = lambda params: answer
+        await world.until(lambda: world.state_of("b")[0] == "quarantined")
+        assert words in world.state_of("b")[1]
+        await world.until_at(sources["a"].head)
+        assert world.follower.peers == 1
+
+
+async def test_an_upstream_of_another_genesis_is_quarantined(opened: Open) -> None:
+    def other(params: list[Any]) -> Any:
+        return (
+            NOT_SAID if params[0] != "0x0" else {"hash": f"0x{'11' * 32}", "number": "0x0", "parentHash": ""}
+        )
+
+    async with opened("a") as (world, sources):
+        sources["a"].overrides["eth_getBlockByNumber"] = other
+        await world.until(lambda: world.state_of("a")[0] == "quarantined")
+        assert "its genesis block is 0x1111" in world.state_of("a")[1]
+        assert world.chain.head.number == 0
+
+
+async def test_a_block_with_another_hash_is_never_served(opened: Open) -> None:
+    def changed(params: list[Any]) -> Any:
+        source = sources["b"]
+        block = source._ask("eth_getBlockByHash", *params)["result"]
+        return block | {"stateRoot": f"0x{'11' * 32}"}
+
+    async with opened("a", "b", blocks=0) as (world, sources):
+        await world.until(lambda: world.follower.peers == 2)
+        sources["b"].overrides["debug_getRawBlock"] = lambda params: Error(-32601, "does not exist")
+        sources["b"].overrides["eth_getBlockByHash"] = changed
+        sources["b"].grow()
+        await sources["b"].tell()
+        await world.until(lambda: world.state_of("b")[0] == "quarantined")
+        assert "another hash" in world.state_of("b")[1]
+        sources["a"].grow(2)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+
+
+async def test_an_invalid_block_quarantines_whoever_sent_it(opened: Open) -> None:
+    async with opened("a", "b", blocks=0) as (world, sources):
+        await world.until(lambda: world.follower.peers == 2)
+        block, encoded = invalid_block(sources["b"])
+        sources["b"].overrides["debug_getRawBlock"] = lambda params: f"0x{encoded.hex()}"
+        await sources["b"].provider.tell("0x1", block)
+        await world.until(lambda: world.state_of("b")[0] == "quarantined")
+        assert "invalid block: block 1 " in world.state_of("b")[1]
+        assert "state_root" in world.state_of("b")[1]
+        sources["a"].grow()
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+
+
+def invalid_block(source: Source) -> tuple[dict[str, Any], bytes]:
+    """Return a block whose state root is wrong and whose hash is right, as JSON and as RLP."""
+    from wsnode.ethereum.codec.blocks import encode_told_block
+    from wsnode.ethereum.codec.headers import block_hash
+
+    source.grow()
+    block = source._ask("eth_getBlockByNumber", "latest", True)["result"] | {"stateRoot": f"0x{'11' * 32}"}
+    encoded = encode_told_block(msgspec.json.encode(block), [])
+    found = block_hash(encoded)
+    assert found is not None
+    return block | {"hash": f"0x{found.hex()}"}, encoded
+
+
+async def test_two_that_agree_outvote_a_third_that_is_ahead(opened: Open) -> None:
+    async with opened("a", "b", "c", blocks=3, agree=2) as (world, sources):
+        await world.until_at(sources["a"].head)
+        sources["c"].grow(2)
+        await sources["c"].tell()
+        await world.until(lambda: world.follower.upstreams.all[2].head == sources["c"].head)
+        assert world.chain.head == sources["a"].head
+        # Blocks of growing chains are equal where they were made alike.
+        sources["a"].grow(1)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+
+
+async def test_upstreams_that_replace_what_is_final_stop_following(opened: Open, tmp_path: Path) -> None:
+    async with opened("a", blocks=5) as (world, sources):
+        await world.until_at(sources["a"].head)
+        world.chain.mark_final(world.chain.head)
+        head = world.chain.head
+        sources["a"].growing.reorganise(3, [[], [], [], []])
+        await sources["a"].tell()
+        await world.until_stage(Stage.STOPPED)
+        assert "leaves ours below block 5" in world.state_of("a")[1]
+        assert world.follower.hindrance() == "following stopped: what is final here was replaced elsewhere"
+        assert world.chain.head == head
+
+
+async def test_what_is_final_can_be_given_up(opened: Open) -> None:
+    async with opened("a", blocks=5, accept_reorg=True) as (world, sources):
+        world.chain.mark_final(world.chain.head)
+        await world.until_at(sources["a"].head)
+
+
+async def test_an_upstream_that_comes_back_is_followed_again(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_stage(Stage.LIVE)
+        await sources["a"].provider.close()
+        sources["a"].grow(2)
+        await world.until_at(sources["a"].head)
+        assert len(sources["a"].provider.connections) == 2
+
+
+async def test_an_upstream_that_tells_nothing_is_asked(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        sources["a"].overrides["eth_subscribe"] = lambda params: Error(-32601, "no subscriptions")
+        await world.until_stage(Stage.LIVE)
+        sources["a"].grow()
+        await world.until_at(sources["a"].head)
+
+
+async def test_silence_is_noticed_and_the_head_asked_for(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_stage(Stage.LIVE)
+        sources["a"].grow()
+        # Nothing is told of it.
+        await world.until_at(sources["a"].head)
+
+
+async def test_upstreams_can_be_replaced_while_it_runs(opened: Open) -> None:
+    async with opened("a", "b", blocks=2) as (world, sources):
+        await world.until(lambda: world.follower.peers == 2)
+        kept = [each.client.address for each in world.follower.upstreams][:1]
+        world.follower.follow(kept, 1)
+        await world.until(lambda: world.follower.peers == 1)
+        sources["a"].grow()
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert [upstream["state"] for upstream in world.follower.status()["upstreams"]] == ["followed"]

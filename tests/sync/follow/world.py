@@ -1,0 +1,130 @@
+"""A follower and its upstreams in one process: chains on disk, everything between them in memory."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from tests.ethereum.live.growing import GrowingChain, emitting_genesis, growing_chain
+from tests.memory_transport import asking
+from tests.upstream.providers import Error, SocketProvider
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.sync.follow.follower import Follower
+from wsnode.sync.follow.heard import HeardTransactions
+from wsnode.sync.follow.report import Stage
+from wsnode.sync.progress import Silence
+from wsnode.upstream.address import UpstreamAddress
+
+PATIENCE = 20.0
+"""Seconds that nothing takes, however busy the machine is."""
+HEADS = "0x1"
+
+Override = Callable[[list[Any]], Any]
+NOT_SAID = object()
+
+
+class Source:
+    """An upstream whose chain the test grows; `overrides` answer in its place, or leave it by NOT_SAID."""
+
+    def __init__(self, growing: GrowingChain, nursery: trio.Nursery) -> None:
+        self.growing = growing
+        self.provider = SocketProvider(nursery, self._answer)
+        self.overrides: dict[str, Override] = {}
+        self.asked = Counter[str]()
+        registry = build_registry(growing.chain)
+        self._ask = asking(Dispatcher(registry, growing.chain.snapshot))
+
+    @property
+    def head(self) -> Head:
+        return self.growing.chain.head
+
+    def _answer(self, method: str, params: list[Any]) -> Any:
+        self.asked[method] += 1
+        if method in self.overrides and (found := self.overrides[method](params)) is not NOT_SAID:
+            return found
+        if method == "eth_subscribe":
+            return HEADS if params[0] == "newHeads" else Error(-32601, f"no {params[0]}")
+        reply = self._ask(method, *params)
+        if "error" in reply:
+            return Error(reply["error"]["code"], reply["error"]["message"])
+        return reply["result"]
+
+    def grow(self, blocks: int = 1) -> None:
+        for _ in range(blocks):
+            self.growing.grow()
+
+    async def tell(self) -> None:
+        """Tell of the head, whatever it is."""
+        await self.provider.tell(HEADS, self._answer("eth_getBlockByNumber", ["latest", False]))
+
+
+class World:
+    """One follower."""
+
+    def __init__(self, chain: Chain, sources: dict[str, Source], **settings: Any) -> None:
+        self.chain = chain
+        self.hub = Hub(chain)
+        self.changes: list[HeadChange] = []
+        self.hub.on_change.append(self.changes.append)
+        self._sources = sources
+        heard = HeardTransactions(chain.spec, self.hub.pending.announce)
+        addresses = [UpstreamAddress.parse(f"ws://{name}/") for name in sources]
+        self.follower = Follower(
+            chain,
+            self.hub,
+            addresses,
+            Silence(),
+            heard,
+            connect=self._connect,
+            pace=lambda view: 0.3,
+            **settings,
+        )
+
+    async def _connect(self, address: UpstreamAddress) -> trio.abc.Stream:
+        return await self._sources[address.host].provider.connect(address)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Return once a condition holds."""
+        with trio.fail_after(PATIENCE):
+            # Threads of the engine take their own time, of which no event tells here.
+            while not condition():  # noqa: ASYNC110
+                await trio.sleep(0.005)
+
+    async def until_at(self, head: Head) -> None:
+        """Return once the chain has a head and everybody is told."""
+        await self.until(lambda: self.hub.head == head)
+
+    async def until_stage(self, stage: Stage) -> None:
+        await self.until(lambda: self.follower.stage is stage)
+
+    def state_of(self, name: str) -> tuple[str, str]:
+        """Return how an upstream stands, and why."""
+        upstream = next(each for each in self.follower.upstreams if each.client.address.host == name)
+        return upstream.standing.value, upstream.why
+
+
+@contextmanager
+def sources_of(folder: Path, names: Sequence[str], nursery: trio.Nursery) -> Iterator[dict[str, Source]]:
+    """Open a chain for each name, all with one genesis."""
+    with ExitStack() as stack:
+        yield {name: Source(stack.enter_context(growing_chain(folder / name)), nursery) for name in names}
+
+
+@asynccontextmanager
+async def followed(folder: Path, sources: dict[str, Source], **settings: Any) -> AsyncIterator[World]:
+    """Run a follower of `sources` on a folder of its own until the block ends."""
+    with Chain.open(folder / "ours", emitting_genesis(), writer=True, durable=False) as chain:
+        world = World(chain, sources, **settings)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.follower.run)
+            nursery.start_soon(world.hub.fan_out.run)
+            nursery.start_soon(world.hub.watch)
+            yield world
+            nursery.cancel_scope.cancel()

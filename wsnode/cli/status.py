@@ -1,0 +1,78 @@
+"""`wsnode status`: what a running node says of itself."""
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import click
+
+from wsnode.cli.options import checked_addresses
+from wsnode.cli.terminal import one_line_failures, say
+
+SECONDS = 10.0
+MOST_BYTES = 1 << 20
+
+
+@click.command()
+@click.argument("url", metavar="URL")
+def status(*, url: str) -> None:
+    """Show how a node grows: its head, and each upstream that it follows.
+
+    URL is http:// or ws://, as `ready` printed it, with a key.
+    """
+    address = checked_addresses(url).http
+    with one_line_failures():
+        for line in lines_of(asked(address)):
+            say(line)
+
+
+def asked(url: str) -> dict[str, Any]:
+    """Return the result of `wsnode_status`.
+
+    Raises:
+        ConfigurationError: The node has none.
+        OSError: It cannot be asked.
+    """
+    from wsnode.node.config import ConfigurationError
+
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "wsnode_status", "params": []}).encode()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as reply:
+            answer = json.loads(reply.read(MOST_BYTES))
+    except urllib.error.HTTPError as error:
+        raise ConfigurationError(f"the node answers with HTTP {error.code}") from None
+    except ValueError:
+        raise ConfigurationError("what answers there is no node") from None
+    if not isinstance(answer, dict) or not isinstance(result := answer.get("result"), dict):
+        reason = (
+            answer.get("error", {}).get("message", "no result") if isinstance(answer, dict) else "no object"
+        )
+        raise ConfigurationError(f"the node does not tell its status: {reason}")
+    return result
+
+
+def lines_of(status: dict[str, Any]) -> list[str]:
+    """Return a status as people read it."""
+    head = status["head"]
+    state = "".join(f", {status[name]}" for name in ("state",) if name in status)
+    lines = [f"{status['mode']}{state}: head {int(head['number'], 16)} {head['hash']}"]
+    if (lag := status.get("lag")) is not None:
+        lines[0] += f", {lag} blocks behind"
+    if "trust" in status:
+        lines.append(f"trust: {status['trust']}")
+    return lines + [_upstream_line(upstream) for upstream in status["upstreams"]]
+
+
+def _upstream_line(upstream: dict[str, Any]) -> str:
+    line = f"{upstream['url']}: {upstream['state']}"
+    if reason := upstream.get("reason"):
+        line += f" ({reason})"
+    if head := upstream.get("head"):
+        line += f", head {int(head['number'], 16)}"
+    score = upstream["score"]
+    return line + (
+        f", announces {score['announceDelay'] * 1000:.0f} ms behind the first, "
+        f"reads in {score['readP95'] * 1000:.0f} ms (p95), {score['errorShare']:.0%} errors"
+    )

@@ -1,0 +1,188 @@
+"""One upstream attended to: connected, greeted, listened to or polled, and connected again."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from random import uniform
+from typing import Final, Protocol
+
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.sync.follow.fetching import head_at, told_block
+from wsnode.sync.follow.greeting import greet, identity_of
+from wsnode.sync.follow.pace import Pace
+from wsnode.sync.follow.upstream import RECHECK_SECONDS, Standing, Unfit, Upstream
+from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.link import Link
+
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 30.0
+LEAST_POLL_SECONDS: Final = 0.2
+MOST_POLL_SECONDS: Final = 2.0
+POLLS_A_BLOCK: Final = 4
+
+logger = logging.getLogger("wsnode.follow")
+
+
+class Desk(Protocol):
+    """What an upstream's news are brought to."""
+
+    @property
+    def accepts_any(self) -> bool:
+        """Return whether even what is final may be replaced."""
+
+    def announced(self, upstream: Upstream, head: Head) -> None:
+        """Take note that an upstream has another head."""
+
+    async def take(self, upstream: Upstream, link: Link) -> None:
+        """Fetch and judge what it announced last; raises Unfit or UpstreamError."""
+
+    async def greeted(self, upstream: Upstream, link: Link) -> None:
+        """Take note that an upstream can be listened to."""
+
+    def changed(self) -> None:
+        """Take note that an upstream came or went."""
+
+
+class Attendant:
+    """Keeps one upstream."""
+
+    def __init__(self, chain: Chain, upstream: Upstream, desk: Desk, pace: Pace) -> None:
+        self._chain = chain
+        self._pace = pace
+        self._upstream = upstream
+        self._desk = desk
+
+    async def run(self) -> None:
+        """Attend to the upstream, for ever."""
+        pause = FIRST_PAUSE
+        while True:
+            began = trio.current_time()
+            try:
+                await self._attend()
+            except Unfit as unfit:
+                await self._leave_alone(unfit)
+            except UpstreamError as error:
+                self._leave(Standing.UNREACHABLE, str(error))
+                if trio.current_time() - began > LONGEST_PAUSE:
+                    pause = FIRST_PAUSE
+                await trio.sleep(pause * uniform(0.5, 1.5))
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _leave_alone(self, unfit: Unfit) -> None:
+        upstream = self._upstream
+        if upstream.why != str(unfit):
+            logger.error("%s is quarantined: %s", upstream, unfit)
+        upstream.quarantine(unfit)
+        self._desk.changed()
+        if unfit.for_good:
+            await trio.sleep_forever()
+        await trio.sleep(RECHECK_SECONDS)
+
+    def _leave(self, standing: Standing, why: str) -> None:
+        upstream = self._upstream
+        if upstream.standing is not standing:
+            logger.warning("%s: %s", upstream, why)
+        upstream.standing, upstream.why = standing, why
+        upstream.leave()
+        self._desk.changed()
+
+    async def _attend(self) -> None:
+        upstream = self._upstream
+        link = await upstream.client.link()
+        with self._chain.snapshot() as view:
+            ours = identity_of(view)
+        head = await greet(upstream, link, ours, accepts_any=self._desk.accepts_any)
+        upstream.link = link
+        upstream.is_told = await self._subscribed(link)
+        if upstream.standing is not Standing.FOLLOWED:
+            logger.info("%s is followed, its head is %s", upstream, head)
+        upstream.standing, upstream.why, upstream.is_forked = Standing.FOLLOWED, "", False
+        self._told_of(head)
+        self._desk.changed()
+        if upstream.is_told:
+            await self._desk.greeted(upstream, link)
+        await first_failure(
+            lambda: self._take_all(link),
+            lambda: ended(link),
+            *(() if upstream.is_told else (lambda: self._poll(link),)),
+        )
+
+    async def _subscribed(self, link: Link) -> bool:
+        """Return whether the upstream tells of its heads."""
+        try:
+            await link.subscribe(["newHeads"], self._hear)
+        except UpstreamError as error:
+            if isinstance(error, RefusedError) or error.reason == "refused":
+                return False
+            raise
+        return True
+
+    def _hear(self, text: bytes) -> None:
+        with suppress(UpstreamError):
+            told = told_block(text)
+            if told is not None:
+                self._told_of(told.head)
+
+    def _told_of(self, head: Head) -> None:
+        if self._upstream.announce(head):
+            self._desk.announced(self._upstream, head)
+
+    async def _poll(self, link: Link) -> None:
+        while True:
+            with self._chain.snapshot() as view:
+                seconds = self._pace(view) / POLLS_A_BLOCK
+            await trio.sleep(min(max(seconds, LEAST_POLL_SECONDS), MOST_POLL_SECONDS))
+            head = await head_at(self._upstream, "latest", link)
+            if head is not None:
+                self._told_of(head)
+
+    async def _take_all(self, link: Link) -> None:
+        upstream = self._upstream
+        while True:
+            upstream.woken = trio.Event()
+            if upstream.standing is Standing.QUARANTINED:
+                raise Unfit(upstream.why, is_forked=upstream.is_forked, for_good=True)
+            try:
+                await self._desk.take(upstream, link)
+            except UpstreamError as error:
+                if link.ended.is_set():
+                    raise
+                if error.reason == "invalid":
+                    raise Unfit(error.detail) from None
+                logger.warning("%s: %s", upstream, error)
+            await upstream.woken.wait()
+
+
+async def ended(link: Link) -> None:
+    """Fail once the link has ended.
+
+    Raises:
+        UpstreamError: It has.
+    """
+    await link.ended.wait()
+    raise UpstreamError("unreachable", "the connection ended")
+
+
+async def first_failure(*works: Callable[[], Awaitable[None]]) -> None:
+    """Run all of `works` until one fails, and fail as it did.
+
+    Raises:
+        Unfit, UpstreamError: The first of them.
+    """
+    failures: list[Exception] = []
+    async with trio.open_nursery() as nursery:
+
+        async def run(work: Callable[[], Awaitable[None]]) -> None:
+            try:
+                await work()
+            except (Unfit, UpstreamError) as error:
+                # Not out of the nursery, which would wrap it in a group.
+                failures.append(error)
+                nursery.cancel_scope.cancel()
+
+        for work in works:
+            nursery.start_soon(run, work)
+    raise failures[0]

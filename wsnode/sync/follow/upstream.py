@@ -1,0 +1,117 @@
+"""One upstream as the follower sees it: how it stands, what it announced, and what of that is verified."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Final
+
+import trio
+
+from wsnode.ethereum.head import Head
+from wsnode.upstream.client import Client
+from wsnode.upstream.link import Link
+
+RECHECK_SECONDS: Final = 60.0
+"""How long an upstream that is not fit is left alone: what stands behind a URL may change."""
+
+
+class Standing(Enum):
+    """What is done with an upstream."""
+
+    CONNECTING = "connecting"
+    UNREACHABLE = "unreachable"
+    FOLLOWED = "followed"
+    QUARANTINED = "quarantined"
+
+
+class Unfit(Exception):  # noqa: N818 - a judgement, and no failure
+    """An upstream cannot be followed; the text says why."""
+
+    def __init__(self, why: str, *, is_forked: bool = False, for_good: bool = False) -> None:
+        super().__init__(why)
+        self.is_forked = is_forked
+        """Whether its chain leaves ours below what is final here."""
+        self.for_good = for_good
+        """Whether it is not to be asked again: it sent an invalid block."""
+
+
+class Upstream:
+    """A client of one node, and what is known of that node."""
+
+    def __init__(self, name: str, client: Client) -> None:
+        self.name = name
+        self.client = client
+        self.standing = Standing.CONNECTING
+        self.why = ""
+        """Why it is quarantined."""
+        self.is_forked = False
+        self.link: Link | None = None
+        """The connection that its announcements come by."""
+        self.announced: Head | None = None
+        """Its head by its own word."""
+        self.head: Head | None = None
+        """The last of its heads that was fetched and executed."""
+        self.went_back = False
+        """Whether its head is below one that it had before, on the same chain."""
+        self.offers_raw: bool | None = None
+        """Whether it has blocks as RLP; not known before it was asked."""
+        self.is_told = False
+        """Whether it tells of heads by itself; it is polled otherwise."""
+        self.woken = trio.Event()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_fit(self) -> bool:
+        """Return whether it is followed now."""
+        return self.standing is Standing.FOLLOWED
+
+    def announce(self, head: Head) -> bool:
+        """Take note of its head; return whether that is another one."""
+        if self.announced == head:
+            return False
+        self.announced = head
+        self.woken.set()
+        return True
+
+    def quarantine(self, unfit: Unfit) -> None:
+        """Follow it no more."""
+        self.standing, self.why, self.is_forked = Standing.QUARANTINED, str(unfit), unfit.is_forked
+        self.leave()
+        # Its attendant may be waiting for an announcement.
+        self.woken.set()
+
+    def leave(self) -> None:
+        """Forget what it said, as it can be asked no more."""
+        self.announced = self.head = self.link = None
+        self.went_back = False
+
+    def verified(self, head: Head, *, is_ancestor: bool) -> None:
+        """Take note that one of its heads is valid; `is_ancestor` of the one before."""
+        self.went_back = is_ancestor
+        self.head = head
+
+
+class Upstreams:
+    """All upstreams, in the order in which they were given."""
+
+    def __init__(self, upstreams: Sequence[Upstream]) -> None:
+        self.all = list(upstreams)
+
+    def __iter__(self) -> Iterator[Upstream]:
+        return iter(self.all)
+
+    @property
+    def fit(self) -> list[Upstream]:
+        """Return those that are followed, the best first."""
+        fit = [upstream for upstream in self.all if upstream.is_fit]
+        return sorted(fit, key=lambda upstream: upstream.client.score.cost)
+
+
+def named(clients: Sequence[Client]) -> list[Upstream]:
+    """Return upstreams with names that differ, though URLs may differ in their secret parts alone."""
+    upstreams: list[Upstream] = []
+    for client in clients:
+        same = sum(str(other.client) == str(client) for other in upstreams)
+        upstreams.append(Upstream(f"{client}#{same + 1}" if same else str(client), client))
+    return upstreams

@@ -1,0 +1,88 @@
+"""From a block that was announced back to one that is stored, block by block, by hash."""
+
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.state import ChainSpec
+from wsnode.sync.follow.fetching import block_of_hash, decoded
+from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.hedging import first_answer
+from wsnode.upstream.link import Link
+
+MOST_BLOCKS: Final = 4096
+MOST_BYTES: Final = 256 << 20
+"""Of all walks together: what is fetched and not executed yet."""
+
+
+class Walks:
+    """Fetches what is not known yet; a block is not asked of two upstreams at once."""
+
+    def __init__(self, spec: ChainSpec, upstreams: Upstreams, is_known: Callable[[bytes], bool]) -> None:
+        self._spec = spec
+        self._upstreams = upstreams
+        self._is_known = is_known
+        self._asked: dict[Hash32, trio.Event] = {}
+
+    async def up_to(
+        self, upstream: Upstream, link: Link, wanted: Hash32, floor: int
+    ) -> list[UnverifiedBlock]:
+        """Return the blocks after a known one up to `wanted`, lowest first.
+
+        Raises:
+            UpstreamError: One cannot be had.
+            Unfit: They leave our chain below `floor`, or more than `MOST_BLOCKS` back.
+        """
+        blocks: list[UnverifiedBlock] = []
+        size = 0
+        while not self._is_known(wanted):
+            block = await self._block(upstream, link, wanted)
+            if block is None:
+                # Another upstream's walk has brought it.
+                continue
+            blocks.append(block)
+            size += len(block.body)
+            if block.number <= floor:
+                raise Unfit(f"its chain leaves ours below block {floor}, which is final here", is_forked=True)
+            if len(blocks) > MOST_BLOCKS or size > MOST_BYTES:
+                raise Unfit(f"its chain leaves ours more than {len(blocks)} blocks back")
+            wanted = Hash32(block.parent_hash)
+        blocks.reverse()
+        return blocks
+
+    async def _block(self, upstream: Upstream, link: Link, wanted: Hash32) -> UnverifiedBlock | None:
+        if (asked := self._asked.get(wanted)) is not None:
+            with trio.move_on_after(upstream.client.score.p95):
+                await asked.wait()
+            if self._is_known(wanted):
+                return None
+        arrived = self._asked.setdefault(wanted, trio.Event())
+        try:
+            encoded = await self._fetched(upstream, link, wanted)
+            return (await decoded(self._spec, [encoded]))[0]
+        finally:
+            arrived.set()
+            self._asked.pop(wanted, None)
+
+    async def _fetched(self, upstream: Upstream, link: Link, wanted: Hash32) -> bytes:
+        """Return a block where it was announced, or else from any other upstream."""
+        failure = UpstreamError("absent", hexadecimal(wanted))
+        try:
+            return await block_of_hash(upstream, link, wanted)
+        except UpstreamError as error:
+            if error.reason == "invalid":
+                raise Unfit(error.detail) from None
+        others = {other.client: other for other in self._upstreams.fit if other is not upstream}
+
+        async def ask(client: Client) -> bytes:
+            other = others[client]
+            if other.link is None:
+                raise failure
+            return await block_of_hash(other, other.link, wanted)
+
+        return (await first_answer(list(others), ask))[1]
