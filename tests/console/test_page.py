@@ -136,6 +136,16 @@ async def test_a_form_of_an_object_calls_its_method(page: Page, demo: Node) -> N
     assert reply["result"] == ask(demo, "eth_getLogs", {"fromBlock": "0x5", "toBlock": "0x6"})
 
 
+async def test_an_optional_object_is_left_out_until_a_member_is_given(page: Page) -> None:
+    request = "JSON.parse(document.getElementById('request').value).params"
+    await choose(page, "eth_call")
+    await page.evaluate("document.querySelector('#parameters details summary').click()")
+    await fill(page, "parameter-call-data", "0x00")
+    assert await page.evaluate(request) == [{"data": "0x00"}]
+    await fill(page, "parameter-block_overrides-number", "0x5")
+    assert await page.evaluate(request) == [{"data": "0x00"}, None, None, {"number": "0x5"}]
+
+
 async def test_what_does_not_fit_is_said_and_not_sent(page: Page) -> None:
     await choose(page, "eth_getBalance")
     await fill(page, "parameter-address", "0x12")

@@ -34,11 +34,10 @@ function fieldOf(member, changed, path) {
 
 function objectField({ name, required, control }, changed, path) {
   const fields = control.members.map((member) => fieldOf(member, changed, `${path}-${name}`));
-  const legend = element("legend", {}, element("code", {}, name), note(required));
   const grid = element("div", { class: "grid" }, ...fields.map(({ node }) => node));
   const about = control.description ? element("p", { class: "hint" }, ...marked(control.description)) : "";
   return {
-    node: element("fieldset", {}, legend, about, grid),
+    node: frame(name, required, [about, grid]),
     read() {
       const texts = fields.map((field) => field.read());
       if (texts.includes(null)) return null;
@@ -47,6 +46,14 @@ function objectField({ name, required, control }, changed, path) {
       return objectText(control.members.map((member, index) => [member.name, texts[index]]));
     },
   };
+}
+
+/** Return a group of fields, which is closed as long as an optional one is not asked for. */
+function frame(name, required, content) {
+  const label = [element("code", {}, name), note(required)];
+  if (required) return element("fieldset", {}, element("legend", {}, ...label), ...content);
+  const group = { role: "group", "aria-label": name };
+  return element("details", { class: "group" }, element("summary", {}, ...label), element("div", group, ...content));
 }
 
 function plainField({ name, required, control }, changed, path) {
@@ -98,7 +105,8 @@ function inputOf(control, required, attributes) {
 }
 
 function placeholderOf({ values, hint }) {
-  return [...values.slice(0, 2), hint].filter((part) => part).join(" or ");
+  const [first, second] = values.includes(USUAL) ? [USUAL] : values;
+  return [first, second, hint].filter((part) => part).join(" or ");
 }
 
 /** Return the page's list of texts that fit: addresses and hashes that it has seen. */

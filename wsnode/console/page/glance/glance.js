@@ -99,7 +99,7 @@ export class Glance {
 function tiles(hasMetrics) {
   const always = {
     head: new Tile("Head", "The last block's number"),
-    age: new Tile("Head age", "The time since the last block's timestamp"),
+    age: new Tile("Head age", "The time since the last block's timestamp: how far the node lags behind its chain"),
     trip: new Tile("Round trip", "From this page to the node and back, for the plainest call"),
   };
   if (!hasMetrics) return always;
