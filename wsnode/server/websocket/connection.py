@@ -25,6 +25,7 @@ from wsnode.server.websocket.notifications import PLAIN
 from wsnode.server.websocket.outbox import Outbox
 from wsnode.server.websocket.sending import Sending
 from wsnode.server.websocket.slow_calls import SlowCalls
+from wsnode.server.websocket.stage import Stage
 
 logger = logging.getLogger("wsnode.server")
 
@@ -46,7 +47,6 @@ class WebSocketConnection:
         "_deflate",
         "_framing",
         "_held",
-        "_is_over",
         "_nursery",
         "_outbox",
         "_owing",
@@ -91,8 +91,6 @@ class WebSocketConnection:
         """Whether a message is unfinished, which has a time to arrive."""
         self._owing = False
         """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
-        self._is_over = False
-        """Whether nothing is read any more; its tasks may be about to end, so none is begun from outside."""
 
     async def run(self, early: bytes, farewell: tuple[int, str] | None = None) -> None:
         """Serve until either side closes, or say `farewell` at once; `early` came behind the handshake."""
@@ -105,11 +103,12 @@ class WebSocketConnection:
                 try:
                     await self._read_until_the_end(early)
                 finally:
-                    self._is_over = True
+                    has_ended_well = self._sending.stage is Stage.OVER
+                    self._sending.advance(Stage.ENDING)
                     await self._wait_turn_to_end()
                     self._channel.end()
                 self._slow.cancel()
-                self.end_within(self._closing_seconds if self._sending.is_over else 0)
+                self.end_within(self._closing_seconds if has_ended_well else 0)
         finally:
             self._channel.end()
             self._session.channel = None
@@ -118,7 +117,7 @@ class WebSocketConnection:
             self._framing.release()
             self._shared.received.hold(self, 0)
             self._shared.unfinished.pop(self, None)
-        if self._sending.is_over:
+        if has_ended_well:
             await linger(self._transport, self._closing_seconds)
 
     async def _wait_turn_to_end(self) -> None:
@@ -129,7 +128,7 @@ class WebSocketConnection:
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
-        if self._is_over:
+        if self._sending.stage is Stage.ENDING:
             return
         reading = self._owing and self._outbox.progressed
         if not (self._framing.heard or reading):
@@ -150,7 +149,7 @@ class WebSocketConnection:
         self._fail(CloseCode.TRY_AGAIN_LATER, "too many bytes of unfinished messages")
 
     def _fail(self, code: int, reason: str) -> None:
-        if not self._is_over and not self._framing.closed:
+        if self._sending.stage is not Stage.ENDING and not self._framing.closed:
             self._backlog = []
             self._framing.fail(code, reason)
             self._count_received()
@@ -165,7 +164,7 @@ class WebSocketConnection:
 
     def give_up_replies(self) -> None:
         """End at once, without what waits: no other client leaves as much unread, and all leave too much."""
-        self._sending.is_over = True
+        self._sending.advance(Stage.OVER)
         self._outbox.discard()
         self.end_within(0)
 
@@ -175,7 +174,7 @@ class WebSocketConnection:
 
     def close(self, code: int, reason: str) -> None:
         """Say goodbye now; calls in flight end unanswered."""
-        if self._is_over:
+        if self._sending.stage is Stage.ENDING:
             return
         seconds = self._closing_seconds
         self._framing.close(code, reason)
@@ -202,7 +201,7 @@ class WebSocketConnection:
             logger.exception("a connection of %s failed", self._session.caller)
             self._framing.fail(CloseCode.INTERNAL_ERROR, "")
             self._sending.post_control()
-            self._sending.is_over = True
+            self._sending.advance(Stage.OVER)
 
     async def _read(self, early: bytes) -> None:
         more = True
@@ -210,7 +209,7 @@ class WebSocketConnection:
             self._take(early)
         while more:
             await self._catch_up()
-            if self._sending.is_over:
+            if self._sending.stage >= Stage.OVER:
                 return
             more = await self._transport.feed(self._take)
         self._framing.receive_eof()
@@ -221,7 +220,7 @@ class WebSocketConnection:
         dialogue.heard(self)
         while data:
             messages = self._receive(data)
-            if self._backlog or self._framing.has_more or self._sending.is_over:
+            if self._backlog or self._framing.has_more or self._sending.stage >= Stage.OVER:
                 return False
             data = dialogue.receive(self, self._transport, messages)
         return True
@@ -235,7 +234,7 @@ class WebSocketConnection:
         if self._held or self._awaits_rest or framing.is_midway:
             self._wait_for_rest(is_another=bool(messages))
             self._count_received()
-            if self._sending.is_over:
+            if self._sending.stage >= Stage.OVER:
                 return len(messages)
         if framing.writes and not framing.closed:
             self._sending.post_control()

@@ -14,6 +14,7 @@ from wsnode.server.websocket.channel import SocketChannel
 from wsnode.server.websocket.deflate import compress
 from wsnode.server.websocket.frames import CLOSE_WHOLE, PONG, Framing, text_frame
 from wsnode.server.websocket.outbox import LargeReply, Outbox
+from wsnode.server.websocket.stage import Stage
 
 
 class Host(Protocol):
@@ -47,9 +48,8 @@ class Sending:
         "_host",
         "_outbox",
         "_party",
-        "_said_goodbye",
         "_shared",
-        "is_over",
+        "stage",
     )
 
     def __init__(
@@ -69,9 +69,12 @@ class Sending:
         self._channel = channel
         self._shared = shared
         self._deflate = deflate
-        self._said_goodbye = False
-        self.is_over = False
-        """Whether all has been said, so that the stream may end."""
+        self.stage = Stage.OPEN
+        """How far the connection's life has come; `advance` moves it on."""
+
+    def advance(self, stage: Stage) -> None:
+        """Go on to `stage`, unless a later one has been reached."""
+        self.stage = max(self.stage, stage)
 
     def post_reply(self, reply: bytes, held: Sequence[Subscription]) -> None:
         """Post `reply`, then begin the subscriptions that waited for it."""
@@ -100,10 +103,10 @@ class Sending:
             if frame[:1] == PONG and frame is not last_pong:
                 continue
             if frame == SEND_EOF:
-                self.is_over = True
+                self.advance(Stage.OVER)
             elif frame[0] == CLOSE_WHOLE:
                 # Behind all replies, for nothing may follow it.
-                self._said_goodbye = True
+                self.advance(Stage.SAID)
                 self.post(frame)
                 self._channel.end()
             else:
@@ -129,7 +132,7 @@ class Sending:
             await _resume(self._host)
 
     def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
-        if self._said_goodbye:
+        if self.stage >= Stage.SAID:
             return
         if len(payload) > self._shared.limits.fragment_bytes:
             reply = LargeReply(payload, self._shared.limits.fragment_bytes, compressed=compressed)
