@@ -1,5 +1,7 @@
 """Why another node gave no answer."""
 
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND
+
 
 class UpstreamError(Exception):
     """An upstream gave no answer that can be used; `reason` is one word."""
@@ -30,9 +32,8 @@ class RefusedError(UpstreamError):
         return self.code == METHOD_NOT_FOUND
 
 
-TOO_MUCH = (429, -32005, -32016)
+TOO_MUCH = (429, LIMIT_EXCEEDED, -32016)
 """HTTP's status, and what providers say of it in JSON-RPC."""
-METHOD_NOT_FOUND = -32601
 
 
 class AddressError(Exception):
