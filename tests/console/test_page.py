@@ -11,6 +11,7 @@ from tests.console.conftest import CONNECTED
 from tests.console.devtools import Page, open_page
 from tests.console.test_files import configure
 from tests.node_process import Node, kept_address, post, started
+from wsnode.demo.genesis import demo_genesis
 
 pytestmark = pytest.mark.slow
 
@@ -290,6 +291,28 @@ async def test_the_page_comes_back_with_its_node(browser: str, tmp_path: Path) -
                 await page.until(CONNECTED)
                 ask(node, "evm_mine")
                 await page.until("document.querySelector('#heads td')?.textContent === '1'")
+
+
+async def test_a_node_that_follows_others_shows_its_lag_and_its_upstreams(
+    browser: str, demo: Node, tmp_path: Path
+) -> None:
+    genesis, file = tmp_path / "genesis.json", tmp_path / "wsnode.toml"
+    genesis.write_bytes(demo_genesis())
+    upstream = demo.bare(demo.socket_url)
+    begun = ("--data", str(tmp_path / "data"), "--genesis", str(genesis), "--upstream", upstream)
+    with started("follow", *begun, "--listen", "127.0.0.1:0"):
+        pass
+    file.write_text(
+        'listen = "127.0.0.1:0"\nopen = true\nconsole = true\n[networks.main]\ndata = "data"\n'
+        f'[networks.main.follow]\nupstreams = ["{upstream}"]\n'
+    )
+    with started("serve", "--config", str(file)) as node:
+        async with open_page(browser) as page:
+            await page.open(node.bare(node.http_url))
+            await page.until(CONNECTED)
+            tiles = "document.getElementById('glance-tiles').textContent"
+            await page.until(f"/Lag, blocks\\d+Upstreams1 of 1/.test({tiles})")
+            assert page.complaints == []
 
 
 async def test_a_node_with_keys_is_shown_to_who_has_one(browser: str, imported: Path, tmp_path: Path) -> None:

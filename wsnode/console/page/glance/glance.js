@@ -93,6 +93,18 @@ export class Glance {
     subscriptions.show(grouped(after.sum("wsnode_subscriptions")), after.sum("wsnode_subscriptions"));
     notifications.show(precise(sent), sent);
     outbox.show(bytes(waiting), waiting);
+    if (after.count("wsnode_upstreams_followed") > 0) this.#showUpstreams(after);
+  }
+
+  /** Show how a node does that follows others. */
+  #showUpstreams(after) {
+    this.#tiles.lag ??= new Tile("Lag, blocks", "Blocks that the upstreams are ahead");
+    this.#tiles.upstreams ??= new Tile("Upstreams", "Nodes that are followed now, of all that are configured");
+    const isKnown = after.count("wsnode_lag_blocks") > 0;
+    const lag = after.sum("wsnode_lag_blocks");
+    this.#tiles.lag.show(isKnown ? grouped(lag) : "–", isKnown ? lag : null);
+    const followed = after.sum("wsnode_upstreams_followed");
+    this.#tiles.upstreams.show(`${followed} of ${after.count("wsnode_upstream_followed")}`, followed);
   }
 }
 

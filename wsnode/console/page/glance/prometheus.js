@@ -34,6 +34,11 @@ export class Reading {
     }
   }
 
+  /** Return how many samples of a name there are. */
+  count(name) {
+    return this.samples.filter((sample) => sample.name === name).length;
+  }
+
   /** Return the sum of all samples of a name. */
   sum(name) {
     return this.#sums.get(name) ?? 0;
