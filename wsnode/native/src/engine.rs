@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloy_primitives::{B256, U256};
+use revm::database::CacheState;
 
 use crate::chain::rows::{BodyRow, HeaderRow};
 use crate::error::{Error, InvalidBlock};
@@ -15,7 +16,7 @@ use crate::evm::build::{
 };
 use crate::evm::call::{Layer, Overrides, Place};
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::{self, invalid, ChainHead, Execution, ReadCache};
+use crate::evm::execute::{self, invalid, Applied, ChainHead, Execution, ReadCache};
 use crate::evm::rules::{Ancestor, Chosen, GENERATIONS};
 use crate::state::{AccountPatch, Bounds, Head, StateReader, StateStore};
 
@@ -35,6 +36,8 @@ pub struct Engine {
 struct Writer {
     store: StateStore,
     cache: ReadCache,
+    /// The block that was tried last on the head, as long as the state has it applied.
+    tried: Option<(B256, CacheState)>,
 }
 
 impl Engine {
@@ -52,7 +55,7 @@ impl Engine {
         check_genesis(&store, &spec)?;
         let head = Mutex::new(store.head());
         let reader = store.reader();
-        let writer = Mutex::new(Writer { store, cache: ReadCache::default() });
+        let writer = Mutex::new(Writer { store, cache: ReadCache::default(), tried: None });
         Ok(Self { spec, reader, writer, head, is_writer, _lock: lock })
     }
 
@@ -78,7 +81,7 @@ impl Engine {
         chosen: Chosen,
     ) -> Result<Execution, Error> {
         let head = ChainHead { chosen, ..chain_head(ancestors, total_difficulty)? };
-        self.write(|Writer { store, cache }| execute::execute(&self.spec, store, cache, blocks, head))
+        self.write(|Writer { store, cache, .. }| execute::execute(&self.spec, store, cache, blocks, head))
     }
 
     /// The first rule that `block` violates, as far as it shows without executing it.
@@ -103,29 +106,60 @@ impl Engine {
         total_difficulty: U256,
         changes: usize,
     ) -> Result<Result<BuiltBlock, InvalidBlock>, Error> {
-        let (head, bounds) = (chain_head(ancestors, total_difficulty)?, Bounds::back(None, changes));
-        match try_block(&self.spec, &self.reader, parent, block, &head, bounds) {
+        let head = chain_head(ancestors, total_difficulty)?;
+        if let Parent::Committed(parent) = parent {
+            let committed = self.committed_head()?;
+            if self.is_writer && committed.hash == parent.hash && self.head()? == committed {
+                return self.try_on_head(block, &head);
+            }
+        }
+        match try_block(&self.spec, &self.reader, parent, block, &head, Bounds::back(None, changes)) {
             Ok(built) => Ok(Ok(built)),
             Err(fault) => invalid(block, fault).map(Err),
         }
     }
 
+    /// Try a block on the head with what the writer has in memory: most of such blocks are accepted next.
+    fn try_on_head(
+        &self,
+        block: &UnverifiedBlock,
+        head: &ChainHead,
+    ) -> Result<Result<BuiltBlock, InvalidBlock>, Error> {
+        self.write(|Writer { store, cache, tried }| {
+            match execute::apply(&self.spec, store, cache, block, head) {
+                Ok(Applied { executed, entries }) => {
+                    *tried = Some((block.hash, entries));
+                    Ok(Ok(BuiltBlock::new(block, executed, None)))
+                }
+                Err(fault) => {
+                    cache.clear();
+                    store.rollback()?;
+                    invalid(block, fault).map(Err)
+                }
+            }
+        })
+    }
+
     /// Put a built block, which follows the head, on top of it without executing it again.
     pub fn accept(&self, built: &BuiltBlock) -> Result<(), Error> {
-        let header = &built.block.header;
-        self.write(|Writer { store, cache }| {
+        let (hash, header) = (built.block.hash, &built.block.header);
+        let head = Head { number: header.number, hash, state_root: header.state_root };
+        self.write_after(|Writer { store, cache, .. }, tried| {
             if store.head().hash != header.parent_hash {
                 return Err(Error::internal("a block is accepted on another block than its parent"));
             }
-            cache.clear();
-            let root = store.apply(header.number, &built.changes)?;
-            if root != header.state_root {
-                store.rollback()?;
-                return Err(Error::internal(
-                    "a block that was tried has another state root when it is accepted",
-                ));
+            if let Some((_, entries)) = tried.filter(|(tried, _)| *tried == hash) {
+                store.seal(head);
+                cache.put(entries, &built.changes);
+                return Ok(());
             }
-            store.seal(Head { number: header.number, hash: built.block.hash, state_root: root });
+            cache.clear();
+            if store.apply(header.number, &built.changes)? != header.state_root {
+                store.rollback()?;
+                let words = "a block that was tried has another state root when it is accepted";
+                return Err(Error::internal(words));
+            }
+            store.seal(head);
             Ok(())
         })
     }
@@ -143,7 +177,7 @@ impl Engine {
     /// Go back to block `number`, or to an earlier state `root` of it, and return its hash; what is not
     /// committed is forgotten.
     pub fn unwind(&self, number: u64, root: Option<B256>) -> Result<B256, Error> {
-        self.write(|Writer { store, cache }| {
+        self.write(|Writer { store, cache, .. }| {
             cache.clear();
             store.discard_uncommitted();
             Ok(store.unwind(number, root)?.hash)
@@ -152,7 +186,7 @@ impl Engine {
 
     /// Change the state after the head in place, committed, and return its new root.
     pub fn patch(&self, patches: &[AccountPatch], sync: bool) -> Result<B256, Error> {
-        self.write(|Writer { store, cache }| {
+        self.write(|Writer { store, cache, .. }| {
             cache.clear();
             Ok(store.patch(patches, sync)?)
         })
@@ -181,11 +215,20 @@ impl Engine {
     }
 
     fn write<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T, Error>) -> Result<T, Error> {
+        self.write_after(|writer, _| work(writer))
+    }
+
+    /// Have `work` write, with the block that was tried last on the head: the state may have it applied no more then.
+    fn write_after<T>(
+        &self,
+        work: impl FnOnce(&mut Writer, Option<(B256, CacheState)>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         if !self.is_writer {
             return Err(Error::internal("the state was opened for reading only"));
         }
         let mut writer = self.intact_writer()?;
-        let result = work(&mut writer);
+        let tried = writer.tried.take();
+        let result = work(&mut writer, tried);
         *held(&self.head) = writer.store.head();
         result
     }
@@ -194,6 +237,7 @@ impl Engine {
     fn intact_writer(&self) -> Result<MutexGuard<'_, Writer>, Error> {
         self.writer.lock().or_else(|poisoned| {
             let mut writer = poisoned.into_inner();
+            writer.tried = None;
             writer.cache.clear();
             writer.store.rollback()?;
             self.writer.clear_poison();

@@ -44,12 +44,7 @@ pub fn try_block(
         Parent::Committed(_) => None,
         Parent::Built(built) => Some(built),
     };
-    Ok(BuiltBlock {
-        block: Arc::new(block.verified(&executed.receipts)),
-        requests: executed.requests.take(),
-        changes: executed.changes,
-        parent,
-    })
+    Ok(BuiltBlock::new(block, executed, parent))
 }
 
 /// What came of it, and the root of the state after it.

@@ -21,9 +21,9 @@ pub use transactions::{Candidate, Refused};
 
 use crate::chain::rows::{encode_body, encode_header, encode_receipts};
 use crate::error::Error;
-use crate::evm::block::VerifiedBlock;
+use crate::evm::block::{UnverifiedBlock, VerifiedBlock};
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
-use crate::evm::execute::{seal_receipts, set_root};
+use crate::evm::execute::{seal_receipts, set_root, Executed};
 use crate::evm::rules::{Ancestor, Chosen};
 use crate::state::{Bounds, StateAfter, StateReader, Uncommitted};
 
@@ -65,6 +65,16 @@ const ACCOUNT_BYTES: usize = 400;
 const SLOT_BYTES: usize = 150;
 
 impl BuiltBlock {
+    /// A block of others, executed on `parent`, or on a committed block.
+    pub fn new(block: &UnverifiedBlock, executed: Executed, parent: Option<Arc<Self>>) -> Self {
+        Self {
+            block: Arc::new(block.verified(&executed.receipts)),
+            requests: executed.requests.take(),
+            changes: executed.changes,
+            parent,
+        }
+    }
+
     /// The state after it, as long as the last committed block below it stays committed.
     pub fn state(&self) -> StateAfter<'_> {
         let mut above = Vec::new();

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use alloy_consensus::Header;
 use alloy_primitives::U256;
 use revm::database::{CacheState, State};
 
@@ -79,6 +80,14 @@ pub fn invalid(block: &UnverifiedBlock, fault: Fault) -> Result<InvalidBlock, Er
     }
 }
 
+/// A block that is applied to the head, and neither sealed nor rolled back yet.
+#[derive(Debug)]
+pub struct Applied {
+    pub executed: Executed,
+    /// What the block read and wrote, for the next one.
+    pub entries: CacheState,
+}
+
 fn advance(
     spec: &ChainSpec,
     store: &mut StateStore,
@@ -86,6 +95,23 @@ fn advance(
     block: &UnverifiedBlock,
     head: &ChainHead,
 ) -> Result<VerifiedBlock, Fault> {
+    let Applied { executed, entries } = apply(spec, store, cache, block, head)?;
+    let Header { number, state_root, .. } = block.header;
+    store.seal(Head { number, hash: block.hash, state_root });
+    cache.put(entries, &executed.changes);
+    Ok(block.verified(&executed.receipts))
+}
+
+/// Verify and execute a block on the state's head, and apply what it changes; nothing is sealed.
+///
+/// With an error the cache is to be cleared, and the state to be rolled back.
+pub fn apply(
+    spec: &ChainSpec,
+    store: &mut StateStore,
+    cache: &mut ReadCache,
+    block: &UnverifiedBlock,
+    head: &ChainHead,
+) -> Result<Applied, Fault> {
     demand(Rule::ParentHash, store.head().hash, block.header.parent_hash)?;
     if let Err(broken) = head.verify(spec, block) {
         return Err(more_telling(broken, || run(spec, &store.latest(), cache, block)));
@@ -97,9 +123,7 @@ fn advance(
     outcome::verify(&block.header, &executed)?;
     let root = store.apply(block.header.number, &executed.changes)?;
     demand(Rule::StateRoot, root, block.header.state_root)?;
-    store.seal(Head { number: block.header.number, hash: block.hash, state_root: root });
-    cache.put(entries, &executed.changes);
-    Ok(block.verified(&executed.receipts))
+    Ok(Applied { executed, entries })
 }
 
 fn run(

@@ -8,7 +8,7 @@ mod outcome;
 mod transactions;
 
 pub use cache::ReadCache;
-pub use chain::{execute, invalid, more_telling, ChainHead, Execution};
+pub use chain::{apply, execute, invalid, more_telling, Applied, ChainHead, Execution};
 pub use executor::{execute_transaction, executor, Executor};
 pub use outcome::{seal_receipts, verify as verify_outcome, Sealed};
 pub use transactions::{run, set_root, surroundings, words, Executed};
