@@ -24,7 +24,7 @@ from bench.lib.started import StartError, wsnode_serving
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import locate_logs
+from wsnode.ethereum.codec.chain_tables import blocks_of_logs, locate_logs, logs_before
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.logs import index as log_index
 from wsnode.ethereum.logs.filter import LogFilter
@@ -167,7 +167,8 @@ def rows_read(folder: Path) -> Iterator[int]:
         for question in QUESTIONS:
             counting = CountingReader(view.reader)
             # The engine seeks the blocks, one move each, and knows no other reader than its own.
-            vars(log_index)["locate_logs"] = counting.locate_logs
+            for name in ("locate_logs", "blocks_of_logs", "logs_before"):
+                vars(log_index)[name] = getattr(counting, name)
             wanted = LogFilter(question.addresses, question.topics, last=view.head)
             for _slice in search_logs(cast(Reader, counting), wanted):
                 pass
@@ -181,10 +182,16 @@ class CountingReader:
         self._reader = reader
         self.moves = 0
 
-    def get(self, table: Table, key: bytes) -> bytes | None:
-        """Return the value at `key`."""
+    def logs_before(self, _reader: Reader, number: int) -> int:
+        """Return how many logs the blocks before this one have."""
         self.moves += 1
-        return self._reader.get(table, key)
+        return logs_before(self._reader, number)
+
+    def blocks_of_logs(self, _reader: Reader, begin: int, end: int, most: int) -> tuple[list[int], int]:
+        """Return the blocks of neighbouring logs."""
+        blocks, behind = blocks_of_logs(self._reader, begin, end, most)
+        self.moves += len(blocks)
+        return blocks, behind
 
     def locate_logs(
         self, _reader: Reader, base: int, positions: Sequence[int], start: int, most: int

@@ -26,6 +26,8 @@ ORDER = (
     "state/writing",
     "state/proofs",
     "chain/rows",
+    "chain/tables",
+    "chain/ends",
     "error",
     "json",
     "json/blocks",

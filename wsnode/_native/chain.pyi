@@ -4,19 +4,18 @@ A row is bytes, or a read-only contiguous view of the store's pages, which must 
 other buffer is a BufferError. Every function here that is given a row raises CorruptRowError where the row
 cannot be read. All keep the interpreter's lock.
 
-Those that are given a `Reader` need one of a chain's environment, with the tables `headers`, `bodies`,
-`receipts`, `transactions` and `log_blocks`, and raise StoreError for another, and SnapshotLostError once it
-has ended.
+Those that are given a `Reader` or a `Writer` need one of a chain's environment, with the tables of `TABLES`,
+and raise StoreError for another, and SnapshotLostError once it has ended.
 """
 
 from collections.abc import Sequence
 from typing import final
 
 from wsnode._native.evm import EngineError
-from wsnode._native.store import Reader
+from wsnode._native.store import Reader, Writer
 
-PLACE_BYTES: int
-"""Bytes of a transaction's place in the index: 5 of the block number, 3 of the index, big-endian."""
+TABLES: tuple[str, ...]
+"""The names of a chain's tables."""
 
 class CorruptRowError(EngineError):
     """A stored row cannot be read as what it was taken for."""
@@ -91,11 +90,36 @@ def log_entries(receipts: Sequence[bytes], first: int) -> list[tuple[bytes, byte
         CorruptRowError: Also for a log number of 2**48 or more.
     """
 
-def transaction_places(number: int, hashes: bytes, /) -> list[tuple[bytes, bytes]]:
-    """Return the key (8 bytes) and the place of each transaction of block `number`, given their hashes.
+def append_blocks(writer: Writer, blocks: Sequence[tuple[bytes, bytes, bytes]], /) -> int:
+    """Append a run of blocks behind the last canonical one, or to an empty chain.
+
+    They are given by header, body and receipts row each; what adds up through each, the block of each log and
+    the places of the transactions are written too. Returns how many logs the blocks before them have.
 
     Raises:
-        StoreError: The block's number is 2**40 or more, or it has 2**24 transactions or more.
+        StoreError: They do not follow the last block.
+        CorruptRowError: Also for a block number of 2**40 or more, or 2**24 transactions in a block.
+    """
+
+def take_off_block(writer: Writer, number: int, /) -> None:
+    """Remove the rows of the last canonical block, those of `append_blocks`.
+
+    Raises:
+        CorruptRowError: There is no such block.
+    """
+
+def chain_totals(reader: Reader, number: int, /) -> tuple[int, int]:
+    """Return how many logs a canonical block and all before it have, and their difficulties added up.
+
+    Raises:
+        CorruptRowError: There is no such block.
+    """
+
+def logs_before(reader: Reader, number: int, /) -> int:
+    """Return how many logs the canonical blocks before this one have: its first log's number.
+
+    Raises:
+        CorruptRowError: The block before is not canonical.
     """
 
 def find_transaction(reader: Reader, hash: bytes, /) -> tuple[int, int] | None:
@@ -119,10 +143,30 @@ def locate_logs(
         CorruptRowError: There is no log of such a number.
     """
 
+def blocks_of_logs(reader: Reader, begin: int, end: int, most: int, /) -> tuple[list[int], int]:
+    """Return the numbers of the blocks that have the logs numbered `begin` to before `end`, at most `most`.
+
+    With them comes the number of the log behind their last one.
+
+    Raises:
+        CorruptRowError: There is no log of such a number.
+    """
+
 def stored_logs(reader: Reader, blocks: Sequence[tuple[int, Sequence[int] | None]], /) -> bytes:
     """Return logs of canonical blocks as JSON objects with commas between, without brackets.
 
     `blocks` are as `locate_logs` returns them; None stands for all logs of a block.
+
+    Raises:
+        CorruptRowError: One of the blocks, or of the logs, is not there.
+    """
+
+def stored_log_texts(
+    reader: Reader, blocks: Sequence[tuple[int, Sequence[int]]], room: int, /
+) -> list[bytes]:
+    """Return logs of canonical blocks, given by their indices, each as a JSON object, in their order.
+
+    They end before the first that does not fit into `room` bytes any more, with a comma behind each.
 
     Raises:
         CorruptRowError: One of the blocks, or of the logs, is not there.

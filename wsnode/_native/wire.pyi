@@ -85,13 +85,13 @@ def read_receipt(reader: Reader, params: bytes, /) -> bytes | None:
     """
 
 def read_log_filter(
-    params: bytes, most: int, /
-) -> tuple[int | None, int | None, list[bytes], list[list[bytes]]] | None:
-    """Return first block, last block, addresses and topics of the parameters `[filter]`, or None.
+    params: bytes, most: int, head: int, /
+) -> tuple[list[bytes], list[list[bytes]], int, int] | None:
+    """Return addresses, topics, first and last block of the parameters `[filter]`, or None for unusual ones.
 
-    None stands for unusual ones. A block of None is the latest, no addresses are any, and so are no
-    alternatives for the topic at a position. A filter that names more than `most` addresses and topics
-    together is unusual.
+    No addresses are any, and so are no alternatives for the topic at a position. A filter is unusual also if
+    it names more than `most` addresses and topics together, a block above `head`, or a range that ends before
+    it begins.
     """
 
 def run_plain_call(

@@ -3,7 +3,8 @@
 from types import TracebackType
 from typing import Protocol, Self
 
-from wsnode.ethereum.codec.rows import Row, Rows, find_transaction, header_fields
+from wsnode.ethereum.codec.chain_tables import find_transaction, locate_logs, logs_before
+from wsnode.ethereum.codec.rows import Row, Rows, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, Moment, State
@@ -148,7 +149,12 @@ class Snapshot:
 
     def log_count_before(self, number: int) -> int:
         """Return how many logs the canonical blocks before this one have: its first log's number."""
-        return canonical.log_count_before(self.reader, number)
+        return logs_before(self.reader, number)
+
+    def place_of_log(self, log: int) -> tuple[BlockNumber, int]:
+        """Return in which canonical block the log of this number in the chain is, and its index there."""
+        ((number, indices),), _place = locate_logs(self.reader, log, range(1), 0, 1)
+        return BlockNumber(number), indices[0]
 
     def transaction(self, transaction_hash: bytes) -> tuple[BlockNumber, int] | None:
         """Return a canonical transaction's block number and its index there, None when unknown."""

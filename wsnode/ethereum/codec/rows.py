@@ -3,39 +3,31 @@
 from typing import TypeAlias
 
 from wsnode._native.chain import (
-    PLACE_BYTES,
     CorruptRowError,
     Header,
     block_rlp,
-    find_transaction,
     header_fields,
-    locate_logs,
     log_count,
     log_entries,
     log_values,
     ommer_hashes,
     transaction_count,
     transaction_hashes,
-    transaction_places,
 )
 
 __all__ = [
-    "PLACE_BYTES",
     "CorruptRowError",
     "Header",
     "Row",
     "Rows",
     "block_rlp",
-    "find_transaction",
     "header_fields",
-    "locate_logs",
     "log_count",
     "log_entries",
     "log_values",
     "ommer_hashes",
     "transaction_count",
     "transaction_hashes",
-    "transaction_places",
 ]
 
 Row: TypeAlias = bytes | memoryview

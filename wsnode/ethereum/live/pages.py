@@ -6,6 +6,7 @@ leads to the next page, from any later snapshot, which includes the reorganisati
 
 from collections.abc import Generator, Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 import msgspec
@@ -23,16 +24,13 @@ from wsnode.ethereum.live.branches import (
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.receipts import Hashes, render_all, render_some
 from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.index import first_logs
+from wsnode.ethereum.logs.pages import page_of_logs
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.canonical import totals
-from wsnode.ethereum.storage.tables import LOG_BLOCKS, number_from, number_key
 
 PAGE_BYTES: Final = 64 * 1024
 """Enough to keep a client busy, little enough to hold while it reads."""
-SMALLEST_LOG: Final = 340
-"""Bytes of a rendered log without topics and data; more logs than fit by it are not looked up."""
 WINDOW: Final = 1 << 22
 """Logs of the chain that one page searches at most, so that no snapshot is held for long."""
 RECEIPT_BLOCKS: Final = 1024
@@ -143,21 +141,12 @@ def _hash_of(view: Snapshot, number: int) -> Hash32:
 def _following_logs(view: Snapshot, wanted: LogFilter, position: Position, target: Head) -> Pages:
     begin, end = _bounds(view, wanted, position, target)
     stop = min(end, begin + WINDOW)
-    matches = yield from first_logs(view.reader, wanted, begin, stop, PAGE_BYTES // SMALLEST_LOG)
+    page = yield from page_of_logs(view.reader, wanted, begin, stop, room=PAGE_BYTES)
     items: list[Item] = []
-    size = 0
-    for block in matches.blocks:
-        rows = canonical_rows(view, block.number)
-        block_hash = Hash32(header_fields(rows[0]).hash)
-        indices = block.indices if block.indices is not None else range(len(log_values(rows[2])))
-        for some in _pieces(indices):
-            for index, text in zip(some, render_each_log(*rows, some), strict=True):
-                items.append(Item(text, Position(block.number, block_hash, index + 1)))
-                size += len(text)
-            if size >= PAGE_BYTES:
-                return Page(items, items[-1].behind)
-            yield
-    if matches.exceeded:
+    for number, logs in groupby(page.logs(), key=itemgetter(0)):
+        block_hash = _hash_of(view, number)
+        items += [Item(text, Position(number, block_hash, index + 1)) for _number, index, text in logs]
+    if not page.is_last:
         return Page(items, items[-1].behind)
     return Page(items, Position.after(target) if stop == end else _behind_log(view, stop))
 
@@ -177,11 +166,8 @@ def _bounds(view: Snapshot, wanted: LogFilter, position: Position, target: Head)
 
 def _behind_log(view: Snapshot, count: int) -> Position:
     """Return the position behind the chain's first `count` logs."""
-    cursor = view.reader.cursor(LOG_BLOCKS)
-    cursor.set_range(number_key(count))
-    value = cursor.value()
-    number = number_from(value[:8])
-    return Position(number, _hash_of(view, number), count - number_from(value[8:]))
+    number, index = view.place_of_log(count - 1)
+    return Position(number, _hash_of(view, number), index + 1)
 
 
 def _removed_logs(view: Snapshot, wanted: LogFilter, position: Position, floor: Head | None) -> Pages:

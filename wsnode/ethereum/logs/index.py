@@ -12,18 +12,17 @@ from typing import Final, NamedTuple
 import msgspec
 from pyroaring import BitMap
 
-from wsnode.ethereum.codec.rows import locate_logs
+from wsnode.ethereum.codec.chain_tables import blocks_of_logs, locate_logs, logs_before
 from wsnode.ethereum.logs.filter import MAX_TOPICS, LogFilter
 from wsnode.ethereum.logs.values import NO_CHUNK, Group, Value, common_positions, within
 from wsnode.ethereum.primitives.values import BlockNumber
-from wsnode.ethereum.storage.canonical import log_count_before
 from wsnode.ethereum.storage.log_entries import (
     CHUNK_BITS,
     CHUNK_KEY,
     Positions,
     read_positions,
 )
-from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, number_from, number_key
+from wsnode.ethereum.storage.tables import LOG_INDEX
 from wsnode.store.environment import Reader
 from wsnode.store.table import Cursor
 
@@ -59,7 +58,7 @@ def search_logs(reader: Reader, wanted: LogFilter, *, limit: int | None = None) 
     With a `limit` the search ends at the first match beyond it, and no blocks are looked up then.
     """
     assert wanted.last is not None, "what is still to come cannot be searched"
-    begin, end = log_count_before(reader, wanted.first), log_count_before(reader, wanted.last + 1)
+    begin, end = logs_before(reader, wanted.first), logs_before(reader, wanted.last + 1)
     groups = _groups(wanted)
     if not groups:
         return (yield from _all_logs(reader, begin, end, limit))
@@ -121,14 +120,11 @@ def _all_logs(reader: Reader, begin: int, end: int, limit: int | None) -> Search
     if limit is not None and count > limit:
         return LogMatches(count, exceeded=True, blocks=[])
     blocks: list[BlockLogs] = []
-    cursor = reader.cursor(LOG_BLOCKS)
-    found = count > 0 and cursor.set_range(number_key(begin + 1))
-    while found:
-        block_end, block = number_from(cursor.key()), cursor.value()
-        blocks.append(BlockLogs(number_from(block[:8]), None))
-        found = block_end < end and cursor.next()
-        if len(blocks) % _SEEKS_A_SLICE == 0:
+    while begin < end:
+        if blocks:
             yield
+        numbers, begin = blocks_of_logs(reader, begin, end, _SEEKS_A_SLICE)
+        blocks += [BlockLogs(BlockNumber(number), None) for number in numbers]
     return LogMatches(count, exceeded=False, blocks=blocks)
 
 

@@ -4,23 +4,14 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
+from wsnode.ethereum.codec.chain_tables import TABLES as NAMES
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.store.table import Table
 
 SCHEMA_VERSION: Final = 1
 
-META: Final = Table("meta")
-HEADERS: Final = Table("headers")
-BODIES: Final = Table("bodies")
-RECEIPTS: Final = Table("receipts")
-TOTALS: Final = Table("totals")
-NUMBERS: Final = Table("numbers")
-TRANSACTIONS: Final = Table("transactions")
-LOG_BLOCKS: Final = Table("log_blocks")
-LOG_INDEX: Final = Table("log_index")
-SIDE_BLOCKS: Final = Table("side_blocks")
-
-TABLES: Final = (
+TABLES: Final = tuple(map(Table, NAMES))
+(
     META,
     HEADERS,
     BODIES,
@@ -31,7 +22,7 @@ TABLES: Final = (
     LOG_BLOCKS,
     LOG_INDEX,
     SIDE_BLOCKS,
-)
+) = TABLES
 
 _NUMBER = struct.Struct(">Q")
 

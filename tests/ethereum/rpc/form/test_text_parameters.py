@@ -79,14 +79,32 @@ def log_filters(chain: Chain) -> st.SearchStrategy[dict[str, Any]]:
 
 def test_these_filters_are_usual(dispatcher: Dispatcher) -> None:
     for wanted in ({}, {"fromBlock": "0x0"}, {"fromBlock": "0x0", "toBlock": "latest", "topics": [None]}):
-        assert read_log_filter(json.dumps([wanted]).encode(), 1) is not None
+        assert read_log_filter(json.dumps([wanted]).encode(), 1, 54) is not None
         assert_same(dispatcher, "eth_getLogs", [wanted])
 
 
 def test_a_filter_that_names_too_much_is_not_usual() -> None:
     two = json.dumps([{"address": NOBODY, "topics": [["0x" + "13" * 32]]}]).encode()
-    assert read_log_filter(two, 2) is not None
-    assert read_log_filter(two, 1) is None
+    assert read_log_filter(two, 2, 54) == ([bytes.fromhex(NOBODY[2:])], [[b"\x13" * 32]], 54, 54)
+    assert read_log_filter(two, 1, 54) is None
+
+
+@pytest.mark.parametrize(
+    ("blocks", "head", "range_"),
+    [
+        ({}, 7, (7, 7)),
+        ({"fromBlock": "0x3"}, 7, (3, 7)),
+        ({"fromBlock": "0x3", "toBlock": "0x7"}, 7, (3, 7)),
+        ({"fromBlock": "0x3", "toBlock": "0x8"}, 7, None),
+        ({"fromBlock": "0x8"}, 7, None),
+        ({"toBlock": "0x6"}, 7, None),
+    ],
+)
+def test_only_blocks_that_there_are_are_usual(
+    blocks: dict[str, str], head: int, range_: tuple[int, int] | None
+) -> None:
+    found = read_log_filter(json.dumps([blocks]).encode(), 0, head)
+    assert (found and found[2:]) == range_
 
 
 @pytest.mark.parametrize("block", [(), ("latest",), ("0x1",)])

@@ -76,15 +76,8 @@ class Logs:
 
     def _plainly(self, view: Snapshot, params: bytes) -> Slices | None:
         """Return the slices of the search, None for parameters in an unusual form."""
-        plain = read_log_filter(params, self._limits.logs_parameters)
-        if plain is None:
-            return None
-        head = view.head
-        first, last, addresses, topics = plain
-        begin, end = head if first is None else first, head if last is None else last
-        if not begin <= end <= head:
-            return None
-        return self._found(view, LogFilter(addresses, topics, begin, end))
+        plain = read_log_filter(params, self._limits.logs_parameters, view.head)
+        return None if plain is None else self._found(view, LogFilter(*plain))
 
     def _found(self, view: Snapshot, wanted: LogFilter) -> Slices:
         limit = self._limits.logs_results

@@ -1,19 +1,18 @@
 """wsnode_getLogsPage: the logs of a filter in pages of bounded size, all from one chain."""
 
-from collections.abc import Generator, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Generator
+from typing import Any, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.rendering import stored_logs
-from wsnode.ethereum.logs.index import LogMatches, first_logs
+from wsnode.ethereum.logs.pages import LogPage, page_of_logs
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject, decode_filter_object
-from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, some_at_once, wanted_logs
+from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import PAGE, PAGE_FILTER
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
@@ -21,10 +20,6 @@ from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params, 
 from wsnode.jsonrpc.registry import Registry
 
 Slices: TypeAlias = Generator[None, Any, bytes]
-
-SMALLEST_LOG: Final = 340
-"""Bytes of a rendered log without topics and data: bounds how many logs a page can hold."""
-_LOGS_AT_ONCE: Final = 16
 
 
 class PageFilter:
@@ -66,67 +61,25 @@ class LogPages:
         asked, digest = params.filter, digest_of(params.filter.filter)
         wanted = wanted_logs(asked.filter, self._limits)
         place = _resume(view, asked.cursor, digest) if asked.cursor else _begin(view, asked.filter)
-        size = self._limits.logs_page_bytes
-        most = max(min(asked.limit or size, size // SMALLEST_LOG), 1)
-        matches = yield from first_logs(view.reader, wanted, place.begin, place.end, most)
-        page = _Page(size)
-        yield from page.fill(view, matches)
-        cursor = None
-        if matches.exceeded or page.is_full:
-            cursor = str(LogCursor(place.last, page.next_log, digest))
-        return page.render(cursor, place)
-
-
-class _Page:
-    """Rendered logs up to the size of a page."""
-
-    def __init__(self, room: int) -> None:
-        self._pieces: list[bytes] = []
-        self._room = room
-        self.next_log = 0
-        """The number after the last log's."""
-        self.is_full = False
-        """Whether a log was left out."""
-
-    def fill(self, view: Snapshot, matches: LogMatches) -> Generator[None, Any, None]:
-        """Add logs in order until one does not fit."""
-        count = 0
-        for block in matches.blocks:
-            before = view.log_count_before(block.number)
-            for some in some_at_once(view, block, _LOGS_AT_ONCE):
-                indices = some.indices or ()
-                self._add(view, block.number, indices, before)
-                if self.is_full:
-                    return
-                count += len(indices)
-                if count >= _LOGS_AT_ONCE:
-                    count = 0
-                    yield
-
-    def _add(self, view: Snapshot, number: int, indices: Sequence[int], before: int) -> None:
-        piece = stored_logs(view.reader, [(number, indices)])
-        # A log larger than a page is a page of its own: otherwise no cursor could pass it.
-        if len(piece) < self._room or (len(indices) == 1 and not self._pieces):
-            self._pieces.append(piece)
-            self._room -= len(piece) + 1
-            self.next_log = before + indices[-1] + 1
-        elif len(indices) > 1:
-            half = len(indices) // 2
-            self._add(view, number, indices[:half], before)
-            if not self.is_full:
-                self._add(view, number, indices[half:], before)
-        else:
-            self.is_full = True
-
-    def render(self, cursor: str | None, place: Place) -> bytes:
-        """Return the result's text."""
-        block = {"number": hex(place.last_number), "hash": hexadecimal(place.last)}
-        logs = b",".join(self._pieces)
-        return b'{"logs":[%b],"cursor":%b,"block":%b}' % (
-            logs,
-            msgspec.json.encode(cursor),
-            msgspec.json.encode(block),
+        room = self._limits.logs_page_bytes
+        page = yield from page_of_logs(
+            view.reader, wanted, place.begin, place.end, room=room, most=asked.limit
         )
+        cursor = None
+        if not page.is_last:
+            number, index = page.last_place
+            next_log = view.log_count_before(number) + index + 1
+            cursor = str(LogCursor(place.last, next_log, digest))
+        return _rendered(page, cursor, place)
+
+
+def _rendered(page: LogPage, cursor: str | None, place: Place) -> bytes:
+    block = {"number": hex(place.last_number), "hash": hexadecimal(place.last)}
+    return b'{"logs":[%b],"cursor":%b,"block":%b}' % (
+        b",".join(page.texts),
+        msgspec.json.encode(cursor),
+        msgspec.json.encode(block),
+    )
 
 
 def _begin(view: Snapshot, filter_object: FilterObject) -> Place:

@@ -1,47 +1,10 @@
 //! Transactions by their hashes and logs by their numbers, straight from the chain's tables.
 
 use alloy_primitives::B256;
-use heed::{RoTxn, WithoutTls};
 
+use super::tables::{ChainError, ChainTables, Txn};
 use crate::chain::rows::{place_key, places, BodyRow, HeaderRow, ReceiptsRow, RowError};
-use crate::json::{self, LogSelection, Writer};
-use crate::store::{StoreError, Table};
-
-/// Why something cannot be looked up.
-#[derive(Debug, thiserror::Error)]
-pub enum LookupError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Row(#[from] RowError),
-}
-
-impl From<heed::Error> for LookupError {
-    fn from(error: heed::Error) -> Self {
-        Self::Store(error.into())
-    }
-}
-
-/// A snapshot.
-pub type Txn<'t> = RoTxn<'t, WithoutTls>;
-
-/// The tables in which blocks lie; `docs/storage.md` describes each.
-#[derive(Debug, Clone, Copy)]
-pub struct ChainTables {
-    headers: Table,
-    bodies: Table,
-    receipts: Table,
-    transactions: Table,
-    log_blocks: Table,
-}
-
-/// A block that has logs: its number, and the numbers of its first log and of the one behind its last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogBlock {
-    pub number: u64,
-    pub first: u64,
-    pub end: u64,
-}
+use crate::json::{self, BlockContext, LogSelection, Writer};
 
 /// A canonical transaction: its block's key and body row, and its index there.
 pub struct Place<'t> {
@@ -51,20 +14,8 @@ pub struct Place<'t> {
 }
 
 impl ChainTables {
-    /// These tables among those of a store, unless it keeps something else.
-    pub fn among(names: &[String], tables: &[Table]) -> Option<Self> {
-        let named = |wanted| names.iter().position(|name| name == wanted).map(|index| tables[index]);
-        Some(Self {
-            headers: named("headers")?,
-            bodies: named("bodies")?,
-            receipts: named("receipts")?,
-            transactions: named("transactions")?,
-            log_blocks: named("log_blocks")?,
-        })
-    }
-
     /// The hash of a canonical block.
-    pub fn block_hash(&self, txn: &Txn<'_>, number: u64) -> Result<Option<B256>, LookupError> {
+    pub fn block_hash(&self, txn: &Txn<'_>, number: u64) -> Result<Option<B256>, ChainError> {
         let Some(row) = self.headers.get(txn, &number.to_be_bytes())? else {
             return Ok(None);
         };
@@ -72,7 +23,7 @@ impl ChainTables {
     }
 
     /// Where a transaction lies, if it is a canonical one.
-    pub fn place<'t>(&self, txn: &'t Txn<'_>, hash: &B256) -> Result<Option<Place<'t>>, LookupError> {
+    pub fn place<'t>(&self, txn: &'t Txn<'_>, hash: &B256) -> Result<Option<Place<'t>>, ChainError> {
         let listed = self.transactions.get(txn, place_key(hash))?.unwrap_or_default();
         for (key, index) in places(listed) {
             let Some(row) = self.bodies.get(txn, &key)? else {
@@ -92,7 +43,7 @@ impl ChainTables {
         txn: &Txn<'_>,
         hash: &B256,
         text: &mut Writer,
-    ) -> Result<bool, LookupError> {
+    ) -> Result<bool, ChainError> {
         let Some(Place { key, index, body }) = self.place(txn, hash)? else {
             return Ok(false);
         };
@@ -103,7 +54,7 @@ impl ChainTables {
     }
 
     /// Write the receipt of a canonical transaction; whether there is one.
-    pub fn write_receipt(&self, txn: &Txn<'_>, hash: &B256, text: &mut Writer) -> Result<bool, LookupError> {
+    pub fn write_receipt(&self, txn: &Txn<'_>, hash: &B256, text: &mut Writer) -> Result<bool, ChainError> {
         let Some(Place { key, index, body }) = self.place(txn, hash)? else {
             return Ok(false);
         };
@@ -120,27 +71,11 @@ impl ChainTables {
         txn: &Txn<'_>,
         hash: &B256,
         text: &mut Writer,
-    ) -> Result<bool, LookupError> {
+    ) -> Result<bool, ChainError> {
         if !self.write_receipt(txn, hash, text)? {
             text.fixed(b"null");
         }
         Ok(true)
-    }
-
-    /// The block that has the log of this number, which there is.
-    pub fn block_of_log(&self, txn: &Txn<'_>, log: u64) -> Result<LogBlock, LookupError> {
-        let found = self.log_blocks.get_greater_than_or_equal_to(txn, &(log + 1).to_be_bytes())?;
-        let parts = found.and_then(|(key, value)| {
-            let (number, first) = value.split_first_chunk::<8>()?;
-            Some(
-                [key.first_chunk::<8>()?, number, first.first_chunk::<8>()?]
-                    .map(|part| u64::from_be_bytes(*part)),
-            )
-        });
-        match parts {
-            Some([end, number, first]) if first <= log => Ok(LogBlock { number, first, end }),
-            _ => Err(RowError::Corrupt("no block has a log").into()),
-        }
     }
 
     /// Write logs of canonical blocks, separated by commas: those of these indices in their block, or all.
@@ -149,24 +84,60 @@ impl ChainTables {
         txn: &Txn<'_>,
         blocks: Vec<(u64, Option<Vec<usize>>)>,
         text: &mut Writer,
-    ) -> Result<(), LookupError> {
+    ) -> Result<(), ChainError> {
         let mut separate = false;
         for (number, numbers) in blocks {
-            let key = number.to_be_bytes();
-            let (header, body, receipts) =
-                (self.headers.get(txn, &key)?, self.bodies.get(txn, &key)?, self.receipts.get(txn, &key)?);
-            let (Some(header), Some(body), Some(receipts)) = (header, body, receipts) else {
-                return Err(RowError::Corrupt("a block is not there").into());
-            };
-            let selection = LogSelection {
-                header: HeaderRow::new(header)?,
-                body: BodyRow::new(body)?,
-                receipts: ReceiptsRow::new(receipts)?,
-                numbers,
-            };
+            let selection = self.selection(txn, number, numbers)?;
             json::render_logs(text, &selection, separate)?;
             separate |= selection.count() > 0;
         }
         Ok(())
+    }
+
+    /// Give `take` the text of each of these logs, in their order, until one with a comma exceeds what is left of `room`.
+    pub fn each_log(
+        &self,
+        txn: &Txn<'_>,
+        blocks: Vec<(u64, Vec<usize>)>,
+        mut room: usize,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), ChainError> {
+        let mut buffer = Vec::new();
+        for (number, numbers) in blocks {
+            let LogSelection { header, body, receipts, .. } = self.selection(txn, number, None)?;
+            let block = BlockContext::new(&header, false)?;
+            for number in numbers {
+                let mut text = Writer::new(std::mem::take(&mut buffer));
+                json::render_log(&mut text, &block, &body, &receipts, number)?;
+                buffer = text.into_text();
+                match room.checked_sub(buffer.len() + 1) {
+                    Some(left) => room = left,
+                    None => return Ok(()),
+                }
+                take(&buffer);
+                buffer.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn selection<'t>(
+        &self,
+        txn: &'t Txn<'_>,
+        number: u64,
+        numbers: Option<Vec<usize>>,
+    ) -> Result<LogSelection<'t>, ChainError> {
+        let key = number.to_be_bytes();
+        let (header, body, receipts) =
+            (self.headers.get(txn, &key)?, self.bodies.get(txn, &key)?, self.receipts.get(txn, &key)?);
+        let (Some(header), Some(body), Some(receipts)) = (header, body, receipts) else {
+            return Err(RowError::Corrupt("a block is not there").into());
+        };
+        Ok(LogSelection {
+            header: HeaderRow::new(header)?,
+            body: BodyRow::new(body)?,
+            receipts: ReceiptsRow::new(receipts)?,
+            numbers,
+        })
     }
 }

@@ -27,8 +27,14 @@ pub enum StoreError {
     AnotherThread,
     #[error("only a change can write")]
     ReadOnly,
+    #[error("{table}: key {} is not beyond the last one", hexadecimal(.key))]
+    NotBeyond { table: &'static str, key: Vec<u8> },
     #[error("the processes of this folder read too many versions of the store")]
     TooManySnapshots,
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl From<Doubt> for StoreError {

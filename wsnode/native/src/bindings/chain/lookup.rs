@@ -8,33 +8,17 @@ use super::render::{corrupt, try_rendered};
 use crate::bindings::errors::caught;
 use crate::bindings::numbers;
 use crate::bindings::store::Reader;
-use crate::bindings::store::StoreError;
-use crate::chain::lookup::{ChainTables, LookupError, Txn};
-use crate::chain::rows;
+use crate::chain::tables::{ChainError, ChainTables, Txn};
 use crate::json::Writer as Text;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("PLACE_BYTES", rows::PLACE)?;
-    module.add_function(wrap_pyfunction!(transaction_places, module)?)?;
     module.add_function(wrap_pyfunction!(find_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(stored_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(stored_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(locate_logs, module)?)?;
-    module.add_function(wrap_pyfunction!(stored_logs, module)?)
-}
-
-type PlaceEntry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
-
-/// Key and place of each transaction of a block in the index, given their hashes one after another.
-#[pyfunction]
-#[pyo3(signature = (number, hashes, /))]
-fn transaction_places<'py>(py: Python<'py>, number: u64, hashes: &[u8]) -> PyResult<Vec<PlaceEntry<'py>>> {
-    let entry = |(index, hash): (usize, &[u8; 32])| {
-        let place =
-            rows::place(number, index).ok_or_else(|| StoreError::new_err("no place for a transaction"))?;
-        Ok((PyBytes::new(py, rows::place_key(&B256::from(*hash))), PyBytes::new(py, &place)))
-    };
-    hashes.as_chunks().0.iter().enumerate().map(entry).collect()
+    module.add_function(wrap_pyfunction!(blocks_of_logs, module)?)?;
+    module.add_function(wrap_pyfunction!(stored_logs, module)?)?;
+    module.add_function(wrap_pyfunction!(stored_log_texts, module)?)
 }
 
 /// A canonical transaction's block number and its index there.
@@ -45,7 +29,7 @@ fn find_transaction(reader: &Bound<'_, Reader>, hash: &[u8]) -> PyResult<Option<
     let tables = reader.chain()?;
     let find = |txn: &Txn<'_>| {
         let place = tables.place(txn, &hash)?;
-        Ok::<_, LookupError>(place.map(|place| (u64::from_be_bytes(place.key), place.index)))
+        Ok::<_, ChainError>(place.map(|place| (u64::from_be_bytes(place.key), place.index)))
     };
     caught(|| reader.transaction.with(find))?.map_err(|error| raised(reader, error))
 }
@@ -110,6 +94,29 @@ fn ascending(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyAny>> {
     Ok(PyList::new(py, numbers)?.into_any())
 }
 
+/// The blocks that have the logs numbered `begin` to before `end`, at most so many, and the number of the log behind.
+#[pyfunction]
+#[pyo3(signature = (reader, begin, end, most, /))]
+fn blocks_of_logs(
+    reader: &Bound<'_, Reader>,
+    begin: u64,
+    end: u64,
+    most: usize,
+) -> PyResult<(Vec<u64>, u64)> {
+    let reader = reader.get();
+    let tables = reader.chain()?;
+    let find = |txn: &Txn<'_>| {
+        let (mut blocks, mut log) = (Vec::new(), begin);
+        while log < end && blocks.len() < most {
+            let block = tables.block_of_log(txn, log)?;
+            blocks.push(block.number);
+            log = block.end;
+        }
+        Ok::<_, ChainError>((blocks, log))
+    };
+    caught(|| reader.transaction.with(find))?.map_err(|error| raised(reader, error))
+}
+
 /// Logs of canonical blocks, given as `locate_logs` does, or None for all logs of a block; without brackets.
 #[pyfunction]
 #[pyo3(signature = (reader, blocks, /))]
@@ -125,8 +132,26 @@ fn stored_logs<'py>(
     text.map(|(text, ())| text).map_err(|error| raised(reader, error))
 }
 
+/// Those of these logs that fit `room` bytes, each with a comma behind it; the texts are without the commas.
+#[pyfunction]
+#[pyo3(signature = (reader, blocks, room, /))]
+fn stored_log_texts<'py>(
+    py: Python<'py>,
+    reader: &Bound<'py, Reader>,
+    blocks: Vec<(u64, Vec<usize>)>,
+    room: usize,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let reader = reader.get();
+    let tables = reader.chain()?;
+    let mut texts = Vec::new();
+    let take = |text: &[u8]| texts.push(PyBytes::new(py, text));
+    caught(|| reader.transaction.with(|txn| tables.each_log(txn, blocks, room, take)))?
+        .map_err(|error| raised(reader, error))?;
+    Ok(texts)
+}
+
 pub type Write =
-    fn(&ChainTables, &heed::RoTxn<'_, heed::WithoutTls>, &B256, &mut Text) -> Result<bool, LookupError>;
+    fn(&ChainTables, &heed::RoTxn<'_, heed::WithoutTls>, &B256, &mut Text) -> Result<bool, ChainError>;
 
 /// What `write` writes of a transaction, if there is one.
 pub fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, write: Write) -> Written<'py> {
@@ -137,9 +162,9 @@ pub fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, w
     Ok(exists.then_some(text))
 }
 
-fn raised(reader: &Reader, error: LookupError) -> PyErr {
+pub fn raised(reader: &Reader, error: ChainError) -> PyErr {
     match error {
-        LookupError::Store(failure) => reader.raised(failure),
-        LookupError::Row(error) => corrupt(error),
+        ChainError::Store(failure) => reader.raised(failure),
+        ChainError::Row(error) => corrupt(error),
     }
 }

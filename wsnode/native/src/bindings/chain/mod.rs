@@ -1,5 +1,6 @@
 //! Rows of blocks: read, rendered as JSON, and looked up.
 
+mod ends;
 pub mod header;
 mod logs;
 pub mod lookup;
@@ -13,6 +14,7 @@ use super::errors::CorruptRowError;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CorruptRowError", module.py().get_type::<CorruptRowError>())?;
+    ends::register(module)?;
     header::register(module)?;
     logs::register(module)?;
     lookup::register(module)?;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use super::reader::Reader;
 use super::writer::Writer;
 use super::{name_of, raised, Shared, Store, StoreError};
-use crate::chain::lookup::ChainTables;
+use crate::chain::tables::ChainTables;
 use crate::store::{Environment, StoreError as Failure, Transaction, Turn};
 
 /// Addresses, not memory or disk: the file grows only with what is written.

@@ -14,8 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 pub use reader::Reader;
+pub use writer::Writer;
 
-use crate::chain::lookup::ChainTables;
+use crate::chain::tables::ChainTables;
 use crate::store::{Environment, StoreError as Failure, Table};
 
 create_exception!(wsnode._native.store, StoreError, PyException, "The store cannot be read or written.");

@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 use super::cursor::Cursor;
 use super::view::View;
 use super::{Shared, StoreError};
-use crate::chain::lookup::ChainTables;
+use crate::chain::tables::ChainTables;
 use crate::store::{StoreError as Failure, Transaction};
 
 #[pyclass(frozen, subclass, module = "wsnode._native.store")]

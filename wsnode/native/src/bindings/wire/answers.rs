@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::bindings::evm::state::State;
 use crate::bindings::numbers::hash;
 use crate::bindings::store::Reader;
-use crate::chain::lookup::LookupError;
+use crate::chain::tables::ChainError;
 use crate::engine::Engine;
 use crate::wire::answers::{self, Form, Read, Replies, Room};
 use crate::wire::request::Envelope;
@@ -86,7 +86,7 @@ fn answer_calls<'py>(
             let answered = reader.transaction.with(|txn| {
                 let moment = answers::Moment::new(&moment.engine.reader, chain, txn, moment.head);
                 let replies = Replies::new(form, room, &results, methods, Some(moment));
-                Ok::<_, LookupError>(taken(replies, calls, start))
+                Ok::<_, ChainError>(taken(replies, calls, start))
             });
             // A snapshot that has ended is reported by the call that needs it.
             answered.unwrap_or_else(|_| Ok(Default::default()))?

@@ -10,7 +10,7 @@ use crate::bindings::errors::guard;
 use crate::bindings::evm::state::State;
 use crate::bindings::numbers::hash;
 use crate::bindings::store::Reader;
-use crate::chain::lookup::ChainTables;
+use crate::chain::tables::ChainTables;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::state::HistoryView;
@@ -124,20 +124,23 @@ fn read<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8], write:
     }
 }
 
-type Filter<'py> = (Option<u64>, Option<u64>, Vec<Bound<'py, PyBytes>>, Vec<Vec<Bound<'py, PyBytes>>>);
+type Filter<'py> = (Vec<Bound<'py, PyBytes>>, Vec<Vec<Bound<'py, PyBytes>>>, u64, u64);
 
-/// First and last block, addresses, and alternatives for each topic, of a filter with at most `most` values.
+/// Addresses, alternatives for each topic, first and last block of a filter that names at most `most` values and only
+/// blocks up to `head`.
 #[pyfunction]
-#[pyo3(signature = (params, most, /))]
-fn read_log_filter<'py>(py: Python<'py>, params: &[u8], most: usize) -> Option<Filter<'py>> {
+#[pyo3(signature = (params, most, head, /))]
+fn read_log_filter<'py>(py: Python<'py>, params: &[u8], most: usize, head: u64) -> Option<Filter<'py>> {
     let filter = parameters::log_parameters(params)?;
-    if filter.addresses.len() + filter.topics.iter().map(Vec::len).sum::<usize>() > most {
+    let (first, last) = (filter.first.unwrap_or(head), filter.last.unwrap_or(head));
+    let count = filter.addresses.len() + filter.topics.iter().map(Vec::len).sum::<usize>();
+    if first > last || last > head || count > most {
         return None;
     }
     let addresses = filter.addresses.iter().map(|address| PyBytes::new(py, address.as_slice())).collect();
     let alternatives =
         |topics: &Vec<B256>| topics.iter().map(|topic| PyBytes::new(py, topic.as_slice())).collect();
-    Some((filter.first, filter.last, addresses, filter.topics.iter().map(alternatives).collect()))
+    Some((addresses, filter.topics.iter().map(alternatives).collect(), first, last))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

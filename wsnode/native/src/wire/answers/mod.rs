@@ -9,7 +9,7 @@ pub use state::{write_balance, write_code, write_storage, write_transaction_coun
 use alloy_eips::BlockNumHash;
 use heed::{RoTxn, WithoutTls};
 
-use crate::chain::lookup::{ChainTables, LookupError};
+use crate::chain::tables::{ChainError, ChainTables};
 use crate::error::Error;
 use crate::json::Writer;
 use crate::state::{HistoryView, StateReader};
@@ -114,4 +114,4 @@ type WriteFound = fn(
     &RoTxn<'_, WithoutTls>,
     &alloy_primitives::B256,
     &mut Writer,
-) -> Result<bool, LookupError>;
+) -> Result<bool, ChainError>;

@@ -1,0 +1,23 @@
+"""A chain's tables as the engine keeps them: their names, both ends of the chain, and where its logs lie."""
+
+from wsnode._native.chain import (
+    TABLES,
+    append_blocks,
+    blocks_of_logs,
+    chain_totals,
+    find_transaction,
+    locate_logs,
+    logs_before,
+    take_off_block,
+)
+
+__all__ = [
+    "TABLES",
+    "append_blocks",
+    "blocks_of_logs",
+    "chain_totals",
+    "find_transaction",
+    "locate_logs",
+    "logs_before",
+    "take_off_block",
+]

@@ -1,0 +1,89 @@
+"""Logs in pages: the first that match, rendered, as many as fit."""
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.codec.rendering import stored_log_texts
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.logs.index import BlockLogs, first_logs
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.store.environment import Reader
+
+SMALLEST_LOG: Final = 340
+"""Bytes of a rendered log without topics and data; more logs than fit by it are not looked up."""
+_RENDERED_AT_ONCE: Final = 128
+_ANY_ROOM: Final = (1 << 63) - 1
+
+Places = list[tuple[BlockNumber, Sequence[int]]]
+"""Blocks, and the ascending indices of logs in each."""
+
+
+class LogPage(msgspec.Struct, frozen=True):
+    """Logs in the order of the chain, each a text, and whether no more of them match."""
+
+    texts: list[bytes]
+    places: Places
+    """Where these logs are, and perhaps some that did not fit any more."""
+    is_last: bool
+
+    def logs(self) -> Iterator[tuple[BlockNumber, int, bytes]]:
+        """Yield the logs: block, index there and text of each."""
+        texts = iter(self.texts)
+        for number, indices in self.places:
+            # In this order no text is taken for an index that is none.
+            yield from ((number, index, text) for index, text in zip(indices, texts, strict=False))
+
+    @property
+    def last_place(self) -> tuple[BlockNumber, int]:
+        """Return the block of the last log, of which there must be one, and its index there."""
+        left = len(self.texts)
+        for number, indices in self.places:
+            if left <= len(indices):
+                return number, indices[left - 1]
+            left -= len(indices)
+        raise AssertionError("a log without a place")
+
+
+def page_of_logs(
+    reader: Reader, wanted: LogFilter, begin: int, end: int, *, room: int, most: int | None = None
+) -> Generator[None, None, LogPage]:
+    """Return the first logs that match among those numbered `begin` to before `end`, of any block.
+
+    They are at most `most`, as many as fit `room` bytes with a comma behind each. A larger log is a page of
+    its own, or no client would get beyond it. The generator yields between slices of about a millisecond.
+    """
+    most = max(min(most or room, room // SMALLEST_LOG), 1)
+    matches = yield from first_logs(reader, wanted, begin, end, most)
+    texts: list[bytes] = []
+    places: Places = []
+    for some, count in _slices(matches.blocks):
+        found = stored_log_texts(reader, some, room)
+        if not found and not texts:
+            number, indices = some[0]
+            found = stored_log_texts(reader, [(number, indices[:1])], _ANY_ROOM)
+        texts += found
+        places += some
+        if len(found) < count:
+            return LogPage(texts, places, is_last=False)
+        room = max(room - sum(map(len, found)) - count, 0)
+        yield
+    return LogPage(texts, places, is_last=not matches.exceeded)
+
+
+def _slices(blocks: Sequence[BlockLogs]) -> Iterator[tuple[Places, int]]:
+    """Yield places of logs that are rendered at once, and their number."""
+    waiting: Places = []
+    count = 0
+    for number, indices in blocks:
+        assert indices is not None, "the first logs have their indices"
+        for start in range(0, len(indices), _RENDERED_AT_ONCE):
+            some = indices[start : start + _RENDERED_AT_ONCE]
+            waiting.append((number, some))
+            count += len(some)
+            if count >= _RENDERED_AT_ONCE:
+                yield waiting, count
+                waiting, count = [], 0
+    if waiting:
+        yield waiting, count

@@ -1,0 +1,143 @@
+//! The tables of a chain's store; `docs/storage.md` describes each.
+//!
+//! ```text
+//! totals:     block number (8) -> logs through the block (8) | total difficulty through it, without leading zeros
+//! log_blocks: number of the first log behind the block's (8) -> block number (8) | number of its first log (8)
+//! ```
+//! All numbers are big-endian, so that the order of keys is that of numbers.
+
+use alloy_primitives::U256;
+use heed::{RoTxn, WithoutTls};
+
+use crate::chain::rows::RowError;
+use crate::store::{StoreError, Table};
+
+/// Why something cannot be read from a chain's tables, or written there.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Row(#[from] RowError),
+}
+
+impl From<heed::Error> for ChainError {
+    fn from(error: heed::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// A snapshot.
+pub type Txn<'t> = RoTxn<'t, WithoutTls>;
+
+/// The names of all tables.
+pub const NAMES: [&str; 10] = [
+    "meta",
+    "headers",
+    "bodies",
+    "receipts",
+    "totals",
+    "numbers",
+    "transactions",
+    "log_blocks",
+    "log_index",
+    "side_blocks",
+];
+
+/// The tables in which the canonical blocks lie.
+#[derive(Debug, Clone, Copy)]
+pub struct ChainTables {
+    pub(super) headers: Table,
+    pub(super) bodies: Table,
+    pub(super) receipts: Table,
+    pub(super) totals: Table,
+    pub(super) numbers: Table,
+    pub(super) transactions: Table,
+    pub(super) log_blocks: Table,
+}
+
+/// What adds up along the chain, through one block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub logs: u64,
+    pub difficulty: U256,
+}
+
+impl Totals {
+    fn read(row: &[u8]) -> Result<Self, RowError> {
+        let (logs, difficulty) = row.split_first_chunk().ok_or(RowError::Corrupt("totals"))?;
+        let difficulty = U256::try_from_be_slice(difficulty).ok_or(RowError::Corrupt("total difficulty"))?;
+        Ok(Self { logs: u64::from_be_bytes(*logs), difficulty })
+    }
+
+    pub(super) fn row(&self) -> Vec<u8> {
+        [&self.logs.to_be_bytes()[..], &self.difficulty.to_be_bytes_trimmed_vec()].concat()
+    }
+}
+
+/// A block that has logs: its number, and the numbers of its first log and of the one behind its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogBlock {
+    pub number: u64,
+    pub first: u64,
+    pub end: u64,
+}
+
+impl LogBlock {
+    fn read((key, value): (&[u8], &[u8])) -> Option<Self> {
+        let (number, first) = value.split_first_chunk::<8>()?;
+        let [end, number, first] = [key.first_chunk::<8>()?, number, first.first_chunk::<8>()?];
+        let number_of = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes);
+        Some(Self { number: number_of(number), first: number_of(first), end: number_of(end) })
+    }
+
+    /// Its key and value: by the end, so that one seek from a log finds its block.
+    pub(super) fn row(&self) -> ([u8; 8], [u8; 16]) {
+        let mut value = [0; 16];
+        value[..8].copy_from_slice(&self.number.to_be_bytes());
+        value[8..].copy_from_slice(&self.first.to_be_bytes());
+        (self.end.to_be_bytes(), value)
+    }
+}
+
+impl ChainTables {
+    /// These tables among those of a store, unless it keeps something else.
+    pub fn among(names: &[String], tables: &[Table]) -> Option<Self> {
+        let named = |wanted| names.iter().position(|name| name == wanted).map(|index| tables[index]);
+        let [_, headers, bodies, receipts, totals, numbers, transactions, log_blocks, ..] = NAMES.map(named);
+        Some(Self {
+            headers: headers?,
+            bodies: bodies?,
+            receipts: receipts?,
+            totals: totals?,
+            numbers: numbers?,
+            transactions: transactions?,
+            log_blocks: log_blocks?,
+        })
+    }
+
+    /// What has added up through a canonical block, if there is one with this number.
+    pub fn totals(&self, txn: &Txn<'_>, number: u64) -> Result<Option<Totals>, ChainError> {
+        let row = self.totals.get(txn, &number.to_be_bytes())?;
+        Ok(row.map(Totals::read).transpose()?)
+    }
+
+    /// What has added up before a block whose parent is canonical, or before the genesis block.
+    pub fn totals_before(&self, txn: &Txn<'_>, number: u64) -> Result<Totals, ChainError> {
+        match number.checked_sub(1) {
+            Some(parent) => {
+                Ok(self.totals(txn, parent)?.ok_or(RowError::Corrupt("no totals of a canonical block"))?)
+            }
+            None => Ok(Totals::default()),
+        }
+    }
+
+    /// The block that has the log of this number, which there is.
+    pub fn block_of_log(&self, txn: &Txn<'_>, log: u64) -> Result<LogBlock, ChainError> {
+        let found = self.log_blocks.get_greater_than_or_equal_to(txn, &(log + 1).to_be_bytes())?;
+        match found.and_then(LogBlock::read) {
+            Some(block) if block.first <= log => Ok(block),
+            _ => Err(RowError::Corrupt("no block has a log").into()),
+        }
+    }
+}
