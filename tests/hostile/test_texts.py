@@ -13,9 +13,11 @@ from tests.ethereum.development.playground import playground
 from tests.hostile.shapes import ADDRESS, MESSAGES, VALUES, message
 from tests.hostile.work import Turns
 from tests.memory_transport import Client, advance
+from wsnode.ethereum.logs.cursor import Cursor
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
+from wsnode.ethereum.rpc.logs.cursor import digest_of
 from wsnode.ethereum.rpc.logs.filter_object import decode_filter_object
+from wsnode.jsonrpc.cursors import encode_cursor
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, INTERNAL_ERROR, MESSAGE_CHARACTERS, RpcError
 from wsnode.jsonrpc.requests import LONG_BYTES, QUICK_VALUES
@@ -200,9 +202,14 @@ def asked(dispatcher: Dispatcher, method: str, *params: Any) -> dict[str, Any]:
 def test_a_made_up_place_in_the_logs_is_no_cursor(development: Dispatcher) -> None:
     wanted = {"fromBlock": "0x0"}
     page = asked(development, "wsnode_getLogsPage", wanted)["result"]
-    last = Hash32(bytes.fromhex(page["block"]["hash"][2:]))
-    for place in (1 << 48, (1 << 64) - 1, 1 << 20):
-        cursor = str(LogCursor(last, place, digest_of(decode_filter_object(wanted))))
+    number, last = int(page["block"]["number"], 16), Hash32.fromhex(page["block"]["hash"][2:])
+    digest = digest_of(decode_filter_object(wanted))
+    first_version = [
+        encode_cursor(b"\x01" + last + place.to_bytes(8, "big") + digest)
+        for place in (1 << 48, (1 << 64) - 1, 1 << 20)
+    ]
+    made_up = [str(Cursor(number, last, place, digest)) for place in ((1 << 39) - 1, -(1 << 39), 1 << 20, -1)]
+    for cursor in first_version + made_up:
         error = asked(development, "wsnode_getLogsPage", wanted | {"cursor": cursor})["error"]
         assert (error["code"], error["message"]) == (-32602, "invalid cursor")
 

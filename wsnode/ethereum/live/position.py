@@ -5,13 +5,14 @@ from typing import Any, Final, Self
 import msgspec
 
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.logs.cursor import Cursor, cursor_text
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
+from wsnode.jsonrpc.cursors import decode_cursor
 
 ALL: Final = (1 << 32) - 1
 """Every log of a block, however many it has."""
-_VERSION: Final = b"\x01"
-_SIZE: Final = 8 + 32 + 4
+_FIRST_VERSION: Final = b"\x01"
+_FIRST_SIZE: Final = 8 + 32 + 4
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -27,13 +28,7 @@ class Position(msgspec.Struct, frozen=True):
     logs: int
 
     def __str__(self) -> str:
-        content = b"%b%b%b%b" % (
-            _VERSION,
-            self.number.to_bytes(8, "big", signed=True),
-            self.hash,
-            self.logs.to_bytes(4, "big"),
-        )
-        return encode_cursor(content)
+        return cursor_text(self.number, self.hash, self.logs)
 
     @classmethod
     def parse(cls, text: Any) -> Self:
@@ -42,7 +37,18 @@ class Position(msgspec.Struct, frozen=True):
         Raises:
             ValueError: It writes none.
         """
-        content = decode_cursor(text, _VERSION, _SIZE)
+        try:
+            cursor = Cursor.parse(text, of_a_filter=False)
+        except ValueError:
+            return cls._parse_first(text)
+        if not 0 <= cursor.logs <= ALL:
+            raise ValueError("invalid cursor")
+        return cls(cursor.number, cursor.hash, cursor.logs)
+
+    @classmethod
+    def _parse_first(cls, text: Any) -> Self:
+        """Return the position that a cursor of the first version writes: number, hash, logs (4)."""
+        content = decode_cursor(text, _FIRST_VERSION, _FIRST_SIZE)
         number = int.from_bytes(content[:8], "big", signed=True)
         if number < -1:
             raise ValueError("invalid cursor")

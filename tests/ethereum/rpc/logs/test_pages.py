@@ -1,3 +1,4 @@
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,12 @@ from tests.reply_schemas import validating
 from tests.sync.forks import branch, genesis
 from tests.sync.test_fork_choice import NEW, OLD, take
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.logs.cursor import Cursor
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs import methods as logs
 from wsnode.ethereum.rpc.logs import pages as log_pages
-from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
+from wsnode.ethereum.rpc.logs.cursor import digest_of
 from wsnode.ethereum.rpc.logs.filter_object import decode_filter_object
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -108,6 +110,27 @@ def test_a_cursor_survives_a_restart(execution_apis_chain: Chain, all_logs: Logs
     assert page["logs"] + after == all_logs[: len(page["logs"]) + len(after)]
 
 
+@pytest.mark.parametrize(
+    ("log_filter", "cursor"),
+    [
+        (EVERYTHING, "AdImNx0LFVGtsD-1K3Hwjj4RJH_psa-ZR2ivjNqo59zXAAAAAAAAAAPnIiEDuY2JvQ=="),
+        (
+            {"fromBlock": "0x1", "toBlock": "0x2d"},
+            "AeQWXVpuTTFGn0qTVMML_-xjOmQJQLQLwLwa6G0bORZDAAAAAAAAAAMEGYAxJIo0Ng==",
+        ),
+    ],
+    ids=["to the head", "to a block"],
+)
+def test_cursors_of_the_first_version_go_on_behind_the_third_log(
+    ask: Ask, log_filter: dict[str, Any], cursor: str, all_logs: Logs
+) -> None:
+    page = ask(METHOD, {**log_filter, "limit": 2, "cursor": cursor})["result"]
+    assert page["logs"] == all_logs[3:5]
+    assert base64.urlsafe_b64decode(page["cursor"])[0] == 2
+    following = ask(METHOD, {**log_filter, "limit": 2, "cursor": page["cursor"]})["result"]
+    assert (following["logs"], following["block"]) == (all_logs[5:7], page["block"])
+
+
 def test_a_block_by_its_hash_has_pages_too(ask: Ask, all_logs: Logs) -> None:
     block_hash = all_logs[0]["blockHash"]
     found = [log for page in pages(ask, {"blockHash": block_hash}, limit=1) for log in page["logs"]]
@@ -151,7 +174,7 @@ def test_blocks_that_arrive_between_two_pages_change_nothing(tmp_path: Path) -> 
         trio.run(take, chain, [old.mine(coinbase=OLD)])
         block = ask(METHOD, EVERYTHING)["result"]["block"]
         trio.run(take, chain, [old.mine(coinbase=OLD)])
-        page = ask(METHOD, {**EVERYTHING, "cursor": cursor_of(block["hash"])})["result"]
+        page = ask(METHOD, {**EVERYTHING, "cursor": cursor_of(block)})["result"]
         assert page == {"logs": [], "cursor": None, "block": block}
         assert ask(METHOD, EVERYTHING)["result"]["block"]["number"] == "0x2"
 
@@ -165,7 +188,7 @@ def test_a_cursor_of_a_chain_that_was_left_is_refused_and_says_why(tmp_path: Pat
         ask = asking(Dispatcher(build_registry(chain), chain.snapshot))
         trio.run(take, chain, [old.mine(coinbase=OLD) for _ in range(2)])
         block = ask(METHOD, EVERYTHING)["result"]["block"]
-        cursor = cursor_of(block["hash"])
+        cursor = cursor_of(block)
         assert ask(METHOD, {**EVERYTHING, "cursor": cursor})["result"] == {
             "logs": [],
             "cursor": None,
@@ -181,6 +204,7 @@ def test_a_cursor_of_a_chain_that_was_left_is_refused_and_says_why(tmp_path: Pat
         }
 
 
-def cursor_of(block_hash: str) -> str:
+def cursor_of(block: dict[str, str]) -> str:
     """Return the cursor of the filter for everything, on a chain without logs."""
-    return str(LogCursor(Hash32.fromhex(block_hash[2:]), 0, digest_of(decode_filter_object(EVERYTHING))))
+    number, block_hash = int(block["number"], 16), Hash32.fromhex(block["hash"][2:])
+    return str(Cursor(number, block_hash, 0, digest_of(decode_filter_object(EVERYTHING))))

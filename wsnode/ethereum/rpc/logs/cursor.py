@@ -5,42 +5,57 @@ from typing import Any, Self
 
 import msgspec
 
+from wsnode.ethereum.logs.cursor import DIGEST, Cursor
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.parameters import NumberOrTag
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
-from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
+from wsnode.jsonrpc.cursors import decode_cursor
 
-_VERSION = b"\x01"
 _HASH = 32
 _NUMBER = 8
-_DIGEST = 8
-_SIZE = _HASH + _NUMBER + _DIGEST
 
 
-class LogCursor(msgspec.Struct, frozen=True):
-    """The number of the next log in the chain that ends with block `last`, for the filter of `digest`.
+class FirstCursor(msgspec.Struct, frozen=True):
+    """A cursor of the first version, which clients may have kept: it names the next log by its number."""
 
-    Every chain with that block gives a log the same number, so the node keeps no state for a cursor.
-    """
-
-    last: Hash32
+    hash: Hash32
     next_log: int
     digest: bytes
 
-    def __str__(self) -> str:
-        content = _VERSION + self.last + self.next_log.to_bytes(_NUMBER, "big") + self.digest
-        return encode_cursor(content)
-
     @classmethod
     def parse(cls, text: Any) -> Self:
-        """Return the cursor encoded in `text`.
+        """Return the cursor that `text` writes: hash, number of the next log (8), digest.
 
         Raises:
             ValueError: `text` is no cursor.
         """
-        content = decode_cursor(text, _VERSION, _SIZE)
-        block_hash, number, digest = content[:-16], content[-16:-8], content[-8:]
-        return cls(Hash32(block_hash), int.from_bytes(number, "big"), digest)
+        content = decode_cursor(text, b"\x01", _HASH + _NUMBER + DIGEST)
+        block_hash, rest = content[:_HASH], content[_HASH:]
+        return cls(Hash32(block_hash), int.from_bytes(rest[:_NUMBER], "big"), rest[_NUMBER:])
+
+
+PageCursor = Cursor | FirstCursor
+"""The last block of all pages, and the next log.
+
+Every chain with that block gives a log the same number, so the node keeps no state for a cursor.
+"""
+
+
+def parse_cursor(text: Any) -> PageCursor:
+    """Return the cursor that `text` writes, of either version.
+
+    Raises:
+        ValueError: It writes none.
+    """
+    try:
+        return Cursor.parse(text, of_a_filter=True)
+    except ValueError:
+        return FirstCursor.parse(text)
+
+
+def next_log(cursor: PageCursor, before: int) -> int:
+    """Return the number of the next log, where as many as `before` are in the blocks before the cursor's."""
+    return cursor.next_log if isinstance(cursor, FirstCursor) else before + cursor.logs
 
 
 def digest_of(filter_object: FilterObject) -> bytes:
@@ -53,7 +68,7 @@ def digest_of(filter_object: FilterObject) -> bytes:
         wanted.addresses,
         wanted.topics,
     ]
-    return hashlib.blake2b(msgspec.json.encode(members), digest_size=_DIGEST).digest()
+    return hashlib.blake2b(msgspec.json.encode(members), digest_size=DIGEST).digest()
 
 
 def _place(number: NumberOrTag | None) -> int | None:

@@ -5,12 +5,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from wsnode.ethereum.logs.cursor import Cursor
 from wsnode.ethereum.logs.pages import LogPage, page_of_logs
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.named_contracts import numbers
-from wsnode.ethereum.rpc.logs.cursor import LogCursor, digest_of
+from wsnode.ethereum.rpc.logs.cursor import PageCursor, digest_of, next_log, parse_cursor
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject, decode_filter_object
 from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import PAGE, PAGE_FILTER
@@ -27,7 +28,7 @@ class PageFilter:
 
     __slots__ = ("cursor", "filter", "limit")
 
-    def __init__(self, filter_object: FilterObject, cursor: LogCursor | None, limit: int | None) -> None:
+    def __init__(self, filter_object: FilterObject, cursor: PageCursor | None, limit: int | None) -> None:
         self.filter = filter_object
         self.cursor = cursor
         self.limit = limit
@@ -68,8 +69,9 @@ class LogPages:
         cursor = None
         if not page.is_last:
             number, index = page.last_place
-            next_log = view.log_count_before(number) + index + 1
-            cursor = str(LogCursor(place.last, next_log, digest))
+            following = view.log_count_before(number) + index + 1
+            logs = following - view.log_count_before(place.last_number)
+            cursor = str(Cursor(place.last_number, place.last, logs, digest))
         return _rendered(page, cursor, place)
 
 
@@ -101,7 +103,7 @@ def _begin(view: Snapshot, filter_object: FilterObject) -> Place:
     return Place(view.log_count_before(first), view.log_count_before(last + 1), last_hash, last)
 
 
-def _resume(view: Snapshot, cursor: LogCursor, digest: bytes) -> Place:
+def _resume(view: Snapshot, cursor: PageCursor, digest: bytes) -> Place:
     """Return where the page after a cursor begins.
 
     Raises:
@@ -109,14 +111,14 @@ def _resume(view: Snapshot, cursor: LogCursor, digest: bytes) -> Place:
     """
     if cursor.digest != digest:
         raise invalid_params("the cursor belongs to another filter")
-    last = view.number_of(cursor.last)
+    last = view.number_of(cursor.hash)
     if last is None:
-        raise reorganised(cursor.last)
-    count = view.log_count_before(last + 1)
-    if cursor.next_log > count:
-        # Not a cursor of this node: every chain with the block has this number of logs up to its end.
+        raise reorganised(cursor.hash)
+    begin, end = next_log(cursor, view.log_count_before(last)), view.log_count_before(last + 1)
+    if not 0 <= begin <= end:
+        # None of ours: in every chain that has the block, so many logs precede its end.
         raise invalid_params("invalid cursor")
-    return Place(cursor.next_log, count, cursor.last, last)
+    return Place(begin, end, cursor.hash, last)
 
 
 def reorganised(block_hash: bytes) -> RpcError:
@@ -138,7 +140,7 @@ def decode_page_filter(value: Any) -> PageFilter:
     cursor, limit = value.get("cursor"), value.get("limit")
     return PageFilter(
         filter_object,
-        None if cursor is None else LogCursor.parse(cursor),
+        None if cursor is None else parse_cursor(cursor),
         None if limit is None else _decode_limit(limit),
     )
 
