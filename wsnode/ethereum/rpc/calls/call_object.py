@@ -1,15 +1,16 @@
 """The call object of eth_call and eth_estimateGas, with geth's errors for each member."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address, Hash32
-from wsnode.ethereum.rpc.calls.schemas import CALL
 from wsnode.ethereum.rpc.form.decoding import decode_bytes, decode_quantity, field, kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
+from wsnode.ethereum.rpc.form.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.schema import Schema, list_of, members, or_null
 
 STRUCT = "TransactionArgs"
 UINT64 = "hexutil.Uint64"
@@ -123,27 +124,35 @@ def _array(value: Any, type_name: str, place: str) -> list[Any]:
     return value
 
 
-_Member = tuple[str, Callable[[Any, str], Any], str]
-_MEMBERS: dict[str, _Member] = {
-    name: (attribute, decode, field(STRUCT, name))
-    for name, attribute, decode in (
-        ("from", "sender", decode_address),
-        ("to", "to", decode_address),
-        ("gas", "gas", _uint64),
-        ("gasPrice", "gas_price", _big),
-        ("maxFeePerGas", "max_fee", _big),
-        ("maxPriorityFeePerGas", "max_priority_fee", _big),
-        ("maxFeePerBlobGas", "max_blob_fee", _big),
-        ("value", "value", _big),
-        ("nonce", "nonce", _uint64),
-        ("data", "data", _payload),
-        ("input", "input", _payload),
-        ("chainId", "chain_id", _big),
-        ("accessList", "access_list", _access_list),
-        ("blobVersionedHashes", "blob_hashes", _blob_hashes),
-        ("authorizationList", "authorizations", _authorizations),
-    )
+_SIGNATURE = ("chainId", "nonce", "yParity", "r", "s")
+_ACCESSES = list_of(
+    members({"address": ANY_ADDRESS, "storageKeys": list_of(ANY_HASH)}, "address", "storageKeys")
+)
+_SIGNED = list_of(
+    members({"address": ANY_ADDRESS, **dict.fromkeys(_SIGNATURE, ANY_QUANTITY)}, "address", *_SIGNATURE)
+)
+_DESCRIPTIONS: tuple[tuple[str, str, Callable[[Any, str], Any], Schema], ...] = (
+    ("from", "sender", decode_address, ANY_ADDRESS),
+    ("to", "to", decode_address, or_null(ANY_ADDRESS)),
+    ("gas", "gas", _uint64, ANY_QUANTITY),
+    ("gasPrice", "gas_price", _big, ANY_QUANTITY),
+    ("maxFeePerGas", "max_fee", _big, ANY_QUANTITY),
+    ("maxPriorityFeePerGas", "max_priority_fee", _big, ANY_QUANTITY),
+    ("maxFeePerBlobGas", "max_blob_fee", _big, ANY_QUANTITY),
+    ("value", "value", _big, ANY_QUANTITY),
+    ("nonce", "nonce", _uint64, ANY_QUANTITY),
+    ("chainId", "chain_id", _big, ANY_QUANTITY),
+    ("input", "input", _payload, ANY_BYTES),
+    ("data", "data", _payload, ANY_BYTES),
+    ("accessList", "access_list", _access_list, _ACCESSES),
+    ("blobVersionedHashes", "blob_hashes", _blob_hashes, list_of(ANY_HASH)),
+    ("authorizationList", "authorizations", _authorizations, _SIGNED),
+)
+"""Each member: its name, the attribute that it becomes, how it is decoded, and which values it has."""
+_MEMBERS = {
+    name: (attribute, decode, field(STRUCT, name)) for name, attribute, decode, _schema in _DESCRIPTIONS
 }
 _MEMBERS_BY_LOWER_CASE = {name.lower(): member for name, member in _MEMBERS.items()}
+CALL: Final = members({name: schema for name, _attribute, _decode, schema in _DESCRIPTIONS})
 
 register_type(CallObject, decode_call_object, CALL)

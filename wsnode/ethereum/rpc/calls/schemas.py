@@ -11,34 +11,10 @@ from wsnode.jsonrpc.schema import (
     list_of,
     mapping_of,
     members,
-    or_null,
     record,
     reference,
 )
 
-_NUMBERS: Final = (
-    *("gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"),
-    *("value", "nonce", "chainId"),
-)
-_SIGNATURE: Final = ("chainId", "nonce", "yParity", "r", "s")
-CALL: Final = members(
-    {
-        "from": ANY_ADDRESS,
-        "to": or_null(ANY_ADDRESS),
-        **dict.fromkeys(_NUMBERS, ANY_QUANTITY),
-        "input": ANY_BYTES,
-        "data": ANY_BYTES,
-        "accessList": list_of(
-            members({"address": ANY_ADDRESS, "storageKeys": list_of(ANY_HASH)}, "address", "storageKeys")
-        ),
-        "blobVersionedHashes": list_of(ANY_HASH),
-        "authorizationList": list_of(
-            members(
-                {"address": ANY_ADDRESS, **dict.fromkeys(_SIGNATURE, ANY_QUANTITY)}, "address", *_SIGNATURE
-            )
-        ),
-    }
-)
 STATE_OVERRIDES: Final = mapping_of(
     members(
         {

@@ -3,7 +3,8 @@
 from typing import Final
 
 from wsnode.ethereum.rpc.blocks.schemas import HEADER, LATER
-from wsnode.ethereum.rpc.calls.schemas import CALL, WITHDRAWAL
+from wsnode.ethereum.rpc.calls.call_object import CALL
+from wsnode.ethereum.rpc.calls.schemas import WITHDRAWAL
 from wsnode.ethereum.rpc.form.schemas import (
     ADDRESS,
     ANY_ADDRESS,
