@@ -178,10 +178,6 @@ class VerifiedBlock:
     def receipts(self) -> bytes:
         """Return the receipts row."""
 
-    @property
-    def transaction_hashes(self) -> bytes:
-        """Return the hashes of its transactions, 32 bytes each, one after another."""
-
 @final
 class BuiltBlock(VerifiedBlock):
     """A block that is executed and not committed, and the state after it.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::bindings::errors::{guard, invalid_block};
+use crate::bindings::errors::invalid_block;
 use crate::bindings::numbers::Number;
-use crate::chain::rows::BodyRow;
 use crate::error::InvalidBlock;
 use crate::evm::block;
 
@@ -133,13 +132,6 @@ impl VerifiedBlock {
     #[getter]
     fn receipts<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.receipts_row)
-    }
-
-    /// The hashes of the transactions, 32 bytes each.
-    #[getter]
-    fn transaction_hashes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let hashes = guard(|| Ok(BodyRow::new(&self.0.body_row)?.transaction_hashes()?))?;
-        Ok(PyBytes::new(py, hashes))
     }
 }
 
