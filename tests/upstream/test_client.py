@@ -190,6 +190,23 @@ async def test_nobody_there_is_an_error_and_somebody_later_is_found() -> None:
         await leave_and_come_back(int(address.rpartition(":")[2]))
 
 
+@pytest.mark.parametrize("scheme", ["ws", "http"])
+async def test_why_nobody_can_be_reached_is_logged_in_the_systems_words(
+    scheme: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with kept_address() as address:
+        async with trio.open_nursery() as nursery:
+            client = Client(UpstreamAddress.parse(f"{scheme}://user:word@{address}/key"), seconds=LONG)
+            await nursery.start(client.run)
+            with pytest.raises(UpstreamError, match="unreachable"):
+                await client.ask("eth_chainId", [])
+            nursery.cancel_scope.cancel()
+    (line,) = caplog.messages
+    assert "Connection refused" in line
+    assert "word" not in line
+    assert "key" not in line
+
+
 async def leave_and_come_back(port: int) -> None:
     async with trio.open_nursery() as nursery:
         async with trio.open_nursery() as first:

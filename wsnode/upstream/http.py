@@ -12,7 +12,7 @@ from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import RefusedError, UpstreamError
 from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
 from wsnode.upstream.messages import decode_message, encode_call, result_of
-from wsnode.upstream.streams import CONNECTING_SECONDS, Connect
+from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 CONNECTIONS: Final = 8
 RECEIVE_BYTES: Final = 1 << 16
@@ -79,7 +79,7 @@ class HttpLink:
                 stream = await self._connect(self._address)
             return await self._on(_Connection(stream), body)
         except (OSError, trio.BrokenResourceError, trio.TooSlowError, h11.RemoteProtocolError) as error:
-            logger.warning("%s cannot be asked: %s", self._address, type(error).__name__)
+            logger.warning("%s cannot be asked: %s", self._address, words_for(error))
             raise UpstreamError("unreachable") from None
 
     async def _on(self, connection: "_Connection", body: bytes) -> tuple[int, float | None, bytes]:

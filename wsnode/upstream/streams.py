@@ -41,3 +41,20 @@ async def open_stream(address: UpstreamAddress, tls: ssl.SSLContext | None) -> t
         await trio.aclose_forcefully(stream)
         raise
     return stream
+
+
+def words_for(error: BaseException) -> str:
+    """Return why a connection failed in the system's words, such as "Connection refused".
+
+    No URL stands in them. An error that has none is named by its type.
+    """
+    while (inner := _cause_of(error)) is not None:
+        error = inner
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__
+
+
+def _cause_of(error: BaseException) -> BaseException | None:
+    # An address with several hosts fails with a group, in which each has its reason.
+    return error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__

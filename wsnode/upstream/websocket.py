@@ -21,7 +21,7 @@ from wsnode.upstream.messages import (
     encode_call,
     result_of,
 )
-from wsnode.upstream.streams import CONNECTING_SECONDS, Connect
+from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 PING_SECONDS: Final = 20.0
 PONG_SECONDS: Final = 10.0
@@ -156,7 +156,7 @@ async def converse(
             await _hold(address, connect, scope, tell)
     # A refused handshake is raised by the library's task in the nursery, so in a group.
     except* (OSError, trio.BrokenResourceError, trio.TooSlowError) as errors:
-        logger.warning("%s cannot be reached: %s", address, type(first_of(errors)).__name__)
+        logger.warning("%s cannot be reached: %s", address, words_for(errors))
     except* (HandshakeError, ConnectionClosed) as errors:
         logger.warning("%s refuses the connection: %s", address, _why(first_of(errors)))
     except* Exception:
