@@ -190,6 +190,12 @@ class BuiltBlock(VerifiedBlock):
     def requests(self) -> list[bytes]:
         """Return what it asks of the consensus layer, each request's type before its content."""
 
+    def rebased(self, parent: BuiltBlock | None) -> BuiltBlock:
+        """Return the block with another instance of its parent, or None once the parent is committed.
+
+        The blocks below the earlier instance are released.
+        """
+
     @property
     def size(self) -> int:
         """Return how many bytes it takes in memory, roughly, without the blocks below it."""

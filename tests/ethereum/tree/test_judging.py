@@ -198,3 +198,18 @@ def built(chain: Chain, node: Node, parent: Node) -> BuiltBlock:
         tried = chain.state.try_block(node.block, (parent.number, parent.hash), ancestors, total_difficulty=0)
     assert isinstance(tried, BuiltBlock)
     return tried
+
+
+def test_blocks_above_a_new_head_are_read_on_top_of_it(tree: BlockTree, chain: Chain) -> None:
+    nodes = random_tree(14, [1, 1, 2, 2, 1])
+    for node in nodes:
+        assert isinstance(tree.judge(node.block), Valid)
+    second = next(node for node in nodes if node.number == 2)
+    tree.set_head(second.hash)
+    above = [node for node in nodes if node.number > 2]
+    kept = {candidate.head.hash: candidate for candidate in tree.candidates}
+    assert kept.keys() == {node.hash for node in above}
+    assert {candidate.root for candidate in kept.values()} == {chain.head}
+    for node in reversed(above):
+        assert isinstance(tree.set_head(node.hash), HeadChange)
+        assert stored_rows(chain)[-1] == node.rows

@@ -1,9 +1,10 @@
 """Blocks in memory that are not canonical, bounded in number and bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
 from wsnode.ethereum.codec.rows import Rows
@@ -69,6 +70,23 @@ class Candidates:
         self._blocks[candidate.head.hash] = candidate
         self._bytes += candidate.size
         self._use(candidate)
+
+    def rebase(self, committed: Container[bytes]) -> None:
+        """Have candidates above newly committed blocks release the blocks below those."""
+        rebased: dict[bytes, Candidate] = {}
+        for candidate in sorted(self, key=lambda each: each.block.number):
+            block, parent = candidate.block, candidate.block.parent_hash
+            if not isinstance(block, BuiltBlock):
+                continue
+            if parent in committed:
+                root = Head(BlockNumber(block.number - 1), Hash32(parent))
+                rebased[block.hash] = replace(candidate, block=block.rebased(None), root=root)
+            elif (below := rebased.get(parent)) is not None:
+                assert isinstance(below.block, BuiltBlock), "only executed blocks are rebased"
+                rebased[block.hash] = replace(candidate, block=block.rebased(below.block), root=below.root)
+        for block_hash, candidate in rebased.items():
+            # In its place: the order of use stays.
+            self._blocks[Hash32(block_hash)] = candidate
 
     def pop(self, block_hash: bytes) -> Candidate | None:
         """Return a block and forget it."""

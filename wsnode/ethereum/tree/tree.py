@@ -3,7 +3,7 @@
 Blocks without room in memory are stored without their changes, and executed again when needed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -16,6 +16,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.branches import Branch, KnownBlocks
+from wsnode.ethereum.tree.candidates import Candidate
 from wsnode.ethereum.tree.judging import Judge
 from wsnode.ethereum.tree.statuses import Invalid, Status, UnknownBlockError
 
@@ -62,6 +63,11 @@ class BlockTree(Appender):
             status = self._judge.hold(view, block)
         self._spill()
         return status
+
+    @property
+    def candidates(self) -> Iterable[Candidate]:
+        """Return the blocks in memory that are not canonical."""
+        return self._judge.candidates
 
     def header(self, block_hash: bytes) -> bytes | None:
         """Return the header row of a known block, canonical or not, None for any other.
@@ -183,6 +189,7 @@ class BlockTree(Appender):
         for block_hash in branch.blocks:
             self._judge.candidates.pop(block_hash)
             self._spilled.pop(block_hash, None)
+        self._judge.candidates.rebase(frozenset[bytes](branch.blocks))
         return None
 
     def _put(self, block_hash: Hash32) -> InvalidBlockError | None:

@@ -75,6 +75,12 @@ impl BuiltBlock {
         self.0.requests.iter().map(|request| PyBytes::new(py, request)).collect()
     }
 
+    /// The same block on another instance of its parent, or on the committed one.
+    #[pyo3(signature = (parent))]
+    fn rebased(&self, py: Python<'_>, parent: Option<PyRef<'_, Self>>) -> PyResult<Py<Self>> {
+        Py::new(py, Self::new(self.0.rebased(parent.map(|parent| parent.0.clone()))))
+    }
+
     /// Bytes in memory, roughly, without those of the blocks below it.
     #[getter]
     fn size(&self) -> usize {

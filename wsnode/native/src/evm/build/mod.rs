@@ -55,7 +55,7 @@ pub struct BuiltBlock {
     /// What it asks of the consensus layer, each request's type before its content.
     pub requests: Vec<Bytes>,
     /// What it changes in its parent's state.
-    pub changes: BundleState,
+    pub changes: Arc<BundleState>,
     /// Its parent, unless that was committed when this block was executed.
     pub parent: Option<Arc<BuiltBlock>>,
 }
@@ -70,7 +70,17 @@ impl BuiltBlock {
         Self {
             block: Arc::new(block.verified(&executed.receipts)),
             requests: executed.requests.take(),
-            changes: executed.changes,
+            changes: Arc::new(executed.changes),
+            parent,
+        }
+    }
+
+    /// The same block on another instance of its parent, or on the committed one; its own parent is released.
+    pub fn rebased(&self, parent: Option<Arc<Self>>) -> Self {
+        Self {
+            block: self.block.clone(),
+            requests: self.requests.clone(),
+            changes: self.changes.clone(),
             parent,
         }
     }
@@ -143,6 +153,7 @@ pub fn build_block(
         header,
     };
     let requests = built.requests.take();
-    let block = BuiltBlock { block: Arc::new(block), requests, changes: built.changes, parent: None };
+    let block =
+        BuiltBlock { block: Arc::new(block), requests, changes: Arc::new(built.changes), parent: None };
     Ok((block, built.refused))
 }
