@@ -7,7 +7,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -42,6 +42,11 @@ def result(url: str, method: str, *params: Any) -> Any:
 def head(url: str) -> tuple[int, str]:
     found = result(url, "eth_getBlockByNumber", "latest", False)
     return int(found["number"], 16), found["hash"]
+
+
+def block_hash(url: str, tag: str) -> str | None:
+    found = ask_url(url, "eth_getBlockByNumber", tag, False).get("result")
+    return None if found is None else str(found["hash"])
 
 
 def wait_for_head_of(node: Node, upstream: str) -> None:
@@ -296,9 +301,16 @@ def test_every_case_of_execution_apis_holds_through_a_follower_of_geth(tmp_path:
     vectors = require_vectors("execution-apis")
     with (
         serving_geth(tmp_path, vectors / "genesis.json", vectors / "chain.rlp") as geth,
-        following(tmp_path / "ours", geth.url, genesis=vectors / "genesis.json") as node,
+        ExitStack() as stack,
     ):
+        last = head(geth.url)[1]
+        choice = {"headBlockHash": last, "safeBlockHash": last, "finalizedBlockHash": last}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "engine_forkchoiceUpdatedV3", "params": [choice, None]}
+        assert geth.send(call, engine=True)["result"]["payloadStatus"]["status"] == "VALID"
+        node = stack.enter_context(following(tmp_path / "ours", geth.url, genesis=vectors / "genesis.json"))
         until("geth's head", lambda: head(plain(node)) == head(geth.url))
+        for tag in ("safe", "finalized"):
+            until(tag, lambda tag=tag: block_hash(plain(node), tag) == last)  # type: ignore[misc]
         until("ready", lambda: readiness(node)[0] == 200)
         ended = run("verify", plain(node), str(vectors / "tests"), seconds=600)
         assert ended.returncode == 0, ended.stdout[-2000:]

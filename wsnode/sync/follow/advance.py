@@ -24,7 +24,7 @@ from wsnode.sync.progress import ImportProgress, Step
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
-FAR: Final = 64
+FAR: Final = 16
 """A way of more blocks is fetched by numbers, many at once; a shorter one by hashes."""
 COMMIT_BYTES: Final = 1 << 23
 COMMIT_SECONDS: Final = 2.0
