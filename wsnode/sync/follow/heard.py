@@ -47,9 +47,10 @@ class HeardTransactions:
         """Hear of an upstream's pending transactions, if it tells of them."""
 
         def hear(text: bytes) -> None:
-            with suppress(UpstreamError, ValueError, TypeError):
+            with suppress(UpstreamError, ValueError):
                 told = decode_result(text)
-                self._hear(upstream, link, bytes.fromhex(told.removeprefix("0x")))
+                if isinstance(told, str):
+                    self._hear(upstream, link, bytes.fromhex(told.removeprefix("0x")))
 
         with suppress(RefusedError):
             await link.subscribe(["newPendingTransactions"], hear)
@@ -77,12 +78,12 @@ class HeardTransactions:
     async def _fetch(self) -> None:
         while True:
             upstream, link, wanted = await self._receiver.receive()
-            with suppress(UpstreamError, InvalidTransactionError, ValueError, TypeError):
+            with suppress(UpstreamError, InvalidTransactionError, ValueError):
                 found = await upstream.client.ask(
                     "eth_getRawTransactionByHash", [f"0x{wanted.hex()}"], link=link
                 )
-                if not found or len(found) > 2 * MOST_BYTES:
-                    # It is in a block by now, or nobody's business here.
+                if not isinstance(found, str) or len(found) > 2 * MOST_BYTES:
+                    # It is in a block by now, or no transaction.
                     continue
                 transaction = PooledTransaction(self._spec, bytes.fromhex(found.removeprefix("0x")))
                 if transaction.hash == wanted:
