@@ -88,14 +88,17 @@ class Client:
 
     async def _counted(self, method: str, params: list[Any], link: Link | None, seconds: float) -> bytes:
         used: Link | None = None
-        heard = 0
+        is_paid, heard = False, 0
         try:
             with trio.fail_after(seconds):
                 await self.budget.take()
+                is_paid = True
                 used = link or await self.link()
                 heard, asked = used.heard, trio.current_time()
                 text = await used.ask(method, params)
         except trio.TooSlowError:
+            if not is_paid:
+                raise UpstreamError("busy", "its budget of calls is spent") from None
             if used is not None and used.heard == heard:
                 # Nothing at all was heard, so the connection may be dead: the next question opens another.
                 self.drop(used)

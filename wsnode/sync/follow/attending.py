@@ -153,6 +153,8 @@ class Attendant:
                 if error.reason == "invalid":
                     raise Unfit(error.detail) from None
                 logger.warning("%s: %s", upstream, error)
+                # What it cannot give counts as announced no more; it may announce it again.
+                upstream.announced = upstream.head
             await upstream.woken.wait()
 
 
