@@ -173,6 +173,50 @@ async def test_an_invalid_block_quarantines_whoever_sent_it(opened: Open) -> Non
         await world.until_at(sources["a"].head)
 
 
+def with_an_invalid_block(source: Source) -> None:
+    """Have a source grow by 61 blocks, and give another one than its own for the 21st."""
+    source.grow(20)
+    _, encoded = invalid_block(source)
+    source.grow(40)
+    source.overrides["debug_getRawBlock"] = lambda params: (
+        f"0x{encoded.hex()}" if params == [hex(21)] else NOT_SAID
+    )
+
+
+async def test_an_invalid_block_on_a_long_way_quarantines_whoever_gave_it(opened: Open) -> None:
+    async with opened("a", blocks=0) as (world, sources):
+        await world.until(lambda: world.follower.peers == 1)
+        with_an_invalid_block(sources["a"])
+        await sources["a"].tell()
+        await world.until(lambda: world.state_of("a")[0] == "quarantined")
+        assert "invalid block: block 21 " in world.state_of("a")[1]
+        await world.until(lambda: world.chain.head.number == 20)
+
+
+async def test_beside_one_that_gives_an_invalid_block_another_is_asked(opened: Open) -> None:
+    async with opened("a", "b", blocks=0) as (world, sources):
+        await world.until(lambda: world.follower.peers == 2)
+        with_an_invalid_block(sources["a"])
+        sources["b"].grow(61)
+        await sources["a"].tell()
+        await sources["b"].tell()
+        await world.until_at(sources["b"].head)
+
+
+async def test_a_long_branch_replaces_ours_in_one_change(opened: Open) -> None:
+    async with opened("a", blocks=60) as (world, sources):
+        await world.until_at(sources["a"].head)
+        sources["a"].provider.is_gone = True
+        await sources["a"].provider.close()
+        await world.until(lambda: world.follower.peers == 0)
+        world.changes.clear()
+        sources["a"].growing.reorganise(30, [[]] * 50)
+        sources["a"].provider.is_gone = False
+        await world.until_at(sources["a"].head)
+        assert sum(len(change.removed) for change in world.changes) == 30
+        assert world.follower.reorganisations == 1
+
+
 def invalid_block(source: Source) -> tuple[dict[str, Any], bytes]:
     """Return a block whose state root is wrong and whose hash is right, as JSON and as RLP."""
     from wsnode.ethereum.codec.blocks import encode_told_block

@@ -200,6 +200,9 @@ class Advance:
                 async with receiver:
                     async for batch in receiver:
                         last = await takes(batch)
+            except UpstreamError as error:
+                # Not out of the nursery, which would wrap it in a group.
+                failures.insert(0, error)
             finally:
                 with trio.CancelScope(shield=True):
                     await self._commit()
