@@ -173,6 +173,20 @@ async def test_an_invalid_block_quarantines_whoever_sent_it(opened: Open) -> Non
         await world.until_at(sources["a"].head)
 
 
+async def test_marks_take_back_nothing_that_is_executed_and_not_stored_yet(opened: Open) -> None:
+    async with opened("a", blocks=5) as (world, sources):
+        await world.until_at(sources["a"].head)
+        head, advance = world.chain.head, world.follower._advance
+        assert await advance.mark(head, safe=head.hash, finalized=head.hash)
+        with world.chain.snapshot() as view:
+            assert (view.safe, view.finalized) == (5, 5)
+        sources["a"].grow()
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert not await advance.mark(head, safe=head.hash, finalized=head.hash)
+        assert world.chain.head == sources["a"].head
+
+
 def with_an_invalid_block(source: Source) -> None:
     """Have a source grow by 61 blocks, and give another one than its own for the 21st."""
     source.grow(20)

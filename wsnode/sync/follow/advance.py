@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 import trio
 
+from wsnode.ethereum.appender import Extension
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
@@ -99,7 +100,9 @@ class Advance:
         await self.choose()
 
     async def choose(self) -> None:
-        """Make the block the head that enough upstreams have."""
+        """Make the block the head that enough upstreams have, but for the time of a long way there."""
+        if self._catching_up.locked():
+            return
         async with self._choosing:
             heads = [upstream.head for upstream in self._upstreams if upstream.is_fit and upstream.head]
             paths = [path for path in map(self._verified.path_to, heads) if path is not None]
@@ -109,6 +112,16 @@ class Advance:
                 await self._set_head(found.hash)
             elif found is not None:
                 await self._stay_or_go_back(found)
+
+    async def mark(self, head: Head, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
+        """Mark what is safe and what is final below a head, and return whether that still is the head."""
+        tree = self._live.tree
+        async with self._live.lock:
+            # With blocks that are executed and not stored yet, setting this head would take them back.
+            if tree.head != head:
+                return False
+            await in_thread(partial(tree.set_head, head.hash, safe=safe, finalized=finalized))
+        return True
 
     async def _judge_up_to(self, upstream: Upstream, link: Link, announced: Head) -> None:
         for block in await self._walks.up_to(upstream, link, announced.hash, self.floor):
@@ -231,7 +244,7 @@ class Advance:
             extension = await in_thread(partial(self._live.tree.extend, batch.blocks))
         self._count(batch)
         if extension.error is not None or extension.taken < len(batch.blocks):
-            giver = batch.givers[extension.taken]
+            giver = _giver_of(batch, extension)
             if extension.error is not None:
                 giver.quarantine(Unfit(f"it sent an invalid block: {extension.error}", for_good=True))
             raise UpstreamError("invalid", f"{giver}: {extension.error or 'a block that does not follow'}")
@@ -270,3 +283,12 @@ class Advance:
         self._committed = trio.current_time()
 
     _committed = 0.0
+
+
+def _giver_of(batch: Batch, extension: Extension) -> Upstream:
+    """Return who gave the block that ended an extension: of a linked run, any may be the invalid one."""
+    wanted = None if extension.error is None else extension.error.block_hash
+    for block, giver in zip(batch.blocks, batch.givers, strict=True):
+        if block.hash == wanted:
+            return giver
+    return batch.givers[extension.taken]

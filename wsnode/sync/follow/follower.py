@@ -291,9 +291,7 @@ class Follower:
             final = max(below(head.number, FINALIZED_BELOW) if finalized is None else finalized, before)
             secure = max(below(head.number, SAFE_BELOW) if safe is None else safe, final)
             marks = {"safe": view.hash_of(secure), "finalized": view.hash_of(final)}
-        if self._chain.head == head:
-            await self._live.set_head(head.hash, **marks)
-        else:
+        if not await self._advance.mark(head, safe=marks["safe"], finalized=marks["finalized"]):
             self._marked = None
 
     def status(self) -> dict[str, Any]:
