@@ -212,6 +212,12 @@ def render_header(header: bytes) -> bytes:
     Members that its fork does not know are null.
     """
 
+def render_payload(header: bytes, body: bytes | memoryview) -> bytes:
+    """Return a block after the merge as a payload of the Engine API, as JSON."""
+
+def render_payload_body(body: bytes | memoryview) -> bytes:
+    """Return the transactions and withdrawals of a block as the Engine API has them, as JSON."""
+
 def render_each_log(
     header: bytes,
     body: bytes | memoryview,

@@ -133,6 +133,10 @@ class UnverifiedBlock:
     @property
     def transaction_count(self) -> int: ...
     @property
+    def blob_hashes(self) -> list[bytes]:
+        """Return the versioned hashes of all blob transactions, in their order."""
+
+    @property
     def has_own_body(self) -> bool:
         """Return whether the body is the one that the header commits to: else the hash says nothing of it."""
 
@@ -224,6 +228,44 @@ def encode_told_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
     Raises:
         InvalidBlockError: It is no such JSON, by the rule `json`.
     """
+
+@final
+class Payload:
+    """A payload of the Engine API, of whose JSON the form is right; nothing else is checked yet.
+
+    Raises:
+        ValueError: A member is missing, unknown or malformed; the text says which.
+    """
+
+    def __new__(cls, text: bytes) -> Payload: ...
+    @property
+    def version(self) -> int:
+        """Return which structure it is: 1 of Paris, 2 with withdrawals, 3 with blob gas."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def timestamp(self) -> int:
+        """Return seconds since 1970."""
+
+    @property
+    def block_hash(self) -> bytes:
+        """Return the hash that it says it has."""
+
+    @property
+    def parent_hash(self) -> bytes: ...
+    def block(
+        self,
+        spec: ChainSpec,
+        *,
+        parent_beacon_block_root: bytes | None = None,
+        requests: Sequence[bytes] | None = None,
+    ) -> UnverifiedBlock | InvalidBlockError:
+        """Return its block with the senders, or which rule it breaks, not raised; "block_hash" comes first.
+
+        Requests are a type's byte and what follows it, and count for the hash where they are given. Releases
+        the lock.
+        """
 
 @final
 class Execution:
@@ -996,6 +1038,12 @@ class PooledTransaction:
     def authorities(self) -> list[bytes]:
         """Return the signers of its authorizations, without those with an invalid signature."""
 
+    def take_blobs(self) -> list[tuple[bytes, bytes, bytes, list[bytes]]]:
+        """Return the blobs that were checked and kept, once: versioned hash, blob, commitment and proofs.
+
+        A blob has one proof, or one for each of its 128 cells, as it was sent. Releases the lock.
+        """
+
     @property
     def chain_id(self) -> int | None:
         """Return the chain that it is for, None if it is for any."""
@@ -1011,15 +1059,31 @@ def check_transaction(
     *,
     minimum_tip: int = 0,
     was_included: bool = False,
+    keeps_blobs: bool = False,
 ) -> None:
     """Refuse a transaction that no block after a header row could hold, or that the pool does not take.
 
     No state is asked. `minimum_tip` is wei a gas; a transaction that `was_included` in a block needs no
-    blobs. Blobs are proved once, in milliseconds, which releases the lock, and are not kept then.
+    blobs. Blobs are proved once, in milliseconds, which releases the lock; unless `keeps_blobs` they are let
+    go then.
 
     Raises:
         InvalidTransactionError: Of the kind that is wrong.
         CorruptRowError: The header row cannot be read.
+    """
+
+def blob_proof(blob: bytes, commitment: bytes) -> bytes:
+    """Return the KZG proof of a blob, 48 bytes. It takes some 20 ms; releases the lock.
+
+    Raises:
+        EngineError: They are no blob and commitment.
+    """
+
+def cell_proofs(blob: bytes) -> list[bytes]:
+    """Return the KZG proofs of a blob's 128 cells. It takes some 200 ms; releases the lock.
+
+    Raises:
+        EngineError: It is no blob.
     """
 
 def render_pooled_transaction(transaction: PooledTransaction) -> bytes:

@@ -2,6 +2,7 @@
 
 from wsnode._native.evm import (
     BuiltBlock,
+    Payload,
     UnverifiedBlock,
     VerifiedBlock,
     block_from_rows,
@@ -12,6 +13,7 @@ from wsnode._native.evm import (
 
 __all__ = [
     "BuiltBlock",
+    "Payload",
     "UnverifiedBlock",
     "VerifiedBlock",
     "block_from_rows",

@@ -2,6 +2,8 @@
 
 from wsnode._native.evm import (
     PooledTransaction,
+    blob_proof,
+    cell_proofs,
     check_transaction,
     render_pooled_transaction,
     sign_digest,
@@ -12,6 +14,8 @@ from wsnode._native.evm import (
 
 __all__ = [
     "PooledTransaction",
+    "blob_proof",
+    "cell_proofs",
     "check_transaction",
     "render_pooled_transaction",
     "sign_digest",

@@ -101,6 +101,7 @@ macro_rules! rules {
 
 rules! {
     Rlp => "rlp",
+    BlockHash => "block_hash",
     Json => "json",
     BlockSize => "block_size",
     TransactionSignature => "transaction_signature",

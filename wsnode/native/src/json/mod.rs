@@ -9,9 +9,9 @@ mod writer;
 #[cfg(test)]
 pub(crate) use blocks::random;
 pub use blocks::{
-    render_block, render_header, render_log, render_logs, render_pooled_transaction, render_receipt,
-    render_receipts, render_transaction, render_uncle, write_log, BlockContext, BlockStyle, Envelope,
-    LogSelection, Price, TotalDifficulty,
+    render_block, render_header, render_log, render_logs, render_payload, render_payload_body,
+    render_pooled_transaction, render_receipt, render_receipts, render_transaction, render_uncle, write_log,
+    BlockContext, BlockStyle, Envelope, LogSelection, Price, TotalDifficulty,
 };
 pub use reader::Text;
 pub use writer::Writer;

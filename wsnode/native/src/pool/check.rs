@@ -17,6 +17,8 @@ pub struct Terms {
     pub minimum_tip: u128,
     /// A block included the transaction, so its blobs are not needed again.
     pub was_included: bool,
+    /// Whether its blobs stay until they are taken.
+    pub keeps_blobs: bool,
 }
 
 /// Refuse a transaction that no block after `head` could hold, or that the pool does not take.
@@ -89,7 +91,7 @@ fn check_lists(transaction: &PooledTransaction, terms: Terms) -> Result<(), Erro
     match &transaction.envelope {
         TxEnvelope::Eip4844(_) => {
             fees::check_blob_fee(&transaction.envelope)?;
-            transaction.check_sidecar(terms.was_included)
+            transaction.check_sidecar(terms.was_included, terms.keeps_blobs)
         }
         TxEnvelope::Eip7702(signed) if signed.tx().authorization_list.is_empty() => {
             Err(refuse("empty_authorizations", "set code tx must have at least one authorization tuple"))

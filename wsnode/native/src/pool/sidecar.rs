@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use alloy_consensus::Transaction;
-use alloy_eips::eip4844::{kzg_to_versioned_hash, BlobTransactionValidationError, Bytes48};
+use alloy_eips::eip4844::{kzg_to_versioned_hash, Blob, BlobTransactionValidationError, Bytes48};
 use alloy_eips::eip7594::{BlobTransactionSidecarVariant, CELLS_PER_EXT_BLOB, MAX_BLOBS_PER_TX_FUSAKA};
 use alloy_primitives::{uint, B256, U256};
 use c_kzg::{ethereum_kzg_settings, KzgSettings};
@@ -19,13 +19,25 @@ const MODULUS: U256 = uint!(0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeff
 pub enum Sidecar {
     Absent,
     Unverified(Box<BlobTransactionSidecarVariant>),
+    /// Kept until they are taken.
+    Kept(Box<BlobTransactionSidecarVariant>),
     /// The blobs are dropped: blocks hold only their hashes.
     Verified,
 }
 
+/// A blob with what proves that it is the one of a versioned hash.
+#[derive(Debug)]
+pub struct ProvenBlob {
+    pub versioned_hash: B256,
+    pub blob: Box<Blob>,
+    pub commitment: Bytes48,
+    /// One of the blob, or one of each of its cells.
+    pub proofs: Vec<Bytes48>,
+}
+
 impl PooledTransaction {
-    /// Check the blobs once; what is verified is not kept. One that a block held needs none.
-    pub fn check_sidecar(&self, was_included: bool) -> Result<(), Error> {
+    /// Check the blobs once; what is verified is kept only if `keeps`. One that a block held needs none.
+    pub fn check_sidecar(&self, was_included: bool, keeps: bool) -> Result<(), Error> {
         let hashes = self.envelope.blob_versioned_hashes().unwrap_or_default();
         let mut sidecar = self.sidecar.lock().unwrap_or_else(PoisonError::into_inner);
         match &*sidecar {
@@ -33,11 +45,60 @@ impl PooledTransaction {
             Sidecar::Absent if !was_included => {
                 return Err(refuse("sidecar", "missing sidecar in blob transaction"))
             }
-            Sidecar::Absent | Sidecar::Verified => {}
+            Sidecar::Kept(_) if keeps => return Ok(()),
+            Sidecar::Absent | Sidecar::Kept(_) | Sidecar::Verified => {}
         }
-        *sidecar = Sidecar::Verified;
+        *sidecar = match std::mem::replace(&mut *sidecar, Sidecar::Verified) {
+            Sidecar::Unverified(verified) if keeps => Sidecar::Kept(verified),
+            _ => Sidecar::Verified,
+        };
         Ok(())
     }
+
+    /// The blobs that were verified and kept, in the order of their hashes; they are the caller's from now on.
+    pub fn take_blobs(&self) -> Vec<ProvenBlob> {
+        let mut sidecar = self.sidecar.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(*sidecar, Sidecar::Kept(_)) {
+            return Vec::new();
+        }
+        match std::mem::replace(&mut *sidecar, Sidecar::Verified) {
+            Sidecar::Kept(kept) => proven(*kept),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn proven(sidecar: BlobTransactionSidecarVariant) -> Vec<ProvenBlob> {
+    let (blobs, commitments, proofs) = match sidecar {
+        BlobTransactionSidecarVariant::Eip4844(single) => (single.blobs, single.commitments, single.proofs),
+        BlobTransactionSidecarVariant::Eip7594(cells) => (cells.blobs, cells.commitments, cells.cell_proofs),
+    };
+    let each = proofs.len() / blobs.len().max(1);
+    let proofs = proofs.chunks(each.max(1));
+    let parts = blobs.into_iter().zip(commitments).zip(proofs);
+    parts
+        .map(|((blob, commitment), proofs)| ProvenBlob {
+            versioned_hash: kzg_to_versioned_hash(commitment.as_slice()),
+            blob: Box::new(blob),
+            commitment,
+            proofs: proofs.to_vec(),
+        })
+        .collect()
+}
+
+/// The proof of a whole blob, as blocks up to Prague travel with; about 20 ms.
+pub fn blob_proof(blob: &[u8], commitment: &[u8]) -> Result<Bytes48, Error> {
+    let blob = c_kzg::Blob::from_bytes(blob).map_err(Error::internal)?;
+    let commitment = c_kzg::Bytes48::from_bytes(commitment).map_err(Error::internal)?;
+    let proof = settings().compute_blob_kzg_proof(&blob, &commitment).map_err(Error::internal)?;
+    Ok(Bytes48::from_slice(proof.to_bytes().as_slice()))
+}
+
+/// The proofs of a blob's cells, as blocks since Osaka travel with; about 200 ms.
+pub fn cell_proofs(blob: &[u8]) -> Result<Vec<Bytes48>, Error> {
+    let blob = c_kzg::Blob::from_bytes(blob).map_err(Error::internal)?;
+    let (_, proofs) = settings().compute_cells_and_kzg_proofs(&blob).map_err(Error::internal)?;
+    Ok(proofs.iter().map(|proof| Bytes48::from_slice(proof.to_bytes().as_slice())).collect())
 }
 
 fn check(sidecar: &BlobTransactionSidecarVariant, hashes: &[B256]) -> Result<(), Error> {

@@ -16,7 +16,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(render_uncle, module)?)?;
     module.add_function(wrap_pyfunction!(render_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(render_receipts, module)?)?;
-    module.add_function(wrap_pyfunction!(render_header, module)?)
+    module.add_function(wrap_pyfunction!(render_header, module)?)?;
+    module.add_function(wrap_pyfunction!(render_payload, module)?)?;
+    module.add_function(wrap_pyfunction!(render_payload_body, module)?)
 }
 
 pub fn corrupt(error: RowError) -> PyErr {
@@ -138,4 +140,18 @@ fn wide_integer(value: &Bound<'_, PyInt>) -> PyResult<U256> {
     }
     let bytes = value.call_method1("to_bytes", (32, "big"))?;
     Ok(U256::from_be_slice(bytes.cast::<PyBytes>()?.as_bytes()))
+}
+
+/// The payload of a block, as the Engine API has it.
+#[pyfunction]
+fn render_payload<'py>(py: Python<'py>, header: &[u8], body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
+    let write =
+        |text: &mut Writer| json::render_payload(text, &HeaderRow::new(header)?, &BodyRow::new(&body)?);
+    rendered(py, write).map(|(bytes, ())| bytes)
+}
+
+/// What a block holds beside its header, as the Engine API has it.
+#[pyfunction]
+fn render_payload_body<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
+    rendered(py, |text| json::render_payload_body(text, &BodyRow::new(&body)?)).map(|(bytes, ())| bytes)
 }

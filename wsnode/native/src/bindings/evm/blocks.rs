@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alloy_consensus::Transaction;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -49,6 +50,13 @@ impl UnverifiedBlock {
     #[getter]
     fn transaction_count(&self) -> usize {
         self.0.transactions.len()
+    }
+
+    /// The versioned hashes of all blob transactions, in their order.
+    #[getter]
+    fn blob_hashes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let hashes = self.0.transactions.iter().filter_map(|transaction| transaction.blob_versioned_hashes());
+        hashes.flatten().map(|hash| PyBytes::new(py, hash.as_slice())).collect()
     }
 
     /// Whether the body is the one that the header commits to.

@@ -1,7 +1,9 @@
-//! Blocks from RLP, from rows and from JSON.
+//! Blocks from RLP, from rows, from JSON and from payloads.
 
 use std::sync::Arc;
 
+use alloy_primitives::Bytes;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -9,6 +11,7 @@ use pyo3::types::PyBytes;
 use super::blocks::{exception, UnverifiedBlock};
 use super::spec::ChainSpec;
 use crate::bindings::errors::guard;
+use crate::bindings::numbers::hash;
 use crate::evm::block;
 
 /// The blocks before the first malformed one, and its error; senders are recovered on all cores.
@@ -47,7 +50,68 @@ fn encode_told_block<'py>(
     py.detach(encode).map(|encoded| PyBytes::new(py, &encoded))
 }
 
+/// A payload of the Engine API, whose form alone is right.
+#[pyclass(frozen, module = "wsnode._native.evm")]
+pub struct Payload(block::Payload);
+
+#[pymethods]
+impl Payload {
+    /// From its JSON.
+    #[new]
+    fn new(py: Python<'_>, text: &[u8]) -> PyResult<Self> {
+        let read = py.detach(|| guard(|| Ok(block::Payload::read(text))))?;
+        read.map(Self).map_err(PyValueError::new_err)
+    }
+
+    /// Which version of the structure it has.
+    #[getter]
+    fn version(&self) -> u8 {
+        self.0.version as u8
+    }
+
+    #[getter]
+    fn number(&self) -> u64 {
+        self.0.number()
+    }
+
+    #[getter]
+    fn timestamp(&self) -> u64 {
+        self.0.timestamp()
+    }
+
+    /// The hash that it says it has.
+    #[getter]
+    fn block_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.block_hash().as_slice())
+    }
+
+    #[getter]
+    fn parent_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.parent_hash().as_slice())
+    }
+
+    /// Its block, or which rule that breaks.
+    #[pyo3(signature = (spec, *, parent_beacon_block_root=None, requests=None))]
+    fn block(
+        &self,
+        py: Python<'_>,
+        spec: &ChainSpec,
+        parent_beacon_block_root: Option<&[u8]>,
+        requests: Option<Vec<PyBackedBytes>>,
+    ) -> PyResult<Py<PyAny>> {
+        let parent_beacon_block_root =
+            parent_beacon_block_root.map(|root| hash("parent_beacon_block_root", root)).transpose()?;
+        let requests = requests.map(|list| list.iter().map(|each| Bytes::copy_from_slice(each)).collect());
+        let beside = block::Beside { parent_beacon_block_root, requests };
+        match py.detach(|| guard(|| Ok(self.0.block(&spec.0, beside))))? {
+            Ok(block) => Ok(Py::new(py, UnverifiedBlock(Arc::new(block)))?.into_any()),
+            Err(invalid) => Ok(exception(py, &invalid)),
+        }
+    }
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Payload>()?;
     module.add_function(wrap_pyfunction!(decode_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(block_from_rows, module)?)?;
     module.add_function(wrap_pyfunction!(encode_told_block, module)?)

@@ -13,7 +13,11 @@ use crate::bindings::errors::guard;
 use crate::bindings::numbers::Number;
 use crate::chain::rows::HeaderRow;
 use crate::json;
-use crate::pool::{self, Terms};
+use crate::pool::{self, ProvenBlob, Terms};
+
+/// Versioned hash, blob, commitment, proofs.
+type BlobTuple<'py> =
+    (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
 
 /// A transaction that no block holds yet, its form and signature checked.
 #[pyclass(frozen, module = "wsnode._native.evm")]
@@ -130,6 +134,18 @@ impl PooledTransaction {
         authorities.map(|authority| PyBytes::new(py, authority.as_slice())).collect()
     }
 
+    /// The blobs that were checked and kept, each with its hash, commitment and proofs; they are let go here.
+    fn take_blobs<'py>(&self, py: Python<'py>) -> Vec<BlobTuple<'py>> {
+        let bytes = |bytes: &[u8]| PyBytes::new(py, bytes);
+        let taken = py.detach(|| self.0.take_blobs());
+        let each = |blob: &ProvenBlob| {
+            let proofs = blob.proofs.iter().map(|proof| bytes(proof.as_slice())).collect();
+            let (hash, commitment) = (&blob.versioned_hash, &blob.commitment);
+            (bytes(hash.as_slice()), bytes(blob.blob.as_slice()), bytes(commitment.as_slice()), proofs)
+        };
+        taken.iter().map(each).collect()
+    }
+
     /// The chain id of the transaction, None if it is valid on any chain.
     #[getter]
     fn chain_id(&self) -> Option<u64> {
@@ -145,7 +161,7 @@ impl PooledTransaction {
 
 /// Refuse a transaction that no block after `header` could hold, or that the pool does not take.
 #[pyfunction]
-#[pyo3(signature = (spec, header, transaction, *, minimum_tip=0, was_included=false))]
+#[pyo3(signature = (spec, header, transaction, *, minimum_tip=0, was_included=false, keeps_blobs=false))]
 fn check_transaction(
     py: Python<'_>,
     spec: &ChainSpec,
@@ -153,8 +169,9 @@ fn check_transaction(
     transaction: &PooledTransaction,
     minimum_tip: u128,
     was_included: bool,
+    keeps_blobs: bool,
 ) -> PyResult<()> {
-    let terms = Terms { minimum_tip, was_included };
+    let terms = Terms { minimum_tip, was_included, keeps_blobs };
     let (spec, transaction) = (spec.0.clone(), transaction.0.clone());
     let check = || {
         let head = HeaderRow::new(header)?.header()?;
@@ -165,6 +182,20 @@ fn check_transaction(
         true => py.detach(|| guard(check)),
         false => guard(check),
     }
+}
+
+/// The proof of a whole blob.
+#[pyfunction]
+fn blob_proof<'py>(py: Python<'py>, blob: &[u8], commitment: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let proof = py.detach(|| guard(|| pool::blob_proof(blob, commitment)))?;
+    Ok(PyBytes::new(py, proof.as_slice()))
+}
+
+/// The proofs of a blob's cells.
+#[pyfunction]
+fn cell_proofs<'py>(py: Python<'py>, blob: &[u8]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let proofs = py.detach(|| guard(|| pool::cell_proofs(blob)))?;
+    Ok(proofs.iter().map(|proof| PyBytes::new(py, proof.as_slice())).collect())
 }
 
 #[pyfunction]
@@ -179,6 +210,8 @@ fn render_pooled_transaction<'py>(
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PooledTransaction>()?;
+    module.add_function(wrap_pyfunction!(blob_proof, module)?)?;
+    module.add_function(wrap_pyfunction!(cell_proofs, module)?)?;
     module.add_function(wrap_pyfunction!(check_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(render_pooled_transaction, module)?)
 }

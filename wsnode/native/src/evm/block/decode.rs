@@ -48,7 +48,8 @@ pub fn from_rows(spec: &ChainSpec, header_row: &[u8], body_row: &[u8]) -> Result
     Ok(assemble(spec, block, body.senders()?))
 }
 
-fn assemble(spec: &ChainSpec, block: Decoded, senders: Vec<Address>) -> UnverifiedBlock {
+/// A block with its senders and its rows.
+pub(super) fn assemble(spec: &ChainSpec, block: Decoded, senders: Vec<Address>) -> UnverifiedBlock {
     let fee = blob_base_fee(spec, &block.header);
     let header_row = encode_header(&block.header, block.hash, block.size, fee);
     let body_row = encode_body(&block.transactions, &senders, &block.ommers, block.withdrawals.as_deref());

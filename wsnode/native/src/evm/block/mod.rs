@@ -1,7 +1,9 @@
-//! Blocks: decoded from RLP, to which what other nodes tell in JSON is brought, with their senders recovered, and verified with their receipts.
+//! Blocks: decoded from RLP, to which what other nodes tell in JSON is brought, or from payloads, with their senders
+//! recovered, and verified with their receipts.
 
 mod decode;
 mod impersonation;
+mod payload;
 mod senders;
 mod told;
 
@@ -18,6 +20,7 @@ use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 
 pub use decode::{decode_blocks, decode_transaction, from_rows};
 pub use impersonation::{impersonated_sender, impersonation};
+pub use payload::{Beside, Payload};
 pub use senders::recover_transaction;
 pub use told::encode_told;
 

@@ -1,0 +1,80 @@
+//! Payloads of the Engine API.
+//!
+//! Source: execution-apis, src/engine/{paris,shanghai,cancun}.md.
+
+use crate::chain::rows::{BodyRow, HeaderFields, HeaderRow, RowError};
+
+use super::header::write_hash;
+use super::withdrawals::write_withdrawals;
+use crate::json::Writer;
+
+/// Writes the payload of a block after the merge.
+pub fn render_payload(text: &mut Writer, header: &HeaderRow<'_>, body: &BodyRow<'_>) -> Result<(), RowError> {
+    let fields = header.fields()?;
+    write_hash(text, b"{\"parentHash\":\"0x", fields.parent_hash);
+    text.fixed(b"\",\"feeRecipient\":\"0x");
+    text.hash(&fields.beneficiary.0 .0);
+    write_hash(text, b"\",\"stateRoot\":\"0x", fields.state_root);
+    write_hash(text, b"\",\"receiptsRoot\":\"0x", fields.receipts_root);
+    text.fixed(b"\",\"logsBloom\":\"0x");
+    text.hash(fields.logs_bloom);
+    write_hash(text, b"\",\"prevRandao\":\"0x", fields.mix_hash);
+    write_numbers(text, &fields);
+    write_hash(text, b"\",\"blockHash\":\"0x", header.hash());
+    text.fixed(b"\"");
+    write_optional(text, b",\"blobGasUsed\":\"0x", fields.blob_gas_used);
+    write_optional(text, b",\"excessBlobGas\":\"0x", fields.excess_blob_gas);
+    text.fixed(b",\"transactions\":");
+    write_transactions(text, body)?;
+    if let Some(withdrawals) = body.withdrawals_rlp()? {
+        text.fixed(b",\"withdrawals\":");
+        write_withdrawals(text, withdrawals)?;
+    }
+    text.fixed(b"}");
+    Ok(())
+}
+
+/// Writes what a block holds beside its header; the withdrawals are null before there were any.
+pub fn render_payload_body(text: &mut Writer, body: &BodyRow<'_>) -> Result<(), RowError> {
+    text.fixed(b"{\"transactions\":");
+    write_transactions(text, body)?;
+    text.fixed(b",\"withdrawals\":");
+    match body.withdrawals_rlp()? {
+        Some(withdrawals) => write_withdrawals(text, withdrawals)?,
+        None => text.fixed(b"null"),
+    }
+    text.fixed(b"}");
+    Ok(())
+}
+
+fn write_numbers(text: &mut Writer, fields: &HeaderFields<'_>) {
+    text.fixed(b"\",\"blockNumber\":\"0x");
+    text.quantity(fields.number);
+    text.fixed(b"\",\"gasLimit\":\"0x");
+    text.quantity(fields.gas_limit);
+    text.fixed(b"\",\"gasUsed\":\"0x");
+    text.quantity(fields.gas_used);
+    text.fixed(b"\",\"timestamp\":\"0x");
+    text.quantity(fields.timestamp);
+    text.fixed(b"\",\"extraData\":\"0x");
+    text.bytes(fields.extra_data);
+    text.fixed(b"\",\"baseFeePerGas\":\"0x");
+    text.quantity(fields.base_fee.unwrap_or(0));
+}
+
+fn write_optional<const N: usize>(text: &mut Writer, key: &[u8; N], number: Option<u64>) {
+    if let Some(number) = number {
+        text.fixed(key);
+        text.quantity(number);
+        text.fixed(b"\"");
+    }
+}
+
+fn write_transactions(text: &mut Writer, body: &BodyRow<'_>) -> Result<(), RowError> {
+    text.list(body.transaction_rows(), |text, transaction| {
+        text.fixed(b"\"0x");
+        text.bytes(transaction.envelope);
+        text.fixed(b"\"");
+        Ok(())
+    })
+}
