@@ -67,7 +67,7 @@ FLOORS = {
         "tree",
         "live pool",
         "building",
-        "development",
+        "development payloads",
         "rpc",
     ),
     "ethereum/rpc": (
@@ -77,7 +77,7 @@ FLOORS = {
         "traces transactions",
         "parity",
         "otterscan",
-        "development",
+        "development engine",
         "registry",
     ),
     "server": (
@@ -115,7 +115,7 @@ FLOORS = {
         "advance",
         "follower",
     ),
-    "node": ("addresses settings", "config", "following", "networks", "run"),
+    "node": ("addresses settings", "config", "driving following", "networks", "run"),
     "cli": (
         "failures",
         "terminal",
@@ -133,6 +133,7 @@ USES_TRIO = (
     "demo/",
     "ethereum/development/",
     "ethereum/live/",
+    "ethereum/payloads/",
     "ethereum/tree/live/",
     "node/run/",
     "pubsub/",

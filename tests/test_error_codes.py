@@ -13,13 +13,14 @@ import wsnode
 from tests.memory_transport import asking
 from tests.vector_files import CHECKOUT
 from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.genesis import demo_genesis
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.rpc.form import codes
 from wsnode.jsonrpc import errors
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.node.config import Config, NetworkConfig
+from wsnode.node.config import Config, EngineConfig, NetworkConfig
 from wsnode.node.networks import open_network
 from wsnode.starknet.rpc import errors as starknet_errors
 
@@ -94,6 +95,13 @@ def test_the_document_names_every_code_that_a_call_can_end_with(tmp_path: Path) 
     with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
         document = asking(Dispatcher(network.registry, network.open_view))("rpc.discover")["result"]
     named = {error["code"] for method in document["methods"] for error in method["errors"]}
+    engine = tmp_path / "engine"
+    genesis = tmp_path / "genesis.json"
+    genesis.write_bytes(demo_genesis())
+    driven = NetworkConfig(str(engine), engine=EngineConfig(genesis=str(genesis)))
+    with open_network("two", driven, Config(networks={"two": driven}, open=True)) as network:
+        methods = network.ports[0].network.registry.methods.values()
+        named |= {error.code for method in methods for error in method.errors}
     assert named == CODES.keys() - OF_NO_METHOD
 
 

@@ -54,6 +54,9 @@ def show_version(context: click.Context) -> None:
 @click.option("--data", type=FILE, metavar="DIR", help="The folder of one network.")
 @click.option("--config", "file", type=FILE, metavar="FILE", help="A wsnode.toml.")
 @address_options
+@click.option("--engine", metavar="HOST:PORT", help="Where a consensus client drives the chain.")
+@click.option("--jwt-secret", type=FILE, metavar="FILE", help="The secret of its tokens; made if absent.")
+@click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain that it drives.")
 @click.option("--unix-socket", metavar="PATH", help="Listen there as well.")
 @click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /.")
 @click.option("--tls-cert", metavar="FILE", help="Encrypt; a PEM chain.")
@@ -69,6 +72,9 @@ def serve(
     listen: str | None,
     host: str | None,
     port: int | None,
+    engine: str | None,
+    jwt_secret: Path | None,
+    genesis: Path | None,
     unix_socket: str | None,
     open_to_all: bool,
     tls_cert: str | None,
@@ -84,6 +90,10 @@ def serve(
         raise click.UsageError("give either --data or --config")
     if file is not None and vhost:
         raise click.UsageError("--vhost: a --config names the hosts of its networks")
+    if file is not None and engine is not None:
+        raise click.UsageError("--engine: a --config names the engines of its networks")
+    if engine is None and (jwt_secret is not None or genesis is not None):
+        raise click.UsageError("--jwt-secret and --genesis go with --engine")
     fit_address(listen, host, port, DEFAULT_LISTEN)
     settings: dict[str, Any] = {
         "unix_socket": unix_socket,
@@ -98,8 +108,17 @@ def serve(
 
         from wsnode.node import config, run
 
+        driver = None
+        if engine is not None:
+            secret, first = (None if path is None else str(path) for path in (jwt_secret, genesis))
+            driver = config.EngineConfig(engine, secret, first)
+
         def read_config() -> config.Config:
-            told = config.read(file) if file is not None else config.of_folder(data or Path(), vhost)
+            told = (
+                config.read(file)
+                if file is not None
+                else config.of_folder(data or Path(), vhost, engine=driver)
+            )
             address = fit_address(listen, host, port, told.listen)
             return config.overridden(told, **settings, listen=str(address))
 

@@ -64,6 +64,25 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
 
 
+class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The port on which a consensus client drives the chain."""
+
+    listen: str = "127.0.0.1:8551"
+    jwt_secret: str | None = None
+    """The file of the secret that its tokens are signed with; `jwt.hex` in the network's folder if absent."""
+    genesis: str | None = None
+    """The genesis of a chain that is not there yet, in geth's format."""
+
+    @property
+    def address(self) -> Address:
+        """Return the address to listen on.
+
+        Raises:
+            ListenError: `listen` is none.
+        """
+        return Address.parse(self.listen)
+
+
 class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One network: its folder, and the hosts that choose it (none: every host)."""
 
@@ -75,6 +94,8 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether transactions can be sent to it."""
     gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
     """The target of built blocks' gas limit."""
+    engine: EngineConfig | None = None
+    """The port on which a consensus client chooses the head; without it other processes write the chain."""
 
 
 class Guests(msgspec.Struct, frozen=True):
@@ -173,6 +194,7 @@ _NETWORK = Known(
     {
         "partner": Known(PartnerConfig.__struct_fields__),
         "follow": Known(FollowConfig.__struct_fields__),
+        "engine": Known(EngineConfig.__struct_fields__),
     },
 )
 KNOWN = Known(
@@ -220,7 +242,23 @@ def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") 
         _ = config.metrics.address
     except ListenError as error:
         raise ConfigurationError(f"{source}: metrics.listen: {error}") from None
+    _require_engines(config, source)
     return _relative_to(folder, config)
+
+
+def _require_engines(config: Config, source: str) -> None:
+    for name, network in config.networks.items():
+        place = f"{source}: networks.{name}.engine"
+        if network.engine is None:
+            continue
+        if not network.pool:
+            raise ConfigurationError(
+                f"{place}: payloads are built of the pool, which `pool = false` leaves out"
+            )
+        try:
+            _ = network.engine.address
+        except ListenError as error:
+            raise ConfigurationError(f"{place}.listen: {error}") from None
 
 
 def _require_known_names(content: dict[str, Any], source: str, text: str) -> None:
@@ -233,8 +271,14 @@ def _relative_to(folder: Path, config: Config) -> Config:
     def resolved(path: str | None) -> str | None:
         return None if path is None else str(folder / path)
 
+    def engine(told: EngineConfig | None) -> EngineConfig | None:
+        if told is None:
+            return None
+        secret, genesis = resolved(told.jwt_secret), resolved(told.genesis)
+        return msgspec.structs.replace(told, jwt_secret=secret, genesis=genesis)
+
     networks = {
-        name: msgspec.structs.replace(network, data=str(folder / network.data))
+        name: msgspec.structs.replace(network, data=str(folder / network.data), engine=engine(network.engine))
         for name, network in config.networks.items()
     }
     return msgspec.structs.replace(
@@ -257,9 +301,20 @@ def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"limits": of_server, "call_limits": of_calls, "pool_limits": of_pool}
 
 
-def of_folder(data: Path, hosts: Sequence[str] = (), follow: FollowConfig | None = None) -> Config:
-    """Return the configuration of a node that serves one folder; `hosts` are named besides local ones."""
-    network = NetworkConfig(str(data), tuple(hosts), follow=follow)
+def of_folder(
+    data: Path,
+    hosts: Sequence[str] = (),
+    follow: FollowConfig | None = None,
+    engine: EngineConfig | None = None,
+) -> Config:
+    """Return the configuration of a node that serves one folder; `hosts` are named besides local ones.
+
+    Raises:
+        ListenError: The engine's address is none.
+    """
+    if engine is not None:
+        _ = engine.address
+    network = NetworkConfig(str(data), tuple(hosts), follow=follow, engine=engine)
     return Config(networks={data.absolute().name: network})
 
 

@@ -28,6 +28,7 @@ from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import View
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
+from wsnode.node.driving import driven, read_genesis
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 from wsnode.store.errors import TooManySnapshotsError
@@ -228,9 +229,9 @@ def open_network(
     """
     folder = Path(network.data)
     with ExitStack() as stack:
-        ethereum, starknet = _open_chains(
-            folder, stack, writer=grow is not None or network.follow is not None, durable=durable
-        )
+        writer = grow is not None or network.follow is not None or network.engine is not None
+        genesis = None if network.engine is None else read_genesis(network.engine)
+        ethereum, starknet = _open_chains(folder, stack, genesis, writer=writer, durable=durable)
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
         if ethereum is None:
             if starknet is None or network.follow is not None:
@@ -265,6 +266,8 @@ def open_network(
         )
         if growth is not None and growth.watch is not None:
             growth.watch(made.registry)
+        if network.engine is not None and pool is not None:
+            made = driven(made, ethereum, hub, pool, network)
         if network.partner is not None:
             made = with_partner(made, network.partner, ethereum.spec, folder)
         yield made
@@ -275,11 +278,11 @@ def _makers(network: NetworkConfig) -> str:
 
 
 def _open_chains(
-    folder: Path, stack: ExitStack, *, writer: bool, durable: bool
+    folder: Path, stack: ExitStack, genesis: bytes | None, *, writer: bool, durable: bool
 ) -> tuple[EthereumChain | None, "StarknetChain | None"]:
     ethereum = starknet = None
-    if (folder / ETHEREUM_FOLDER).is_dir():
-        chain = EthereumChain.open(folder / ETHEREUM_FOLDER, writer=writer, durable=durable)
+    if genesis is not None or (folder / ETHEREUM_FOLDER).is_dir():
+        chain = EthereumChain.open(folder / ETHEREUM_FOLDER, genesis, writer=writer, durable=durable)
         ethereum = stack.enter_context(chain)
     if (folder / STARKNET_FOLDER).is_dir():
         from wsnode.starknet.chain import Chain as StarknetChain

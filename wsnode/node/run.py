@@ -16,9 +16,10 @@ import trio
 from wsnode.console.files import Settings, console_files
 from wsnode.node.addresses import Address
 from wsnode.node.config import Config, ConfigurationError, FollowConfig
+from wsnode.node.driving import engine_limits
 from wsnode.node.networks import Grow, open_network
 from wsnode.server.accepting import serve
-from wsnode.server.access.directory import Network
+from wsnode.server.access.directory import Network, Port
 from wsnode.server.access.keys import KeyFileRing
 from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
 from wsnode.server.http.files import StaticFile
@@ -89,6 +90,7 @@ async def _serve(
     )
     tls = _tls(config)
     listeners, operators = _listeners(config), _operators(config.metrics.address)
+    ports = [_opened_port(port, config) for network in networks for port in network.ports]
     with (
         LastResort() as last_resort,
         trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals,
@@ -102,8 +104,11 @@ async def _serve(
                     if isinstance(network.keys, KeyFileRing):
                         nursery.start_soon(keep_running, network.keys.watch)
                 await nursery.start(partial(serve, server, listeners, tls=tls, operators=operators))
+                for beside, sockets in ports:
+                    await nursery.start(serve, beside, sockets)
                 announce(Address(config.address.host, listeners[0].getsockname()[1]))
-                again = partial(reload, Running(config, server, networks, tls), reread)
+                beside_it = [beside for beside, _sockets in ports]
+                again = partial(reload, Running(config, server, networks, tls, beside_it), reread)
                 if await _obey(signals, again) == signal.SIGTERM:
                     server.farewell = RESTARTING
                 # Beyond the grace periods of calls and closes, no thread of the engine is awaited.
@@ -137,6 +142,8 @@ class Running(NamedTuple):
     server: Server
     networks: Sequence[Network]
     tls: ssl.SSLContext | None
+    beside: Sequence[Server] = ()
+    """What is served on ports of their own."""
 
 
 def reload(running: Running, reread: Callable[[], Config] | None) -> None:
@@ -160,6 +167,8 @@ def reload(running: Running, reread: Callable[[], Config] | None) -> None:
     for network in running.networks:
         if network.reload is not None and network.name in config.networks:
             network.reload(config.networks[network.name])
+    for beside in running.beside:
+        beside.apply(engine_limits(config.limits))
     if waiting := needs_restart(running.config, config):
         logger.warning("in force only after a restart: %s", ", ".join(waiting))
 
@@ -211,6 +220,14 @@ def _files(config: Config) -> dict[str, StaticFile]:
     if not config.console:
         return {}
     return console_files(Settings(keys=not config.open, metrics=config.serves_metrics_to_clients))
+
+
+def _opened_port(port: Port, config: Config) -> tuple[Server, list[socket.socket]]:
+    server = Server([port.network], engine_limits(config.limits), public_metrics=False)
+    listeners = open_tcp(port.host, port.port)
+    address = Address(port.host, listeners[0].getsockname()[1])
+    logger.info("%s at http://%s and ws://%s", port.network.name, address, address)
+    return server, listeners
 
 
 def _perimeter(config: Config) -> Perimeter:

@@ -107,7 +107,8 @@ class Server:
         # The library takes as long to load as the whole server, and few servers are ever asked for metrics.
         from wsnode.server.upkeep.metrics import Metrics
 
-        registries = {network.name: network.registry for network in self._networks}
+        served = [each for network in self._networks for each in (network, *_beside(network))]
+        registries = {network.name: network.registry for network in served}
         versions = {network.name: network.versions for network in self._networks}
         figures = {network.name: network.figures for network in self._networks}
         return Metrics(registries, self.shared, versions, figures)
@@ -344,3 +345,7 @@ class Server:
             return (200, "text/plain", b"ready\n") if self.ready else (503, "text/plain", self._hindrance())
 
         return {"/healthz": healthy, "/readyz": ready}
+
+
+def _beside(network: Network) -> list[Network]:
+    return [port.network for port in network.ports]

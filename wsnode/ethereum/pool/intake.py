@@ -25,14 +25,19 @@ def decode_sent(spec: ChainSpec, encoded: bytes, limits: PoolLimits) -> PooledTr
 
 
 def check_following(
-    spec: ChainSpec, header: bytes, transaction: PooledTransaction, limits: PoolLimits
+    spec: ChainSpec,
+    header: bytes,
+    transaction: PooledTransaction,
+    limits: PoolLimits,
+    *,
+    keeps_blobs: bool = False,
 ) -> None:
-    """Check that a block after that of `header` could include the transaction.
+    """Check that a block after that of `header` could include the transaction, which may keep its blobs.
 
     Raises:
         PoolError: None could.
     """
     try:
-        check_transaction(spec, header, transaction, minimum_tip=limits.tip)
+        check_transaction(spec, header, transaction, minimum_tip=limits.tip, keeps_blobs=keeps_blobs)
     except InvalidTransactionError as error:
         raise refusals.PoolError(str(error)) from None

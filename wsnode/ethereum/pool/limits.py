@@ -49,6 +49,9 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
     bytes: Room = 64 * 1024 * 1024
     """Bytes of all transactions, in the form in which the pool holds them."""
 
+    blob_bytes: Room = 256 * 1024 * 1024
+    """What the blobs take that are kept where a consensus client drives the chain; elsewhere none are."""
+
     queue_seconds: Seconds = 3 * 3600.0
     """Time for which an inactive account keeps its queued transactions."""
 

@@ -9,6 +9,7 @@ from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.pool import refusals, room
 from wsnode.ethereum.pool.admission import check_admission
+from wsnode.ethereum.pool.blobs import Blob, Blobs
 from wsnode.ethereum.pool.entry import Entry, entry_of
 from wsnode.ethereum.pool.intake import check_following, decode_sent
 from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, PoolLimits
@@ -44,6 +45,8 @@ class TransactionPool(PoolContents):
         """Whether the transactions of blocks that leave the chain wait again."""
         self.version = 0
         """Another number after every change."""
+        self.blobs: Blobs | None = None
+        """Where the blobs of transactions go; without it nobody needs them once they are checked."""
         super().__init__()
         self._chain = chain
         self._clock = clock
@@ -79,7 +82,8 @@ class TransactionPool(PoolContents):
         """
         if transaction.hash in self._contents.entries:
             raise refusals.already_known()
-        check_following(self._chain.spec, self.at.header, transaction, self.limits)
+        keeps_blobs = self.blobs is not None
+        check_following(self._chain.spec, self.at.header, transaction, self.limits, keeps_blobs=keeps_blobs)
 
     def admit(self, transaction: PooledTransaction) -> Hash32:
         """Let a checked transaction in and return its hash.
@@ -95,6 +99,8 @@ class TransactionPool(PoolContents):
             # Blocks are being replaced, and the change is not announced yet.
             self.refresh()
             promoted = self._admit(transaction)
+        if self.blobs is not None:
+            self.blobs.add(Blob(*blob) for blob in transaction.take_blobs())
         self._tell(promoted)
         return Hash32(transaction.hash)
 

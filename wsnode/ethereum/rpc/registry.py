@@ -22,8 +22,9 @@ from wsnode.ethereum.rpc.calls import methods as calls
 from wsnode.ethereum.rpc.calls import schemas as call_schemas
 from wsnode.ethereum.rpc.development import methods as development_methods
 from wsnode.ethereum.rpc.development import schemas as development_schemas
-from wsnode.ethereum.rpc.development import testing
 from wsnode.ethereum.rpc.development.methods import Development
+from wsnode.ethereum.rpc.engine import schemas as engine_schemas
+from wsnode.ethereum.rpc.engine import testing
 from wsnode.ethereum.rpc.fees import history as fee_history
 from wsnode.ethereum.rpc.fees import methods as fees
 from wsnode.ethereum.rpc.form import schemas as form_schemas
@@ -60,6 +61,7 @@ COMPONENTS: Final = (
     trace_schemas.COMPONENTS,
     parity_schemas.COMPONENTS,
     development_schemas.COMPONENTS,
+    engine_schemas.COMPONENTS,
 )
 
 

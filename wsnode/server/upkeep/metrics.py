@@ -75,9 +75,13 @@ class Metrics(Collector):
         yield from families.values()
 
     def _methods(self) -> Iterator[tuple[str, Method]]:
+        # What a network and its ports share is counted once, wherever it was called.
+        seen = set[Method]()
         for network, registry in self._registries.items():
             for method in registry.methods.values():
-                yield network, method
+                if method not in seen:
+                    seen.add(method)
+                    yield network, method
 
     def _durations(self) -> Metric:
         labels = ["network", "method", "outcome"]

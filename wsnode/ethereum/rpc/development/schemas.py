@@ -4,20 +4,14 @@ from typing import Final
 
 from wsnode.ethereum.rpc.blocks.schemas import HEADER, LATER
 from wsnode.ethereum.rpc.calls.call_object import CALL
-from wsnode.ethereum.rpc.calls.schemas import WITHDRAWAL
 from wsnode.ethereum.rpc.form.schemas import (
-    ADDRESS,
-    ANY_ADDRESS,
     ANY_BYTES,
-    ANY_HASH,
-    ANY_QUANTITY,
     BYTES,
     HASH,
     QUANTITY,
     TRANSACTION_MEMBERS,
 )
 from wsnode.jsonrpc.schema import (
-    BOOLEAN,
     COUNT,
     NULL,
     STRING,
@@ -28,7 +22,6 @@ from wsnode.jsonrpc.schema import (
     members,
     or_null,
     record,
-    reference,
     text,
     tuple_of,
 )
@@ -50,15 +43,6 @@ _TYPED_DATA: Final = members(
     *("types", "primaryType", "domain", "message"),
 )
 TYPED_DATA: Final = either(STRING, _TYPED_DATA)
-PAYLOAD_ATTRIBUTES: Final = members(
-    {
-        **dict.fromkeys(("timestamp", "targetGasLimit"), ANY_QUANTITY),
-        **dict.fromkeys(("prevRandao", "parentBeaconBlockRoot"), ANY_HASH),
-        "suggestedFeeRecipient": ANY_ADDRESS,
-        "withdrawals": list_of(WITHDRAWAL),
-    },
-    *("timestamp", "prevRandao", "suggestedFeeRecipient"),
-)
 
 NOTHING: Final = NULL
 ALWAYS_TRUE: Final[Schema] = {"const": True}
@@ -89,35 +73,11 @@ REORGANISED: Final = record(
     {"commonAncestor": _HEAD, **dict.fromkeys(("dropped", "added"), list_of(_HEAD))},
     {"refused": list_of(record({"index": COUNT, "reason": STRING}))},
 )
-BUILT_BLOCK: Final = record(
-    {
-        "executionPayload": reference("ExecutionPayload"),
-        "blobsBundle": record(dict.fromkeys(("commitments", "proofs", "blobs"), list_of(BYTES))),
-        "blockValue": QUANTITY,
-        "executionRequests": list_of(BYTES),
-        "shouldOverrideBuilder": BOOLEAN,
-    }
-)
-
 _ALWAYS, _OF_SOME_KINDS = TRANSACTION_MEMBERS
 _OUTCOME: Final[dict[str, Schema]] = {"output": BYTES, "revertReason": STRING}
-_PAYLOAD_NUMBERS: Final = ("blockNumber", "gasLimit", "gasUsed", "timestamp", "baseFeePerGas")
 
 COMPONENTS: Final[dict[str, Schema]] = {
     "MinedBlock": record(
         {**HEADER, "transactions": list_of(record(_ALWAYS, _OF_SOME_KINDS | _OUTCOME))}, LATER
-    ),
-    "ExecutionPayload": record(
-        {
-            **dict.fromkeys(_PAYLOAD_NUMBERS, QUANTITY),
-            **dict.fromkeys(("parentHash", "blockHash", "stateRoot", "receiptsRoot", "prevRandao"), HASH),
-            "feeRecipient": ADDRESS,
-            **dict.fromkeys(("logsBloom", "extraData"), BYTES),
-            "transactions": list_of(BYTES),
-        },
-        {
-            **dict.fromkeys(("blobGasUsed", "excessBlobGas"), QUANTITY),
-            "withdrawals": list_of(reference("Withdrawal")),
-        },
     ),
 }

@@ -20,6 +20,13 @@ INITCODE_SIZE: Final = -38025
 CLIENT_LIMIT: Final = -38026
 """The request has more blocks, calls or slots than allowed."""
 
+# execution-apis, src/engine/common.md.
+UNKNOWN_PAYLOAD: Final = -38001
+INVALID_FORKCHOICE_STATE: Final = -38002
+INVALID_PAYLOAD_ATTRIBUTES: Final = -38003
+TOO_LARGE_REQUEST: Final = -38004
+UNSUPPORTED_FORK: Final = -38005
+
 # geth's core/history/historymode.go.
 PRUNED_HISTORY: Final = 4444
 """Listed for methods that read state, as in geth; never returned, because nothing is pruned here."""

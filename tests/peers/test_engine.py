@@ -1,0 +1,187 @@
+"""The whole node and geth, driven by turns through the Engine API: each finds the other's payloads valid."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.geth_process import GETH
+from tests.node_process import PATIENCE, started
+from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.genesis import development_genesis
+from wsnode.ethereum.codec.transactions import sign_transaction
+from wsnode.ethereum.primitives.values import hexadecimal
+
+SECRET = bytes(range(32))
+GENESIS_TIME = 1_700_000_000
+CHAIN_ID = 31337
+ROOT = "0x" + "42" * 32
+ZERO = "0x" + "00" * 32
+SLOTS = 12
+
+
+def part(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def token() -> str:
+    claims = json.dumps({"iat": int(time.time())}).encode()
+    signed = f"{part(json.dumps({'alg': 'HS256', 'typ': 'JWT'}).encode())}.{part(claims)}"
+    return f"{signed}.{part(hmac.digest(SECRET, signed.encode(), hashlib.sha256))}"
+
+
+class Peer:
+    """A node behind two ports."""
+
+    def __init__(self, engine: str, public: str) -> None:
+        self.engine, self.public = engine, public
+
+    def drive(self, method: str, *params: Any) -> Any:
+        return self._ask(self.engine, f"engine_{method}", params, {"Authorization": f"Bearer {token()}"})
+
+    def ask(self, method: str, *params: Any) -> Any:
+        return self._ask(self.public, method, params, {})
+
+    def _ask(self, url: str, method: str, params: tuple[Any, ...], headers: dict[str, str]) -> Any:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json", **headers})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            reply = json.load(answer)
+        assert "error" not in reply, reply
+        return reply["result"]
+
+
+@contextmanager
+def ours(folder: Path, genesis: Path, secret: Path) -> Iterator[Peer]:
+    log = folder / "node.log"
+    options = ("--engine", "127.0.0.1:0", "--jwt-secret", str(secret), "--genesis", str(genesis), "--open")
+    with log.open("w") as errors:
+        arguments = ("serve", "--data", str(folder / "data"), "--listen", "127.0.0.1:0", *options)
+        with started(*arguments, stderr=errors) as node:
+            found = re.search(r"engine at (http://\S+)", log.read_text())
+            assert found is not None
+            yield Peer(found[1], node.bare(node.http_url))
+
+
+@contextmanager
+def theirs(folder: Path, genesis: Path, secret: Path) -> Iterator[Peer]:
+    assert GETH is not None
+    data = ("--datadir", str(folder / "geth"), "--state.scheme", "hash")
+    subprocess.run([GETH, *data, "init", str(genesis)], check=True, capture_output=True, timeout=PATIENCE)
+    command = (
+        *(GETH, *data, "--networkid", str(CHAIN_ID), "--nodiscover", "--maxpeers", "0", "--port", "0"),
+        *("--ipcdisable", "--http", "--http.port", "0", "--authrpc.port", "0"),
+        *("--authrpc.jwtsecret", str(secret), "--syncmode", "full"),
+    )
+    log = folder / "geth.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=output)
+    try:
+        yield Peer(_endpoint(process, log, auth=True), _endpoint(process, log, auth=False))
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def _endpoint(process: "subprocess.Popen[bytes]", log: Path, *, auth: bool) -> str:
+    pattern = re.compile(rf"HTTP server started .*endpoint=(127\.0\.0\.1:\d+) .*auth={str(auth).lower()}")
+    end = time.monotonic() + PATIENCE
+    while (found := pattern.search(log.read_text())) is None:
+        assert process.poll() is None, f"geth ended: {log.read_text()}"
+        assert time.monotonic() < end, f"geth does not start: {log.read_text()}"
+        time.sleep(0.05)
+    return f"http://{found[1]}"
+
+
+def choose(peer: Peer, head: str, attributes: dict[str, Any] | None = None) -> Any:
+    state = {"headBlockHash": head, "safeBlockHash": ZERO, "finalizedBlockHash": ZERO}
+    reply = peer.drive("forkchoiceUpdatedV3", state, attributes)
+    assert reply["payloadStatus"]["status"] == "VALID", reply
+    return reply["payloadId"]
+
+
+def transfer(nonce: int) -> str:
+    signed = sign_transaction(
+        ACCOUNTS[0].secret,
+        chain_id=CHAIN_ID,
+        nonce=nonce,
+        to=ACCOUNTS[1].address,
+        value=1,
+        input=b"",
+        gas=21_000,
+        max_fee=10**11,
+        max_priority_fee=10**9,
+    )
+    return hexadecimal(signed)
+
+
+@pytest.mark.skipif(GETH is None, reason="needs geth")
+def test_each_finds_the_payloads_of_the_other_valid_and_the_head_goes_sideways_on_both(
+    tmp_path: Path,
+) -> None:
+    genesis, secret = tmp_path / "genesis.json", tmp_path / "jwt.hex"
+    accounts = [account.address for account in ACCOUNTS]
+    genesis.write_bytes(development_genesis(accounts, 10**21, GENESIS_TIME))
+    secret.write_text(SECRET.hex())
+    with ours(tmp_path, genesis, secret) as node, theirs(tmp_path, genesis, secret) as geth:
+        peers = (node, geth)
+        head = node.ask("eth_getBlockByNumber", "0x0", False)["hash"]
+        assert head == geth.ask("eth_getBlockByNumber", "0x0", False)["hash"]
+        made: list[str] = [head]
+        for slot in range(SLOTS):
+            for peer in peers:
+                peer.ask("eth_sendRawTransaction", transfer(slot))
+            made.append(_built(peers, peers[slot % 2], made[-1], slot, expected=1))
+        # A rival branch of empty blocks from the middle on, then the old one again.
+        rival = made[SLOTS // 2]
+        for slot in range(3):
+            rival = _built(peers, peers[slot % 2], rival, 100 + slot, expected=None)
+        for peer in peers:
+            choose(peer, made[-1])
+        blocks = [peer.ask("eth_getBlockByNumber", "latest", True) for peer in peers]
+        assert blocks[0]["hash"] == blocks[1]["hash"] == made[-1]
+        assert blocks[0]["stateRoot"] == blocks[1]["stateRoot"]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            node._ask(node.engine, "eth_chainId", (), {})
+        with refused.value:
+            assert refused.value.code == 401
+
+
+def _built(peers: tuple[Peer, ...], builder: Peer, parent: str, slot: int, expected: int | None) -> str:
+    """Return the hash of a payload of one node, which is the head of all by then."""
+    attributes: dict[str, Any] = {
+        "timestamp": hex(GENESIS_TIME + 12 * (slot + 1)),
+        "prevRandao": f"0x{slot:064x}",
+        "suggestedFeeRecipient": "0x" + "fe" * 20,
+        "withdrawals": [
+            {"index": hex(slot), "validatorIndex": "0x1", "address": "0x" + "77" * 20, "amount": "0x5"}
+        ],
+        "parentBeaconBlockRoot": ROOT,
+    }
+    identity = choose(builder, parent, attributes)
+    envelope = builder.drive("getPayloadV5", identity)
+    if expected is not None:
+        # geth hands out what it has, which right after the beginning may be an empty block.
+        while len(envelope["executionPayload"]["transactions"]) < expected:
+            attributes["prevRandao"] = f"0x{int(attributes['prevRandao'], 16) + 2**32:064x}"
+            time.sleep(0.1)
+            identity = choose(builder, parent, attributes)
+            time.sleep(0.1)
+            envelope = builder.drive("getPayloadV5", identity)
+    payload = envelope["executionPayload"]
+    for peer in peers:
+        status = peer.drive("newPayloadV4", payload, [], ROOT, envelope["executionRequests"])
+        assert status["status"] == "VALID", status
+        choose(peer, payload["blockHash"])
+    return str(payload["blockHash"])

@@ -1,0 +1,1 @@
+"""Payloads: the blocks that a consensus client gives, takes and chooses among."""

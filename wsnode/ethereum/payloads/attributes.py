@@ -1,0 +1,48 @@
+"""What a consensus client decides about the block to build."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import keccak256
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.state import BlockAttributes
+
+Withdrawal: TypeAlias = tuple[int, int, bytes, int]
+"""Index, validator's index, address, amount in gwei."""
+
+
+class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
+    """The Engine API's payload attributes; time in seconds, None for what was not given."""
+
+    timestamp: int
+    prev_randao: Hash32
+    fee_recipient: Address
+    withdrawals: tuple[Withdrawal, ...] | None = None
+    parent_beacon_block_root: Hash32 | None = None
+    target_gas_limit: int | None = None
+
+    @property
+    def version(self) -> int:
+        """Return which version of the structure it is, 1 to 3, or 0 if it has the members of none."""
+        has_withdrawals, has_root = self.withdrawals is not None, self.parent_beacon_block_root is not None
+        return {(False, False): 1, (True, False): 2, (True, True): 3}.get((has_withdrawals, has_root), 0)
+
+    def identity(self, parent: bytes, method_version: int) -> bytes:
+        """Return the 8 bytes that stand for building on a parent with these attributes."""
+        content = msgspec.msgpack.encode((bytes(parent), self), enc_hook=bytes)
+        return bytes((method_version,)) + keccak256(content)[:7]
+
+    def decided(self, gas_limit: int, extra_data: bytes = b"") -> BlockAttributes:
+        """Return the same for the engine."""
+        withdrawals: Sequence[Withdrawal] = self.withdrawals or ()
+        return BlockAttributes(
+            timestamp=self.timestamp,
+            fee_recipient=self.fee_recipient,
+            prev_randao=self.prev_randao,
+            gas_limit=gas_limit,
+            parent_beacon_block_root=self.parent_beacon_block_root or bytes(32),
+            extra_data=extra_data,
+            withdrawals=withdrawals,
+        )

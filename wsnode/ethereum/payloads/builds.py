@@ -1,0 +1,150 @@
+"""Payloads that are built here: each at once, and again as the pool changes, until it is asked for.
+
+Source: execution-apis, src/engine/paris.md, "Payload building".
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import trio
+
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, gas_limit_after
+from wsnode.ethereum.building.next_block import named_sender
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rlp import block_transactions
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.payloads.attributes import PayloadAttributes
+from wsnode.ethereum.payloads.build import Build
+from wsnode.ethereum.payloads.eras import Era, era_of
+from wsnode.ethereum.pool.blobs import Blob
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.state import ReorganisedError
+
+MOST_BUILDS: Final = 10
+"""That are kept, as with geth (eth/catalyst/queue.go, maxTrackedPayloads)."""
+PAUSE_SECONDS: Final = 0.5
+"""Between two looks at the pool."""
+SLOT_SECONDS: Final = 12
+"""After its time a payload is built no more."""
+FULL_SECONDS: Final = 0.5
+"""How long one that is asked for waits for its first transactions; a consensus client waits a second."""
+
+logger = logging.getLogger("wsnode.engine")
+
+
+class PayloadBuilds:
+    """The payloads that a consensus client had begun, by their identities."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        *,
+        gas_limit: int = GAS_LIMIT_TARGET,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Begin; the gas limit of payloads moves towards `gas_limit`."""
+        self._chain = chain
+        self._pool = pool
+        self._gas_limit = gas_limit
+        self._clock = clock
+        self._builds: dict[bytes, Build] = {}
+        self._has_begun = trio.Event()
+
+    def begin(self, parent: bytes, attributes: PayloadAttributes, method_version: int) -> bytes:
+        """Return the identity of what is built on a stored block from now on, or is already."""
+        identity = attributes.identity(parent, method_version)
+        if identity not in self._builds:
+            with self._chain.snapshot() as view:
+                rows = view.block_rows(parent)
+            assert rows is not None, "payloads are built on the head"
+            limit = header_fields(rows[0]).gas_limit
+            target = self._gas_limit if attributes.target_gas_limit is None else attributes.target_gas_limit
+            self._builds[identity] = Build(rows, attributes, gas_limit_after(limit, target))
+            while len(self._builds) > MOST_BUILDS:
+                self._builds.pop(next(iter(self._builds))).end()
+            self._has_begun.set()
+        return identity
+
+    def find(self, identity: bytes) -> Build | None:
+        """Return what is built under an identity."""
+        return self._builds.get(identity)
+
+    async def take(self, build: Build) -> BuiltBlock | None:
+        """Return the best block so far, None if there can be none; it is built no further."""
+        with trio.move_on_after(FULL_SECONDS):
+            await build.is_full.wait()
+        if build.block is None:
+            await build.is_begun.wait()
+        build.end()
+        return build.block
+
+    async def run(self) -> None:
+        """Build what was begun, for ever."""
+        while True:
+            self._has_begun = trio.Event()
+            active = [build for build in self._builds.values() if self._is_active(build)]
+            for build in active:
+                await self._improve(build)
+            with trio.move_on_after(PAUSE_SECONDS if active else float("inf")):
+                await self._has_begun.wait()
+
+    def _is_active(self, build: Build) -> bool:
+        if build.is_over:
+            return False
+        return not build.is_full.is_set() or self._clock() <= build.attributes.timestamp + SLOT_SECONDS
+
+    async def _improve(self, build: Build) -> None:
+        try:
+            if build.block is None:
+                build.put(await self._built(build, []), -1, [])
+            version = self._pool.version
+            if build.pool_version != version:
+                await self._fill(build, version)
+        except ReorganisedError:
+            # Its parent is the head no more, so nobody is going to ask for it.
+            build.end()
+        except Exception:
+            logger.exception("a payload is not built")
+            build.end()
+        finally:
+            build.is_begun.set()
+
+    async def _fill(self, build: Build, version: int) -> None:
+        block, blobs = await self._filled(build)
+        if not build.is_over:
+            build.put(block, version, blobs)
+            build.is_full.set()
+
+    async def _filled(self, build: Build) -> tuple[BuiltBlock, list[Blob]]:
+        """Return a block of what the pool has, and the blobs of its transactions, in their order."""
+        candidates = self._pool.executable(gas_limit=build.gas_limit)
+        blobs = {each.encoded: self._blobs_of(each) for each in candidates}
+        # A transaction whose blobs are gone could be proved to nobody.
+        chosen = [each for each in candidates if len(blobs[each.encoded]) == len(each.blob_hashes)]
+        block = await self._built(build, chosen)
+        kept = [blob for each in block_transactions(block.header, block.body) for blob in blobs[each]]
+        by_cells = era_of(self._chain.spec, build.attributes.timestamp) >= Era.OSAKA
+        prove = [partial(blob.proved, by_cells=by_cells) for blob in kept]
+        return block, [await trio.to_thread.run_sync(each) for each in prove]
+
+    def _blobs_of(self, transaction: PooledTransaction) -> list[Blob]:
+        if self._pool.blobs is None:
+            return []
+        found = map(self._pool.blobs.get, transaction.blob_hashes)
+        return [blob for blob in found if blob is not None]
+
+    async def _built(self, build: Build, transactions: list[PooledTransaction]) -> BuiltBlock:
+        decided = build.attributes.decided(build.gas_limit)
+        encoded = [transaction.encoded for transaction in transactions]
+        senders = list(map(named_sender, transactions))
+        state = self._chain.state
+        block, _refused = await trio.to_thread.run_sync(
+            lambda: state.build_block(build.parent, decided, encoded, senders=senders)
+        )
+        return block

@@ -1,0 +1,185 @@
+"""A chain whose head a consensus client chooses: payloads are judged as they come, and stay beside the head.
+
+Source: execution-apis, src/engine/paris.md, "Payload validation" and "engine_forkchoiceUpdatedV1".
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import Payload, UnverifiedBlock
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.payloads.line import Line
+from wsnode.ethereum.payloads.status import (
+    ACCEPTED,
+    BEFORE_THE_MERGE,
+    SYNCING,
+    PayloadStatus,
+    invalid,
+    valid,
+)
+from wsnode.ethereum.payloads.waiting import WaitingBlocks
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.ethereum.tree.statuses import Accepted, Invalid, UnknownBlockError, UnknownParent, Valid
+
+MOST_MALFORMED: Final = 1024
+_OF_THE_HASH: Final = "block_hash"
+
+logger = logging.getLogger("wsnode.engine")
+
+
+class ForkchoiceError(Exception):
+    """What is to be safe or finalized is not on the chain of what is to be the head."""
+
+
+class Beside(msgspec.Struct, frozen=True, kw_only=True):
+    """What is given beside a payload since Cancun, and since Prague."""
+
+    blob_hashes: Sequence[bytes] | None = None
+    parent_beacon_block_root: bytes | None = None
+    requests: Sequence[bytes] | None = None
+
+
+class DrivenChain:
+    """Judges payloads and moves the head as it is told; callers keep the order of `line`."""
+
+    def __init__(self, chain: Chain, tree: LiveTree) -> None:
+        self._chain = chain
+        self._tree = tree
+        self._waiting = WaitingBlocks()
+        self._malformed: dict[bytes, PayloadStatus] = {}
+        """Payloads that no block can be made of, and blocks after them; those that came last."""
+        self.line = Line()
+        self.statuses = Counter[str]()
+        """How many payloads were answered with each status."""
+        self.replaced = 0
+        """Blocks that left the canonical chain."""
+
+    @property
+    def waiting(self) -> int:
+        """Return how many payloads wait for their ancestors."""
+        return len(self._waiting)
+
+    async def take(self, payload: Payload, beside: Beside) -> PayloadStatus:
+        """Return what a payload is; what of it can be checked without its parent always is.
+
+        Raises:
+            StateError, StoreError: A store cannot be read, or written.
+        """
+        status = await self._take(payload, beside)
+        self.statuses[status.status] += 1
+        return status
+
+    async def _take(self, payload: Payload, beside: Beside) -> PayloadStatus:
+        read = partial(
+            payload.block,
+            self._chain.spec,
+            parent_beacon_block_root=beside.parent_beacon_block_root,
+            requests=beside.requests,
+        )
+        block = await in_thread(read)
+        if isinstance(block, InvalidBlockError):
+            return self._refused(payload, block)
+        if beside.blob_hashes is not None and block.blob_hashes != list(beside.blob_hashes):
+            return _logged(block.hash, invalid(None, "the payload has other blobs than expected"))
+        return await self._judge(block)
+
+    async def choose(self, head: Hash32, safe: Hash32 | None, finalized: Hash32 | None) -> PayloadStatus:
+        """Make a block the head, and others safe and finalized, if all that is needed is known.
+
+        Raises:
+            ForkchoiceError: They do not fit each other.
+            StateError, StoreError: A store cannot be read, or written.
+        """
+        if (known := self._malformed.get(head)) is not None:
+            return known
+        if (waiting := self._waiting.get(head)) is not None:
+            status = await self._judge(waiting)
+            if status.status not in ("VALID", "ACCEPTED"):
+                return status
+        if self._is_final(head):
+            # The only heads that the specification lets a client pass over.
+            return valid(head)
+        try:
+            change = await self._tree.set_head(head, safe=safe, finalized=finalized)
+        except UnknownBlockError as error:
+            if error.name == "head":
+                return SYNCING
+            raise ForkchoiceError(str(error)) from None
+        if isinstance(change, Invalid):
+            return self._invalid(head, change)
+        self.replaced += len(change.removed)
+        _log_change(change)
+        return valid(head)
+
+    async def _judge(self, block: UnverifiedBlock) -> PayloadStatus:
+        """Return what a block is, after those below it that waited for their ancestors too."""
+        status = SYNCING
+        for each in self._waiting.line_to(block):
+            status = await self._judge_one(each)
+            if status is SYNCING:
+                self._waiting.add(block)
+                break
+            self._waiting.pop(each.hash)
+        return status
+
+    async def _judge_one(self, block: UnverifiedBlock) -> PayloadStatus:
+        if (below := self._malformed.get(block.parent_hash)) is not None:
+            return self._remember(block.hash, below)
+        match await self._tree.judge(block):
+            case Valid():
+                return valid(block.hash)
+            case Accepted():
+                return ACCEPTED
+            case UnknownParent():
+                return SYNCING
+            case Invalid() as status:
+                return self._invalid(block.hash, status)
+
+    def _invalid(self, block_hash: bytes, status: Invalid) -> PayloadStatus:
+        return _logged(block_hash, invalid(self._named(status.latest_valid), str(status.error)))
+
+    def _refused(self, payload: Payload, error: InvalidBlockError) -> PayloadStatus:
+        if error.rule == _OF_THE_HASH:
+            # It says nothing of the block that has this hash.
+            return _logged(payload.block_hash, invalid(None, str(error)))
+        status = invalid(self._named(payload.parent_hash), str(error))
+        return self._remember(payload.block_hash, _logged(payload.block_hash, status))
+
+    def _remember(self, block_hash: bytes, status: PayloadStatus) -> PayloadStatus:
+        self._malformed[block_hash] = status
+        if len(self._malformed) > MOST_MALFORMED:
+            del self._malformed[next(iter(self._malformed))]
+        return status
+
+    def _named(self, block_hash: bytes) -> bytes | None:
+        """Return how a valid block is named in a status, None if it is not known to be one."""
+        if (header := self._tree.tree.header(block_hash)) is None:
+            return None
+        return block_hash if header_fields(header).difficulty == 0 else BEFORE_THE_MERGE
+
+    def _is_final(self, block_hash: bytes) -> bool:
+        """Tell whether a block is canonical and below the finalized one."""
+        with self._chain.snapshot() as view:
+            number, finalized = view.number_of(block_hash), view.finalized
+        return number is not None and finalized is not None and number < finalized
+
+
+def _logged(block_hash: bytes, status: PayloadStatus) -> PayloadStatus:
+    logger.warning("payload %s is invalid: %s", hexadecimal(block_hash), status.validation_error)
+    return status
+
+
+def _log_change(change: HeadChange) -> None:
+    if change.removed:
+        logger.info("%d blocks replaced by %d", len(change.removed), len(change.added))
+    if change.added:
+        logger.info("head %s", change.added[-1])

@@ -1,0 +1,51 @@
+"""A block as it is handed to a consensus client, with what it needs beside it."""
+
+from collections.abc import Iterator, Sequence
+
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rendering import render_payload
+from wsnode.ethereum.payloads.build import block_value
+from wsnode.ethereum.payloads.eras import Era
+from wsnode.ethereum.pool.blobs import Blob
+
+
+def envelope(block: BuiltBlock, blobs: Sequence[Blob], era: Era) -> list[bytes]:
+    """Return the JSON text of an era's engine_getPayload in pieces; blobs are what makes it large."""
+    payload = render_payload(block.header, block.body)
+    pieces = [b'{"executionPayload":', payload, b',"blockValue":"0x%x"' % block_value(block)]
+    if era >= Era.CANCUN:
+        pieces += [b',"blobsBundle":', *bundle(blobs), b',"shouldOverrideBuilder":false']
+    if era >= Era.PRAGUE:
+        pieces += [b',"executionRequests":', *_array(block.requests)]
+    return [*pieces, b"}"]
+
+
+def bundle(blobs: Sequence[Blob]) -> list[bytes]:
+    """Return a blobs bundle in pieces."""
+    return [
+        b'{"commitments":',
+        *_array([blob.commitment for blob in blobs]),
+        b',"proofs":',
+        *_array([proof for blob in blobs for proof in blob.proofs]),
+        b',"blobs":',
+        *_array([blob.content for blob in blobs]),
+        b"}",
+    ]
+
+
+def blob_and_proofs(blob: Blob) -> list[bytes]:
+    """Return a blob with the proofs of its cells, or with its one proof, in pieces."""
+    pieces = [b'{"blob":"0x', blob.content.hex().encode()]
+    if blob.has_cell_proofs:
+        return [*pieces, b'","proofs":', *_array(blob.proofs), b"}"]
+    return [*pieces, b'","proof":"0x', blob.proofs[0].hex().encode(), b'"}']
+
+
+def _array(items: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield an array of bytes in hexadecimal."""
+    yield b"["
+    for place, item in enumerate(items):
+        yield b'"0x' if place == 0 else b',"0x'
+        yield item.hex().encode()
+        yield b'"'
+    yield b"]"

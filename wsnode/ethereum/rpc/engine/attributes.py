@@ -1,0 +1,118 @@
+"""Payload attributes out of JSON."""
+
+from typing import Any, Final
+
+from wsnode.ethereum.payloads.attributes import PayloadAttributes, Withdrawal
+from wsnode.ethereum.rpc.engine.schemas import PAYLOAD_ATTRIBUTES
+from wsnode.ethereum.rpc.form.decoding import decode_bytes, decode_quantity, field, kind, mismatch
+from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
+from wsnode.ethereum.rpc.form.schemas import ANY_BYTES
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.schema import list_of
+
+STRUCT: Final = "PayloadAttributes"
+_REQUIRED: Final = ("timestamp", "prevRandao", "suggestedFeeRecipient")
+_OPTIONAL: Final = ("withdrawals", "parentBeaconBlockRoot")
+_WITHDRAWAL: Final = ("index", "validatorIndex", "address", "amount")
+
+
+class GivenAttributes:
+    """Payload attributes as a parameter."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: PayloadAttributes) -> None:
+        self.value = value
+
+
+class ExactAttributes(GivenAttributes):
+    """Those of the Engine API, without any other member."""
+
+    __slots__ = ()
+
+
+class EncodedTransactions(tuple[bytes, ...]):
+    """Signed transactions."""
+
+    __slots__ = ()
+
+
+def decode_attributes(value: Any) -> GivenAttributes:
+    """Return the attributes that a JSON object describes; members that are unknown are passed over.
+
+    Raises:
+        ValueError: A member is missing or malformed.
+    """
+    limit = _object(value).get("targetGasLimit")
+    target = None if limit is None else _number(limit, "targetGasLimit")
+    return GivenAttributes(PayloadAttributes(**_members(value), target_gas_limit=target))
+
+
+def decode_exactly(value: Any) -> ExactAttributes:
+    """Return the same of an object that may have no other members.
+
+    Raises:
+        ValueError: A member is missing, malformed or unknown.
+    """
+    if unknown := _object(value).keys() - {*_REQUIRED, *_OPTIONAL}:
+        raise ValueError(f"unknown field '{min(unknown)}' for {STRUCT}")
+    return ExactAttributes(PayloadAttributes(**_members(value)))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise mismatch(kind(value), "engine.PayloadAttributes")
+    return value
+
+
+def _members(value: dict[str, Any]) -> dict[str, Any]:
+    for name in _REQUIRED:
+        if value.get(name) is None:
+            raise ValueError(f"missing required field '{name}' for {STRUCT}")
+    withdrawals, root = value.get("withdrawals"), value.get("parentBeaconBlockRoot")
+    place = field(STRUCT, "parentBeaconBlockRoot")
+    return {
+        "timestamp": _number(value["timestamp"], "timestamp"),
+        "prev_randao": decode_hash(value["prevRandao"], field(STRUCT, "prevRandao")),
+        "fee_recipient": decode_address(
+            value["suggestedFeeRecipient"], field(STRUCT, "suggestedFeeRecipient")
+        ),
+        "withdrawals": None if withdrawals is None else _withdrawals(withdrawals),
+        "parent_beacon_block_root": None if root is None else decode_hash(root, place),
+    }
+
+
+def _withdrawals(value: Any) -> tuple[Withdrawal, ...]:
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]*types.Withdrawal", field(STRUCT, "withdrawals"))
+    return tuple(map(_withdrawal, value))
+
+
+def _withdrawal(value: Any) -> Withdrawal:
+    if type(value) is not dict:
+        raise mismatch(kind(value), "types.Withdrawal", field(STRUCT, "withdrawals"))
+    for name in _WITHDRAWAL:
+        if value.get(name) is None:
+            raise ValueError(f"missing required field '{name}' for Withdrawal")
+    index, validator, address, amount = (value[name] for name in _WITHDRAWAL)
+    return (
+        _number(index, "withdrawals.index"),
+        _number(validator, "withdrawals.validatorIndex"),
+        decode_address(address, field(STRUCT, "withdrawals.address")),
+        _number(amount, "withdrawals.amount"),
+    )
+
+
+def _number(value: Any, name: str) -> int:
+    return decode_quantity(value, 64, "hexutil.Uint64", field(STRUCT, name))
+
+
+def _decode_transactions(value: Any) -> EncodedTransactions:
+    if type(value) is not list:
+        raise mismatch(kind(value), "[]hexutil.Bytes")
+    return EncodedTransactions(decode_bytes(item) for item in value)
+
+
+register_type(GivenAttributes, decode_attributes, PAYLOAD_ATTRIBUTES)
+register_type(ExactAttributes, decode_exactly, PAYLOAD_ATTRIBUTES)
+register_type(EncodedTransactions, _decode_transactions, list_of(ANY_BYTES))

@@ -1,0 +1,128 @@
+"""engine_forkchoiceUpdated: the head, what is safe and finalized, and the payload to build on it."""
+
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.payloads.attributes import PayloadAttributes
+from wsnode.ethereum.payloads.builds import PayloadBuilds
+from wsnode.ethereum.payloads.driven import DrivenChain, ForkchoiceError
+from wsnode.ethereum.payloads.eras import Era, era_of
+from wsnode.ethereum.payloads.line import Place
+from wsnode.ethereum.payloads.status import PayloadStatus
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.rpc.engine.attributes import ExactAttributes
+from wsnode.ethereum.rpc.engine.errors import (
+    invalid_forkchoice_state,
+    invalid_payload_attributes,
+    unsupported_fork,
+)
+from wsnode.jsonrpc.errors import RpcError, invalid_params
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import AsyncCall, Steps
+
+_NONE: Final = bytes(32)
+_MEMBERS: Final = {"head": "headBlockHash", "safe": "safeBlockHash", "finalized": "finalizedBlockHash"}
+
+
+class ForkchoiceState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_MEMBERS):
+    """Three blocks; zeros stand for a safe or a finalized one that there is not yet."""
+
+    head: Hash32
+    safe: Hash32
+    finalized: Hash32
+
+
+class ForkchoiceParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[state, attributes]`; without attributes nothing is built."""
+
+    state: ForkchoiceState
+    attributes: ExactAttributes | None = None
+
+
+class ForkchoiceUpdated:
+    """The methods, one for each version of the payload attributes."""
+
+    def __init__(self, chain: Chain, driven: DrivenChain, builds: PayloadBuilds) -> None:
+        self._chain = chain
+        self._driven = driven
+        self._builds = builds
+
+    def of_paris(self, params: ForkchoiceParameters) -> Steps:
+        """Make a block the head, and begin a payload of Paris on it if attributes are given."""
+        return self._update(params, 1)
+
+    def of_shanghai(self, params: ForkchoiceParameters) -> Steps:
+        """Make a block the head, and begin a payload of Paris or Shanghai on it if attributes are given."""
+        return self._update(params, 2)
+
+    def of_cancun(self, params: ForkchoiceParameters) -> Steps:
+        """Make a block the head, and begin a payload since Cancun on it if attributes are given."""
+        return self._update(params, 3)
+
+    def _update(self, params: ForkchoiceParameters, version: int) -> Steps:
+        # The place in the line is taken in the turn in which the call arrives.
+        with self._driven.line.join() as place:
+            return (yield AsyncCall(partial(self._choose, place, params, version)))
+
+    async def _choose(self, place: Place, params: ForkchoiceParameters, version: int) -> dict[str, Any]:
+        await place.wait_turn()
+        state = params.state
+        if state.head == _NONE:
+            raise invalid_forkchoice_state("the head's hash is zero")
+        safe, finalized = (None if each == _NONE else each for each in (state.safe, state.finalized))
+        try:
+            status = await self._driven.choose(state.head, safe, finalized)
+        except ForkchoiceError as error:
+            raise invalid_forkchoice_state(str(error)) from None
+        identity = None
+        if params.attributes is not None and status.status == "VALID":
+            identity = self._begin(state.head, params.attributes.value, version)
+        return _reply(status, identity)
+
+    def _begin(self, head: Hash32, attributes: PayloadAttributes, version: int) -> bytes | None:
+        """Return the identity of the payload to build; the choice of the head stands whatever is wrong."""
+        with self._chain.snapshot() as view:
+            if view.head_hash != head:
+                return None
+            self._check_version(attributes, era_of(view.spec, attributes.timestamp), version)
+            row = view.header(view.head)
+        assert row is not None, "the head is stored"
+        if attributes.timestamp <= header_fields(row).timestamp:
+            raise invalid_payload_attributes("the timestamp is not after the head's")
+        return self._builds.begin(head, attributes, version)
+
+    def _check_version(self, attributes: PayloadAttributes, era: Era, version: int) -> None:
+        method = f"engine_forkchoiceUpdatedV{version}"
+        wrong = invalid_payload_attributes if version == 3 else _wrong_structure
+        if attributes.version > version or (version == 3 and attributes.version != version):
+            raise wrong(f"{method} takes the members of PayloadAttributesV{version}")
+        if (era >= Era.CANCUN) != (version == 3):
+            raise unsupported_fork(method)
+        if attributes.version != min(era, Era.CANCUN):
+            raise wrong(f"attributes of that time have the members of PayloadAttributesV{era:d}")
+
+
+def _wrong_structure(reason: str) -> RpcError:
+    return invalid_params(f"invalid argument 1: {reason}")
+
+
+def _reply(status: PayloadStatus, identity: bytes | None) -> dict[str, Any]:
+    return {"payloadStatus": status, "payloadId": None if identity is None else hexadecimal(identity)}
+
+
+def add_methods(registry: Registry, chain: Chain, driven: DrivenChain, builds: PayloadBuilds) -> None:
+    """Register this module's methods."""
+    errors = (
+        invalid_forkchoice_state("…"),
+        invalid_payload_attributes("…"),
+        unsupported_fork("engine_forkchoiceUpdatedVN"),
+    )
+    method = partial(registry.method, view=False, errors=errors)
+    updated = ForkchoiceUpdated(chain, driven, builds)
+    method("engine_forkchoiceUpdatedV1")(updated.of_paris)
+    method("engine_forkchoiceUpdatedV2")(updated.of_shanghai)
+    method("engine_forkchoiceUpdatedV3")(updated.of_cancun)

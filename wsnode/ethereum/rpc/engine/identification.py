@@ -1,0 +1,95 @@
+"""What the two clients tell each other about themselves."""
+
+import logging
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.rpc.node.methods import release
+from wsnode.jsonrpc.errors import shortened
+from wsnode.jsonrpc.registry import Registry
+
+CODE: Final = "WN"
+"""Two letters that stand for a client; no list has these for another one."""
+_PREFIX: Final = "engine_"
+_EXCHANGE: Final = "engine_exchangeCapabilities"
+_NEVER: Final = 2**256 - 2**10
+"""The terminal total difficulty of a chain that has none (paris.md)."""
+
+logger = logging.getLogger("wsnode.engine")
+
+
+class CapabilitiesParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[names of the methods that the consensus client knows]`."""
+
+    methods: tuple[str, ...]
+
+
+class ClientVersion(msgspec.Struct, frozen=True):
+    """A client's two letters, name, version, and the first four bytes of its commit."""
+
+    code: str
+    name: str
+    version: str
+    commit: str
+
+
+class ClientVersionParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[version of the consensus client]`."""
+
+    client: ClientVersion
+
+
+class TransitionConfiguration(msgspec.Struct, frozen=True, rename="camel"):
+    """Where proof of stake began."""
+
+    terminal_total_difficulty: str
+    terminal_block_hash: str
+    terminal_block_number: str
+
+
+class TransitionParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[configuration of the consensus client]`."""
+
+    configuration: TransitionConfiguration
+
+
+class Identification:
+    """The methods."""
+
+    def __init__(self, registry: Registry, genesis: bytes) -> None:
+        self._registry = registry
+        configuration: dict[str, Any] = msgspec.json.decode(genesis).get("config", {})
+        self._total_difficulty = configuration.get("terminalTotalDifficulty", _NEVER)
+        self._told: ClientVersion | None = None
+
+    def exchange_capabilities(self, _params: CapabilitiesParameters) -> list[str]:
+        """Return the names of all methods of the Engine API that there are."""
+        names = sorted(name for name in self._registry.methods if name.startswith(_PREFIX))
+        return [name for name in names if name != _EXCHANGE]
+
+    def get_client_version(self, params: ClientVersionParameters) -> list[ClientVersion]:
+        """Return what the node calls itself."""
+        if params.client != self._told:
+            self._told = params.client
+            logger.info("the consensus client is %s %s", *map(shortened, _names(params.client)))
+        return [ClientVersion(CODE, "wsnode", release(), "0x00000000")]
+
+    def exchange_transition_configuration(self, params: TransitionParameters) -> TransitionConfiguration:
+        """Return where proof of stake began, for consensus clients from before Cancun."""
+        given = params.configuration
+        return TransitionConfiguration(hex(self._total_difficulty), given.terminal_block_hash, "0x0")
+
+
+def _names(client: ClientVersion) -> tuple[str, str]:
+    return client.name, client.version
+
+
+def add_methods(registry: Registry, genesis: bytes) -> None:
+    """Register this module's methods."""
+    methods = Identification(registry, genesis)
+    registry.method(_EXCHANGE, view=False)(methods.exchange_capabilities)
+    registry.method("engine_getClientVersionV1", view=False)(methods.get_client_version)
+    registry.method("engine_exchangeTransitionConfigurationV1", view=False)(
+        methods.exchange_transition_configuration
+    )

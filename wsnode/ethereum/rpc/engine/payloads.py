@@ -1,0 +1,208 @@
+"""engine_newPayload and engine_getPayload: payloads given to the node, and those that it built."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.codec.blocks import Payload
+from wsnode.ethereum.codec.rendering import render_payload
+from wsnode.ethereum.payloads.build import Build
+from wsnode.ethereum.payloads.builds import PayloadBuilds
+from wsnode.ethereum.payloads.driven import Beside, DrivenChain
+from wsnode.ethereum.payloads.envelope import envelope
+from wsnode.ethereum.payloads.eras import Era, era_of
+from wsnode.ethereum.payloads.status import PayloadStatus
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.engine.errors import unknown_payload, unsupported_fork
+from wsnode.ethereum.rpc.form.decoding import decode_fixed
+from wsnode.ethereum.rpc.form.parameters import Payload as Bytes
+from wsnode.ethereum.rpc.form.schemas import ANY_BYTES
+from wsnode.ethereum.state import ChainSpec
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import invalid_params
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import AsyncCall, InThread, Pieces, Steps
+
+IDENTITY_BYTES: Final = 8
+
+
+class Identity(bytes):
+    """What a payload that is being built is asked for by."""
+
+    __slots__ = ()
+
+
+class PayloadParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[payload]`."""
+
+    payload: msgspec.Raw
+
+
+class CancunParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[payload, expected versioned hashes of its blobs, parent beacon block's root]`."""
+
+    payload: msgspec.Raw
+    blob_hashes: tuple[Hash32, ...]
+    parent_beacon_block_root: Hash32
+
+
+class PragueParameters(msgspec.Struct, array_like=True, frozen=True):
+    """The same, and the execution requests, each a type's byte and what follows it."""
+
+    payload: msgspec.Raw
+    blob_hashes: tuple[Hash32, ...]
+    parent_beacon_block_root: Hash32
+    requests: tuple[Bytes, ...]
+
+
+class IdentityParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[identity]`, as engine_forkchoiceUpdated returned it."""
+
+    identity: Identity
+
+
+class NewPayload:
+    """The methods that take payloads, one for each version of their structure."""
+
+    def __init__(self, driven: DrivenChain, spec: ChainSpec) -> None:
+        self._driven = driven
+        self._spec = spec
+
+    def of_paris(self, params: PayloadParameters) -> Steps:
+        """Return whether a payload of Paris keeps every rule, without making it the head."""
+        status = yield from self._take(params.payload, Beside(), (Era.PARIS,), "engine_newPayloadV1")
+        return _of_first_version(status)
+
+    def of_shanghai(self, params: PayloadParameters) -> Steps:
+        """Return whether a payload of Paris or Shanghai keeps every rule, without making it the head."""
+        eras = (Era.PARIS, Era.SHANGHAI)
+        return (yield from self._take(params.payload, Beside(), eras, "engine_newPayloadV2"))
+
+    def of_cancun(self, params: CancunParameters) -> Steps:
+        """Return whether a payload of Cancun keeps every rule, without making it the head."""
+        beside = Beside(
+            blob_hashes=params.blob_hashes, parent_beacon_block_root=params.parent_beacon_block_root
+        )
+        return (yield from self._take(params.payload, beside, (Era.CANCUN,), "engine_newPayloadV3"))
+
+    def of_prague(self, params: PragueParameters) -> Steps:
+        """Return whether a payload since Prague keeps every rule, without making it the head."""
+        _check_requests(params.requests)
+        beside = Beside(
+            blob_hashes=params.blob_hashes,
+            parent_beacon_block_root=params.parent_beacon_block_root,
+            requests=params.requests,
+        )
+        eras = (Era.PRAGUE, Era.OSAKA)
+        return (yield from self._take(params.payload, beside, eras, "engine_newPayloadV4"))
+
+    def _take(self, text: msgspec.Raw, beside: Beside, eras: Sequence[Era], method: str) -> Steps:
+        # The place in the line is taken in the turn in which the call arrives.
+        with self._driven.line.join() as place:
+            payload: Payload = yield InThread(lambda _cancel: _read(bytes(text)))
+            self._check_version(payload, eras, method)
+            yield AsyncCall(place.wait_turn)
+            return (yield AsyncCall(partial(self._driven.take, payload, beside)))
+
+    def _check_version(self, payload: Payload, eras: Sequence[Era], method: str) -> None:
+        era = era_of(self._spec, payload.timestamp)
+        least, most, version = (min(each, Era.CANCUN) for each in (eras[0], eras[-1], era))
+        if not least <= payload.version <= most:
+            raise invalid_params(f"{method} takes the members of ExecutionPayloadV{most:d}")
+        if era not in eras:
+            raise unsupported_fork(method)
+        if payload.version != version:
+            raise invalid_params(f"a payload of that time has the members of ExecutionPayloadV{version:d}")
+
+
+class GetPayload:
+    """The methods that return payloads that were built here."""
+
+    def __init__(self, builds: PayloadBuilds, spec: ChainSpec) -> None:
+        self._builds = builds
+        self._spec = spec
+
+    def of_paris(self, params: IdentityParameters) -> Steps:
+        """Return a payload of Paris that was built, as good as it is by now."""
+        _build, block, _era = yield from self._taken(params, (Era.PARIS,), "engine_getPayloadV1")
+        return render_payload(block.header, block.body)
+
+    def of_shanghai(self, params: IdentityParameters) -> Steps:
+        """Return a payload of Paris or Shanghai that was built, and its value."""
+        return (yield from self._envelope(params, (Era.PARIS, Era.SHANGHAI), "engine_getPayloadV2"))
+
+    def of_cancun(self, params: IdentityParameters) -> Steps:
+        """Return a payload of Cancun that was built, its value, and its blobs."""
+        return (yield from self._envelope(params, (Era.CANCUN,), "engine_getPayloadV3"))
+
+    def of_prague(self, params: IdentityParameters) -> Steps:
+        """Return a payload of Prague that was built, its value, blobs and execution requests."""
+        return (yield from self._envelope(params, (Era.PRAGUE,), "engine_getPayloadV4"))
+
+    def of_osaka(self, params: IdentityParameters) -> Steps:
+        """Return a payload since Osaka that was built, its value, blobs and execution requests."""
+        return (yield from self._envelope(params, (Era.OSAKA,), "engine_getPayloadV5"))
+
+    def _envelope(self, params: IdentityParameters, eras: Sequence[Era], method: str) -> Steps:
+        build, block, era = yield from self._taken(params, eras, method)
+        return Pieces(envelope(block, build.blobs, era))
+
+    def _taken(self, params: IdentityParameters, eras: Sequence[Era], method: str) -> Steps:
+        build: Build | None = self._builds.find(params.identity)
+        if build is None:
+            raise unknown_payload()
+        era = era_of(self._spec, build.attributes.timestamp)
+        if era not in eras:
+            raise unsupported_fork(method)
+        block = yield AsyncCall(partial(self._builds.take, build))
+        if block is None:
+            raise unknown_payload()
+        return build, block, era
+
+
+def _read(text: bytes) -> Payload:
+    try:
+        return Payload(text)
+    except ValueError as error:
+        raise invalid_params(f"invalid argument 0: {error}") from None
+
+
+def _check_requests(requests: Sequence[bytes]) -> None:
+    if any(len(request) < 2 for request in requests):
+        raise invalid_params("invalid argument 3: an execution request has a type and content")
+    if any(first[0] >= second[0] for first, second in pairwise(requests)):
+        raise invalid_params("invalid argument 3: execution requests are in the order of their types")
+
+
+def _of_first_version(status: PayloadStatus) -> PayloadStatus:
+    """Return a status in which a wrong hash has a name of its own, which later versions do without."""
+    if status.status == "INVALID" and status.latest_valid_hash is None:
+        return msgspec.structs.replace(status, status="INVALID_BLOCK_HASH")
+    return status
+
+
+def _decode_identity(value: Any) -> Identity:
+    return Identity(decode_fixed(value, IDENTITY_BYTES, "engine.PayloadID"))
+
+
+def add_methods(registry: Registry, driven: DrivenChain, builds: PayloadBuilds, spec: ChainSpec) -> None:
+    """Register this module's methods."""
+    given, built = NewPayload(driven, spec), GetPayload(builds, spec)
+    method = partial(registry.method, view=False, errors=(unsupported_fork("engine_newPayloadVN"),))
+    method("engine_newPayloadV1")(given.of_paris)
+    method("engine_newPayloadV2")(given.of_shanghai)
+    method("engine_newPayloadV3")(given.of_cancun)
+    method("engine_newPayloadV4")(given.of_prague)
+    errors = unknown_payload(), unsupported_fork("engine_getPayloadVN")
+    method = partial(registry.method, view=False, errors=errors)
+    method("engine_getPayloadV1")(built.of_paris)
+    method("engine_getPayloadV2")(built.of_shanghai)
+    method("engine_getPayloadV3")(built.of_cancun)
+    method("engine_getPayloadV4")(built.of_prague)
+    method("engine_getPayloadV5")(built.of_osaka)
+
+
+register_type(Identity, _decode_identity, ANY_BYTES)
