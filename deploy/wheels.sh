@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Builds the wheel for this machine, and the source distribution, into a folder.
+#
+#   deploy/wheels.sh FOLDER            the wheel runs where glibc is as new as here
+#   deploy/wheels.sh --zig FOLDER      on every Linux with glibc 2.17 (manylinux2014), linked by zig from PyPI
+#
+# TARGET names another machine, such as aarch64-unknown-linux-gnu; it needs --zig and `rustup target add`.
+# One wheel serves all versions of Python from 3.11 on (abi3).
+set -euo pipefail
+
+zig=()
+if [ "${1:-}" = --zig ]; then
+  zig=(--zig --compatibility manylinux2014)
+  shift
+fi
+if [ $# != 1 ]; then
+  echo "usage: deploy/wheels.sh [--zig] FOLDER" >&2
+  exit 2
+fi
+mkdir -p "$1"
+folder="$(cd "$1" && pwd)"
+cd "$(dirname "$0")/.."
+
+tools="$(mktemp -d)"
+trap 'rm -rf "$tools"' EXIT
+python3 -m venv "$tools"
+"$tools/bin/pip" install --quiet "maturin${zig:+[zig]}>=1.10,<2"
+# maturin finds zig beside itself.
+export PATH="$tools/bin:$PATH"
+
+maturin build --release --locked --out "$folder" ${TARGET:+--target "$TARGET"} "${zig[@]}"
+maturin sdist --out "$folder"
