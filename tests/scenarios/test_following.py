@@ -190,7 +190,7 @@ def test_a_transaction_that_the_upstream_refuses_is_refused_in_its_words(
 ) -> None:
     url, genesis = dev
     with following(tmp_path / "ours", websocket(url), genesis=genesis) as node:
-        wait_for_head_of(node, url)
+        until("followed", lambda: readiness(node)[0] == 200)
         first = payment(31337, 0)
         assert result(plain(node), "eth_sendRawTransaction", first)
         until("included", lambda: result(plain(node), "eth_getTransactionCount", sender(), "latest") == "0x1")

@@ -1,8 +1,5 @@
 """`wsnode status`: what a running node says of itself."""
 
-import json
-import urllib.error
-import urllib.request
 from typing import Any
 
 import click
@@ -34,6 +31,10 @@ def asked(url: str) -> dict[str, Any]:
         ConfigurationError: The node has none.
         OSError: It cannot be asked.
     """
+    import json
+    import urllib.error
+    import urllib.request
+
     from wsnode.node.config import ConfigurationError
 
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "wsnode_status", "params": []}).encode()
