@@ -41,7 +41,8 @@ class Model:
 
     def __init__(self, nodes: dict[Hash32, Node]) -> None:
         self.nodes = nodes
-        self.known = {ROOT}
+        self.held = {ROOT}
+        """Those in memory or in the store, be those below them lost or not."""
         self.stored = {ROOT}
         """Those that were canonical once."""
         self.refused = set[Hash32]()
@@ -58,17 +59,24 @@ class Model:
         """Return the lowest block with a wrong state root up to a block."""
         return next((each for each in self.path(block_hash)[1:] if self.nodes[each].rows is None), None)
 
+    def knows(self, block_hash: Hash32) -> bool:
+        """Return whether a block is held together with all below it.
+
+        Of a branch the highest blocks leave memory for the disk first, so a process may lose those below.
+        """
+        return self.held.issuperset(self.path(block_hash))
+
     def judge(self, node: Node) -> type:
         """Return the kind of status that a block must have."""
         if node.hash in self.refused or node.parent in self.refused:
             self.refused.add(node.hash)
             return Invalid
-        if node.parent not in self.known:
+        if not self.knows(node.parent):
             return UnknownParent
         if node.rows is None:
             self.refused.add(node.hash)
             return Invalid
-        self.known.add(node.hash)
+        self.held.add(node.hash)
         return Valid
 
     def set_head(self, block_hash: Hash32) -> tuple[list[Hash32], list[Hash32]]:
@@ -109,7 +117,7 @@ def play(chain: Chain, model: Model, chance: random.Random, steps: int) -> None:
                 assert (status.error.block_hash, status.error.rule) == (lowest, "state_root")
         elif node.hash in model.refused:
             assert isinstance(tree.set_head(node.hash), Invalid)
-        elif node.hash in model.known:
+        elif model.knows(node.hash):
             change = tree.set_head(node.hash)
             assert isinstance(change, HeadChange)
             removed, added = model.set_head(node.hash)
@@ -141,9 +149,9 @@ def test_a_tree_knows_what_a_model_knows(number: int, chance: random.Random, mos
 
 
 def keep_what_is_stored(folder: str, model: Model) -> None:
-    """Have the model know no more than what is stored."""
+    """Have the model hold no more than what is stored."""
     with Chain.open(Path(folder), writer=False) as chain, chain.snapshot() as view:
-        model.known = {each for each in model.known if each == ROOT or view.block_rows(each) is not None}
+        model.held = {each for each in model.held if view.block_rows(each) is not None}
 
 
 @settings(max_examples=10)
