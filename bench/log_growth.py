@@ -169,7 +169,7 @@ def rows_read(folder: Path) -> Iterator[int]:
             # The engine seeks the blocks, one move each, and knows no other reader than its own.
             for name in ("locate_logs", "blocks_of_logs", "logs_before"):
                 vars(log_index)[name] = getattr(counting, name)
-            wanted = LogFilter(question.addresses, question.topics, last=view.head)
+            wanted = LogFilter(question.addresses, question.topics, last=view.number)
             for _slice in search_logs(cast(Reader, counting), wanted):
                 pass
             yield counting.moves

@@ -93,8 +93,8 @@ def import_blocks(chain: Chain, path: Path) -> None:
     blocks, error = decode_blocks(chain.spec, list(encoded_blocks(path.read_bytes())))
     assert error is None
     with chain.snapshot() as snapshot:
-        header, body = snapshot.header(snapshot.head), snapshot.body(snapshot.head)
-        total_difficulty = snapshot.total_difficulty(snapshot.head)
+        header, body = snapshot.header(snapshot.number), snapshot.body(snapshot.number)
+        total_difficulty = snapshot.total_difficulty(snapshot.number)
     assert header is not None
     assert body is not None
     execution = chain.state.execute(blocks, [(header, body)], total_difficulty=total_difficulty)

@@ -11,7 +11,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import TimeLimitError
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Pending
+from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, SlowCall
 
 
 def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str | None]:
@@ -21,7 +21,7 @@ def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str
         session = Session(dispatcher, caller)
         try:
             answer = session.receive(text.encode())
-            reply = run(answer) if isinstance(answer, Pending) else answer
+            reply = run(answer) if isinstance(answer, SlowCall) else answer
         finally:
             session.end_turn()
         return None if reply is None else reply.decode()
@@ -29,14 +29,14 @@ def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str
     return send
 
 
-def run(pending: Pending) -> bytes | None:
+def run(pending: SlowCall) -> bytes | None:
     """Return the reply of a call in slices."""
     while not advance(pending):
         pass
     return pending.reply
 
 
-def advance(pending: Pending) -> bool:
+def advance(pending: SlowCall) -> bool:
     """Do what the call waits for; True when it has ended."""
     step = pending.step
     if step is None:

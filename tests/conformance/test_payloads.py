@@ -98,7 +98,7 @@ def requests_of(chain: Chain, block: bytes) -> Sequence[bytes]:
     (found,), error = decode_blocks(chain.spec, [block])
     assert error is None
     with chain.snapshot() as view:
-        total, ancestors = view.total_difficulty(view.head), recent_rows(view)
+        total, ancestors = view.total_difficulty(view.number), recent_rows(view)
     parent = chain.head.number, bytes(chain.head.hash)
     executed = chain.state.try_block(found, parent, ancestors, total_difficulty=total)
     assert isinstance(executed, BuiltBlock)

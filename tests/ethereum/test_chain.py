@@ -84,18 +84,18 @@ def test_each_moment_has_its_own_head_whatever_was_asked_between(chain: Chain) -
     with chain.snapshot() as before:
         chain.unwind(first.number - 1)
         with chain.snapshot() as behind:
-            assert behind.head == first.number - 1
-            import_blocks_after(chain, behind.head)
-            assert (before.head, before.head_hash) == (first.number, first.hash)
+            assert behind.number == first.number - 1
+            import_blocks_after(chain, behind.number)
+            assert (before.number, before.head.hash) == (first.number, first.hash)
             with before.reader as reader:
                 assert chain.head_in(reader) == first
-            assert chain.head_in(behind.reader).hash == behind.head_hash != first.hash
+            assert chain.head_in(behind.reader).hash == behind.head.hash != first.hash
     assert chain.head == first
 
 
 def test_every_transaction_is_found_by_its_hash(chain: Chain) -> None:
     with chain.snapshot() as snapshot:
-        for number in range(1, snapshot.head + 1):
+        for number in range(1, snapshot.number + 1):
             hashes = transaction_hashes(snapshot.body(number) or b"")
             for index in range(len(hashes) // 32):
                 assert snapshot.transaction(hashes[32 * index : 32 * index + 32]) == (number, index)

@@ -69,10 +69,10 @@ class Author:
             salt=self.salt.to_bytes(4, "big"),
         )
         with self.chain.snapshot() as snapshot:
-            header, body = snapshot.header(snapshot.head), snapshot.body(snapshot.head)
+            header, body = snapshot.header(snapshot.number), snapshot.body(snapshot.number)
         assert header is not None
         assert body is not None
-        block = Known(snapshot.head, snapshot.head_hash, (header, body), {value})
+        block = Known(snapshot.number, snapshot.head.hash, (header, body), {value})
         self.branch.append(block)
         self.known.append(block)
 

@@ -11,7 +11,7 @@ from tests.server.conftest import Gate, View
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import CancelToken, InThread, Pending, Step
+from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall, Step
 
 
 class Word(msgspec.Struct, array_like=True, frozen=True):
@@ -41,7 +41,7 @@ def session() -> Session:
     return Session(Dispatcher(methods, lambda _caller: View(Gate()), clock=trio.current_time), None)
 
 
-def until_it_waits(pending: Pending) -> None:
+def until_it_waits(pending: SlowCall) -> None:
     """Go on with a call, all but the work of its own."""
     while pending.step is None or (isinstance(pending.step, InThread) and pending.step.is_short):
         value = pending.step.function(CancelToken()) if isinstance(pending.step, InThread) else None
@@ -53,7 +53,7 @@ async def test_a_long_message_is_let_go_once_it_is_read() -> None:
     for form in (b"%b", b"[%b]"):
         text = form % (b'{"jsonrpc":"2.0","id":1,"method":"wait","params":%b}' % params)
         pending = session().receive(Text(text))
-        assert isinstance(pending, Pending)
+        assert isinstance(pending, SlowCall)
         # As much again is read of it.
         assert pending.weight >= MEBIBYTE
         assert Text.alive == 1

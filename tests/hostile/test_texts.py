@@ -22,7 +22,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, INTERNAL_ERROR, MESSAGE_CHARACTERS, RpcError
 from wsnode.jsonrpc.requests import LONG_BYTES, QUICK_VALUES
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import InThread, Pending
+from wsnode.jsonrpc.work import InThread, SlowCall
 from wsnode.server.limits import Limits
 from wsnode.starknet.chain import Chain
 from wsnode.starknet.rpc.methods import build_registry
@@ -122,7 +122,7 @@ def test_what_a_large_call_brings_along_is_never_read_on_the_loop(
     shape = VALUES["access list" if place == b"[%b]" else "overrides"](1_000_000)
     answer = Session(development, CLIENT).receive(message(method, place % shape))
     steps = []
-    while isinstance(answer, Pending) and not advance(answer):
+    while isinstance(answer, SlowCall) and not advance(answer):
         steps.append(type(answer.step))
     # After the parameters: what the engine makes of them, and the run.
     assert steps == [InThread] * len(steps)

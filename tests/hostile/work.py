@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from tests.line_count import LineCount, counting_lines
 from tests.memory_transport import result_of
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import Pending
+from wsnode.jsonrpc.work import SlowCall
 
 T = TypeVar("T")
 
@@ -36,13 +36,13 @@ class Turns:
         """Return the reply to a message; what it has threads do is not counted."""
         answer = self.counted(session.receive, text)
         session.end_turn()
-        if not isinstance(answer, Pending):
+        if not isinstance(answer, SlowCall):
             return answer
         while not self._advance(answer):
             pass
         return answer.reply
 
-    def _advance(self, pending: Pending) -> bool:
+    def _advance(self, pending: SlowCall) -> bool:
         step = pending.step
         if step is None:
             return self.counted(pending.resume)

@@ -14,7 +14,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import Pending, Step
+from wsnode.jsonrpc.work import SlowCall, Step
 
 
 class Name(msgspec.Struct, array_like=True, frozen=True):
@@ -89,7 +89,7 @@ def test_what_a_slow_batch_begins_is_held_apart() -> None:
     items = [call("begin", "one"), call("slices"), call("begin", "two")]
     answer = opened.receive(f"[{','.join(items)}]".encode())
     opened.receive(call("begin", "between").encode())
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, SlowCall)
     assert opened.take_held() == ["between"]
     assert answer.held == ["one"]
     assert len(json.loads(run(answer) or b"")) == 3
@@ -103,11 +103,11 @@ def test_what_a_call_began_ends_when_the_batch_has_no_room_for_its_reply(slow: b
     opened = session(line, Bounds(batch_reply_bytes=150))
     items = [call("slices")] * slow + [call("begin", name) for name in ("one", "x" * 90, "y")]
     answer = opened.receive(f"[{','.join(items)}]".encode())
-    assert isinstance(answer, Pending) is slow
-    reply = run(answer) if isinstance(answer, Pending) else answer
+    assert isinstance(answer, SlowCall) is slow
+    reply = run(answer) if isinstance(answer, SlowCall) else answer
     codes = [each.get("error", {}).get("code") for each in json.loads(reply or b"")]
     assert codes[-3:] == [None, -32003, -32003]
-    held = answer.held if isinstance(answer, Pending) else opened.take_held()
+    held = answer.held if isinstance(answer, SlowCall) else opened.take_held()
     assert (held, line.ended) == (["one"], ["x" * 90])
 
 

@@ -21,7 +21,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import LONG_BYTES
 from wsnode.jsonrpc.schema import STRING
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import CancelToken, InThread, Pending, Pieces, Rendered, Step
+from wsnode.jsonrpc.work import CancelToken, InThread, Pieces, Rendered, SlowCall, Step
 
 
 class Quantity(int):
@@ -88,7 +88,7 @@ class Node:
         session = self.session()
         answer = session.receive(text.encode() if isinstance(text, str) else text)
         session.end_turn()
-        if isinstance(answer, Pending):
+        if isinstance(answer, SlowCall):
             answer = run(answer)
         assert self.view.opened == self.view.closed
         return None if answer is None else json.loads(answer)
@@ -207,7 +207,7 @@ def test_pieces_of_a_result_are_put_together_in_the_reply(node: Node, count: int
 def test_an_id_comes_back_byte_for_byte(node: Node, identity: str) -> None:
     for text in (REQUEST % identity, f"[{REQUEST % identity}]"):
         answer = node.session().receive(text.encode())
-        reply = run(answer) if isinstance(answer, Pending) else answer
+        reply = run(answer) if isinstance(answer, SlowCall) else answer
         assert reply is not None
         assert b'"id":%b,"result":"0x' % identity.strip().encode() in reply
 
@@ -231,7 +231,7 @@ def test_any_ids_come_back_byte_for_byte_in_order(identities: list[str], space: 
     batch = ",".join(members.format(s=space, i=identity) for identity in identities)
     answer = Node().session().receive(f"{space}[{batch}]{space}".encode())
 
-    reply = run(answer) if isinstance(answer, Pending) else answer
+    reply = run(answer) if isinstance(answer, SlowCall) else answer
     expected = ",".join(f'{{"jsonrpc":"2.0","id":{identity},"result":"0x1"}}' for identity in identities)
     assert reply == f"[{expected}]".encode()
 
@@ -418,7 +418,7 @@ def test_a_batch_out_of_time_refuses_what_is_left(node: Node) -> None:
     session = node.session()
     slices = '{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x1"]}'
     pending = session.receive(f"[{REQUEST % 1},{slices},{REQUEST % 3}]".encode())
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     node.now = 61.0
     reply = json.loads(run(pending) or b"")
     assert [each.get("error", {}).get("code") for each in reply] == [None, None, -32002]
@@ -440,7 +440,7 @@ def test_a_long_request_that_no_thread_has_read_in_time_is_told_so(
 def failed(node: Node, text: str, failure: Exception) -> Any:
     """Return the reply to a message whose first step fails."""
     pending = node.session().receive(text.encode())
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     while pending.step is None:
         assert not pending.resume()
     assert pending.fail(failure)
@@ -457,7 +457,7 @@ def test_a_batch_lets_others_run_after_each_slice() -> None:
     times = iter(range(1000))
     node.dispatcher.clock = lambda: next(times) * 0.0015
     pending = node.session().receive(f"[{','.join([REQUEST % 1] * 8)}]".encode())
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     count = 1
     while not pending.resume():
         count += 1
@@ -468,7 +468,7 @@ def test_calls_of_one_turn_share_a_view_and_a_pending_one_keeps_it(node: Node) -
     session = node.session()
     assert session.receive((REQUEST % 1).encode()) == b'{"jsonrpc":"2.0","id":1,"result":"0x1"}'
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x1"]}')
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     assert session.receive((REQUEST % 3).encode()) == b'{"jsonrpc":"2.0","id":3,"result":"0x2"}'
     session.end_turn()
     assert (node.view.opened, node.view.closed) == (2, 1)
@@ -486,7 +486,7 @@ def test_a_session_that_is_not_eager_starts_nothing(node: Node) -> None:
     session = node.session()
     session.eager = False
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x0"]}')
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     assert node.view.opened == 1
     pending.close()
     assert node.view.closed == 1
@@ -506,7 +506,7 @@ def test_a_method_may_go_on_in_slices_where_it_cannot_answer_at_once(node: Node)
     assert node.call("perhaps", ["0x3"])["result"] == [2]
     session = node.session()
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"perhaps","params":["0x3"]}')
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     pending.close()
     session.refusal = RpcError(-32005, "too many calls in flight")
     request = b'{"jsonrpc":"2.0","id":2,"method":"perhaps","params":["%b"]}'
@@ -517,7 +517,7 @@ def test_a_method_may_go_on_in_slices_where_it_cannot_answer_at_once(node: Node)
 def test_time_is_up_between_two_slices(node: Node) -> None:
     session = node.session()
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}')
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     assert not pending.resume()
     node.now = 10.5
     assert pending.resume()
@@ -542,7 +542,7 @@ def test_errors_that_calls_share_keep_nothing_of_the_calls() -> None:
     assert b"too many" in bytes(session.receive(request) or b"")  # type: ignore[arg-type]
     session.refusal = None
     pending = session.receive(request)
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     now[0] = 11.0
     assert pending.resume()
     assert b"query timeout" in (pending.reply or b"")
@@ -554,7 +554,7 @@ def test_a_call_that_has_not_begun_can_fail(node: Node) -> None:
     session = node.session()
     session.eager = False
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}')
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     assert pending.fail(limit_exceeded("too much"))
     assert b'{"code":-32005,"message":"too much"}' in (pending.reply or b"")
 
@@ -563,7 +563,7 @@ def test_a_batch_that_has_not_begun_can_fail(node: Node) -> None:
     session = node.session()
     session.eager = False
     pending = session.receive(b'[{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}]')
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     while not pending.fail(TimeLimitError()):
         pass
     assert b'"id":2' in (pending.reply or b"")
@@ -571,7 +571,7 @@ def test_a_batch_that_has_not_begun_can_fail(node: Node) -> None:
 
 def test_work_for_a_thread_knows_how_much_time_is_left(node: Node) -> None:
     pending = node.session().receive(b'{"jsonrpc":"2.0","id":2,"method":"work"}')
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     assert pending.step is not None
     assert pending.step.seconds == 10
     assert pending.fail(TimeLimitError())
@@ -580,7 +580,7 @@ def test_work_for_a_thread_knows_how_much_time_is_left(node: Node) -> None:
 
 def test_an_error_of_the_work_is_raised_in_the_handler(node: Node) -> None:
     pending = node.session().receive(b'{"jsonrpc":"2.0","id":2,"method":"work"}')
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     assert pending.fail(ValueError("no luck"))
     assert b'"result":"no luck"' in (pending.reply or b"")
 

@@ -15,7 +15,7 @@ from wsnode.jsonrpc.parameters import PositionalParameters
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import QUICK_VALUES
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import Pending, Step
+from wsnode.jsonrpc.work import SlowCall, Step
 
 
 class Named(msgspec.Struct, array_like=True, frozen=True):
@@ -137,7 +137,7 @@ def answered(methods: Registry, params: list[Any]) -> Any:
     text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "it", "params": params})
     answer = session.receive(text.encode())
     session.end_turn()
-    return json.loads((run(answer) if isinstance(answer, Pending) else answer) or b"")
+    return json.loads((run(answer) if isinstance(answer, SlowCall) else answer) or b"")
 
 
 @pytest.mark.parametrize("more", [[], LONG], ids=["short", "read in a thread"])

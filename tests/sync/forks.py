@@ -56,7 +56,7 @@ class Branch:
     def mine(self, *, coinbase: int, seconds: int = 10) -> bytes:
         """Return a new empty proof-of-work block; less time since its parent makes it more difficult."""
         with self.chain.snapshot() as snapshot:
-            row = snapshot.header(snapshot.head)
+            row = snapshot.header(snapshot.number)
             assert row is not None
             parent = header_fields(row)
         fields = {

@@ -27,7 +27,7 @@ def rows(folder: Path, genesis: bytes) -> list[tuple[bytes | None, ...]]:
     with Chain.open(folder, genesis, writer=False) as chain, chain.snapshot() as snapshot:
         return [
             (snapshot.header(number), snapshot.body(number), snapshot.receipts(number))
-            for number in range(snapshot.head + 1)
+            for number in range(snapshot.number + 1)
         ]
 
 

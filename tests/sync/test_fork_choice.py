@@ -38,7 +38,7 @@ def hashes(blocks: Sequence[bytes]) -> list[bytes]:
 
 def canonical(chain: Chain) -> list[bytes]:
     with chain.snapshot() as snapshot:
-        return [snapshot.hash_of(number) or b"" for number in range(1, snapshot.head + 1)]
+        return [snapshot.hash_of(number) or b"" for number in range(1, snapshot.number + 1)]
 
 
 @pytest.fixture

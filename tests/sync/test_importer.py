@@ -180,10 +180,10 @@ print("open", flush=True)
 last = 0
 while last < 54:
     with chain.snapshot() as snapshot:
-        assert snapshot.head >= last
-        last = snapshot.head
+        assert snapshot.number >= last
+        last = snapshot.number
         header = header_fields(snapshot.header(last))
-        assert header.hash == snapshot.head_hash
+        assert header.hash == snapshot.head.hash
         assert snapshot.number_of(header.hash) == last
         assert snapshot.state.committed_head[0] >= last
         assert snapshot.header(last + 1) is None

@@ -94,7 +94,7 @@ def read_log_filter(
     it begins.
     """
 
-def run_plain_call(
+def run_call_text(
     state: State, number: int, header: bytes, params: bytes, gas_blocks: int, budget: int, /
 ) -> bytes | int | Revert | Halt | Interrupted | None:
     """Return the result of `eth_call` as JSON, from the text of its parameters, or how else the call ended.
@@ -111,10 +111,10 @@ def run_plain_call(
         CorruptRowError: The header row cannot be read.
     """
 
-def estimate_plain_call(
+def estimate_call_text(
     state: State, number: int, header: bytes, params: bytes, gas_blocks: int, budget: int, /
 ) -> bytes | int | Revert | Halt | Interrupted | None:
-    """Return the result of `eth_estimateGas` as JSON, or how it fails, otherwise as `run_plain_call`."""
+    """Return the result of `eth_estimateGas` as JSON, or how it fails, otherwise as `run_call_text`."""
 
 @final
 class EngineMethods:

@@ -37,8 +37,8 @@ class Appender:
     def reset(self) -> None:
         """Begin at the committed head, with nothing pending."""
         with self.chain.snapshot() as snapshot:
-            self.head = Head(snapshot.head, snapshot.head_hash)
-            self._total_difficulty = snapshot.total_difficulty(snapshot.head)
+            self.head = snapshot.head
+            self._total_difficulty = snapshot.total_difficulty(snapshot.number)
             self._recent: deque[BlockRows] = deque(recent_rows(snapshot), maxlen=ANCESTORS)
         self.pending: list[VerifiedBlock] = []
         self.pending_bytes = 0
@@ -121,7 +121,7 @@ class Appender:
 def recent_rows(snapshot: Snapshot, block_hash: bytes | None = None) -> list[BlockRows]:
     """Return the rows of a stored block, the head by default, and of some before it, nearest first."""
     rows: list[BlockRows] = []
-    wanted = snapshot.head_hash if block_hash is None else block_hash
+    wanted = snapshot.head.hash if block_hash is None else block_hash
     while len(rows) < ANCESTORS and (found := snapshot.block_rows(wanted)) is not None:
         rows.append(found)
         wanted = snapshot.parent_hash(found[0])

@@ -24,7 +24,7 @@ from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader, Writer
 
 
-class PlainCaller(msgspec.Struct, frozen=True):
+class LocalCaller(msgspec.Struct, frozen=True):
     """A caller inside the program, or a plain node's client."""
 
     service_form: bool = False
@@ -32,7 +32,7 @@ class PlainCaller(msgspec.Struct, frozen=True):
     party: Party | None = None
 
 
-PLAIN: Final = PlainCaller()
+LOCAL_CALLER: Final = LocalCaller()
 NO_HEAD: Final = Head(BlockNumber(0), Hash32(b""))
 
 
@@ -105,7 +105,7 @@ class Chain:
             raise
         return chain
 
-    def snapshot(self, caller: Caller = PLAIN) -> Snapshot:
+    def snapshot(self, caller: Caller = LOCAL_CALLER) -> Snapshot:
         """Return the chain as it is now, for one request or one batch."""
         return Snapshot(self, caller)
 
@@ -127,7 +127,7 @@ class Chain:
     def head(self) -> Head:
         """Return the committed head."""
         with self.snapshot() as snapshot:
-            return Head(snapshot.head, snapshot.head_hash)
+            return snapshot.head
 
     def append(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> Head:
         """Append verified blocks after the head in one transaction and return the new head.

@@ -44,7 +44,7 @@ class Caller(Protocol):
 class Snapshot:
     """The canonical chain up to one head, and the side blocks known then. A context manager."""
 
-    __slots__ = ("_moment", "caller", "head", "head_hash", "reader", "spec", "state")
+    __slots__ = ("_moment", "caller", "head", "number", "reader", "spec", "state")
 
     earliest = BlockNumber(0)
 
@@ -53,22 +53,21 @@ class Snapshot:
         self.spec = chain.spec
         self.state = chain.state
         self.caller = caller
-        head = chain.head_in(reader)
-        self.head = head.number
-        self.head_hash = head.hash
+        self.head = chain.head_in(reader)
+        self.number = self.head.number
         self._moment: Moment | None = None
 
     @property
     def moment(self) -> Moment:
         """Return the snapshot in the engine's form."""
         if self._moment is None:
-            self._moment = Moment(self.state, self.reader, self.head, self.head_hash)
+            self._moment = Moment(self.state, self.reader, self.number, self.head.hash)
         return self._moment
 
     @property
     def head_timestamp(self) -> int:
         """Return when the head was made, in Unix time."""
-        row = self.header(self.head)
+        row = self.header(self.number)
         assert row is not None
         return header_fields(row).timestamp
 
@@ -89,17 +88,17 @@ class Snapshot:
 
     def hash_of(self, number: int) -> Hash32 | None:
         """Return the hash of a canonical block, None beyond the head."""
-        if number == self.head:
-            return self.head_hash
+        if number == self.number:
+            return self.head.hash
         row = self.reader.get(HEADERS, number_key(number))
         return None if row is None else Hash32(header_fields(row).hash)
 
     @property
     def is_merged(self) -> bool:
         """Return whether the head is a proof-of-stake block."""
-        row = self.header(self.head)
+        row = self.header(self.number)
         # A genesis may have difficulty 0 without being one.
-        return self.head > 0 and row is not None and header_fields(row).difficulty == 0
+        return self.number > 0 and row is not None and header_fields(row).difficulty == 0
 
     def block_rows(self, block_hash: bytes) -> Rows | None:
         """Return header and body row of a block, canonical or not, None when it is unknown."""

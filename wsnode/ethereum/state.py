@@ -46,13 +46,13 @@ from wsnode._native.evm import (
 )
 from wsnode._native.wire import (
     Moment,
-    estimate_plain_call,
+    estimate_call_text,
     read_balance,
     read_code,
     read_log_filter,
     read_storage,
     read_transaction_count,
-    run_plain_call,
+    run_call_text,
 )
 
 __all__ = [
@@ -83,7 +83,7 @@ __all__ = [
     "block_rewards",
     "call_gas_cap",
     "create_access_list",
-    "estimate_plain_call",
+    "estimate_call_text",
     "execution_witness",
     "modified_accounts",
     "parity_block",
@@ -99,7 +99,7 @@ __all__ = [
     "read_storage",
     "read_transaction_count",
     "revert_reason",
-    "run_plain_call",
+    "run_call_text",
     "sign_message",
     "sign_transaction",
     "storage_range",

@@ -288,7 +288,7 @@ class Method:
         function, leading = self.kind.function, self.kind.leading
 
         @functools.wraps(function)
-        def plainly(*arguments: Any) -> Any:
+        def at_once(*arguments: Any) -> Any:
             result = function(*arguments)
             listener(self.name, arguments[leading:], result)
             return result
@@ -300,6 +300,6 @@ class Method:
             return result
 
         observed = copy(self)
-        observed.kind = self.kind.calling(in_steps if self.in_slices else plainly)
+        observed.kind = self.kind.calling(in_steps if self.in_slices else at_once)
         observed.answer = observed.kind.answer
         return observed

@@ -1,6 +1,6 @@
 """From the text of a message to its reply.
 
-A quick method answers at once. A slow call becomes a `Pending`, which the server resumes between other work.
+A quick method answers at once. A slow call becomes a `SlowCall`, which the server resumes between other work.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from wsnode.jsonrpc.requests import (
     is_long,
     read_request,
 )
-from wsnode.jsonrpc.work import Answer, Pending, Replying, Request
+from wsnode.jsonrpc.work import Answer, Replying, Request, SlowCall
 
 
 class Session(Calls):
@@ -42,16 +42,16 @@ class Session(Calls):
 
     def _begin(self, steps: Replying, weight: int) -> Answer:
         dispatcher = self._dispatcher
-        pending = Pending(steps, dispatcher.clock() + self.patience, weight)
+        call = SlowCall(steps, dispatcher.clock() + self.patience, weight)
         self.mark = 0.0
-        if self.eager and pending.resume():
-            return pending.reply
-        if dispatcher.is_crowded and pending.fail(limit_exceeded("too many versions of the chain are read")):
-            return pending.reply
+        if self.eager and call.resume():
+            return call.reply
+        if dispatcher.is_crowded and call.fail(limit_exceeded("too many versions of the chain are read")):
+            return call.reply
         # From here on the view is this call's own, which may read it while the next turn reads another.
-        pending.view, self.scope, self.view = self.scope, None, None
+        call.view, self.scope, self.view = self.scope, None, None
         self._forget_results()
-        return pending
+        return call
 
     def _receive_unusual(self, text: bytes) -> Answer:
         try:
@@ -88,7 +88,7 @@ class Session(Calls):
     def _begin_batch(self, batch: Batch, steps: Replying, weight: int) -> Answer:
         self.patience = self._dispatcher.bounds.batch_seconds
         answer = self._begin(steps, weight)
-        if isinstance(answer, Pending):
+        if isinstance(answer, SlowCall):
             answer.held = batch.held
         else:
             self.held += batch.held

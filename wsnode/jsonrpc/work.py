@@ -109,7 +109,7 @@ class Channel(Protocol):
         ...
 
 
-class Pending:
+class SlowCall:
     """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
 
     __slots__ = ("_steps", "deadline", "held", "made", "reply", "step", "view", "weight")
@@ -164,5 +164,5 @@ class Pending:
             view.__exit__(None, None, None)
 
 
-Answer: TypeAlias = bytes | Pending | None
+Answer: TypeAlias = bytes | SlowCall | None
 """A reply at once, a reply later, or none ever (a notification)."""

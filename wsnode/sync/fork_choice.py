@@ -46,7 +46,7 @@ def _wrong(status: Status, block: UnverifiedBlock) -> InvalidBlockError | None:
 def _wins(view: Snapshot, block: UnverifiedBlock) -> bool:
     if block.difficulty == 0:
         return True
-    return not view.is_merged and _total_difficulty(view, block) > view.total_difficulty(view.head)
+    return not view.is_merged and _total_difficulty(view, block) > view.total_difficulty(view.number)
 
 
 def _total_difficulty(view: Snapshot, block: UnverifiedBlock) -> int:

@@ -48,7 +48,7 @@ KNOWN = {1: 0, 27: 1, 39: 2, 42: 5, 45: 6, 54: 6}
 def rows(execution_apis_chain: Chain) -> list[Rows]:
     """Header, body and receipts of every block."""
     with execution_apis_chain.snapshot() as snapshot:
-        return [_rows(snapshot, number) for number in range(1, snapshot.head + 1)]
+        return [_rows(snapshot, number) for number in range(1, snapshot.number + 1)]
 
 
 def _rows(snapshot: Snapshot, number: int) -> Rows:

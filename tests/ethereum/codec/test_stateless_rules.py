@@ -122,7 +122,7 @@ def test_a_pooled_transaction_is_shown_as_in_a_block_but_for_its_place(execution
     placeless = dict.fromkeys(("blockHash", "blockNumber", "blockTimestamp", "transactionIndex"))
     spec, shown = execution_apis_chain.spec, set[str]()
     with execution_apis_chain.snapshot() as snapshot:
-        for number in range(1, snapshot.head + 1):
+        for number in range(1, snapshot.number + 1):
             header, body = snapshot.header(number), snapshot.body(number)
             assert header is not None
             assert body is not None

@@ -21,7 +21,7 @@ class Audience(Hub):
     def advance(self) -> HeadChange:
         """Fail when the second block is there."""
         with self.snapshot() as view:
-            fails = view.head == 2 and not self.failed
+            fails = view.number == 2 and not self.failed
         if fails:
             self.failed += 1
             raise NameError("name 'absent' is not defined")

@@ -18,7 +18,7 @@ ROOMY = 1 << 30
 
 def pages(view: Snapshot, *, room: int, most: int | None = None) -> Iterator[LogPage]:
     """Yield the pages of all logs of the chain."""
-    begin, end, is_last = 0, view.log_count_before(view.head + 1), False
+    begin, end, is_last = 0, view.log_count_before(view.number + 1), False
     while not is_last:
         page: LogPage = result_of(page_of_logs(view.reader, LogFilter(), begin, end, room=room, most=most))
         yield page

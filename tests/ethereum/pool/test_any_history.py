@@ -47,7 +47,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     def nonce(self, address: bytes) -> int:
         with self.playground.chain.snapshot() as view:
-            account = view.state.account(address, (view.head, view.head_hash))
+            account = view.state.account(address, (view.number, view.head.hash))
         return account[0] if account else 0
 
     @rule(sender=senders, ahead=st.integers(-1, 4), fee=fees, tip=tips, value=values)
@@ -100,7 +100,7 @@ class AnyHistory(RuleBasedStateMachine):
     def last_transactions(self, depth: int) -> list[bytes]:
         with self.playground.chain.snapshot() as view:
             found: list[bytes] = []
-            for number in range(view.head - depth + 1, view.head + 1):
+            for number in range(view.number - depth + 1, view.number + 1):
                 header, body = view.header(number), view.body(number)
                 assert header is not None
                 assert body is not None

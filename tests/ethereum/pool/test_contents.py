@@ -16,7 +16,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.slices import LARGE_BYTES
-from wsnode.jsonrpc.work import InThread, Pending
+from wsnode.jsonrpc.work import InThread, SlowCall
 
 MANY = 3 * SLICE
 
@@ -60,9 +60,9 @@ def test_a_large_reply_is_put_together_in_a_thtext_of(playground: Playground) ->
     for text in (*requests.values(), b"[%b]" % b",".join(requests.values())):
         answer = session.receive(text)
         steps = []
-        while isinstance(answer, Pending) and not advance(answer):
+        while isinstance(answer, SlowCall) and not advance(answer):
             steps.append(type(answer.step))
-        assert isinstance(answer, Pending)
+        assert isinstance(answer, SlowCall)
         assert steps[-1] is InThread
         replies = json.loads(answer.reply or b"")
         for reply in replies if isinstance(replies, list) else [replies]:

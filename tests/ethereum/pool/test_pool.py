@@ -198,7 +198,7 @@ def test_a_delegated_account_has_one_transaction(playground: Playground) -> None
     assert refused(playground, plain(BOB, 1)) == limit
     assert playground.mine().refused != []
     with playground.chain.snapshot() as view:
-        assert view.state.code(BOB.address, (view.head, view.head_hash)) != b""
+        assert view.state.code(BOB.address, (view.number, view.head.hash)) != b""
         nonce = playground.pool.next_nonce(BOB.address, view)
     playground.pool.add(plain(BOB, nonce))
     assert refused(playground, plain(BOB, nonce + 1)) == limit

@@ -51,7 +51,7 @@ def stored_rows(chain: Chain) -> list[tuple[bytes | None, ...]]:
     with chain.snapshot() as view:
         return [
             (view.header(number), view.body(number), view.receipts(number))
-            for number in range(1, view.head + 1)
+            for number in range(1, view.number + 1)
         ]
 
 

@@ -43,7 +43,7 @@ class Elsewhere:
         )
         assert not built.refused
         with self.chain.snapshot() as view:
-            header, body = view.header(view.head), view.body(view.head)
+            header, body = view.header(view.number), view.body(view.number)
         assert header is not None
         assert body is not None
         return block_from_rows(self.chain.spec, header, body)

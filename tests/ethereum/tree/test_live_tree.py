@@ -27,7 +27,7 @@ def branches(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[UnverifiedB
 def made(elsewhere: GrowingChain) -> UnverifiedBlock:
     elsewhere.grow(LOGS)
     with elsewhere.chain.snapshot() as view:
-        header, body = view.header(view.head), view.body(view.head)
+        header, body = view.header(view.number), view.body(view.number)
     assert header is not None
     assert body is not None
     return block_from_rows(elsewhere.chain.spec, header, body)

@@ -116,13 +116,13 @@ with Chain.open(folder, genesis.read_bytes(), writer=True) as chain:
 def check_opened(folder: Path, branches: list[dict[int, Node]], *, writer: bool) -> None:
     """Open what a killed process left: one of the branches up to some block."""
     with Chain.open(folder, writer=writer) as chain, chain.snapshot() as view:
-        number = view.head
-        branch = next(each for each in branches if not number or each[number].hash == view.head_hash)
+        number = view.number
+        branch = next(each for each in branches if not number or each[number].hash == view.head.hash)
         for below in range(1, number + 1):
             rows = (view.header(below), view.body(below), view.receipts(below))
             assert rows == branch[below].rows
         if writer:
-            assert chain.state.committed_head == (number, view.head_hash)
+            assert chain.state.committed_head == (number, view.head.hash)
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ class Model:
 def check(chain: Chain, model: Model) -> None:
     """Compare what a chain holds with the model."""
     with chain.snapshot() as view:
-        assert [view.hash_of(number) for number in range(view.head + 1)] == model.canonical
+        assert [view.hash_of(number) for number in range(view.number + 1)] == model.canonical
         for number, block_hash in enumerate(model.canonical[1:], 1):
             rows = (view.header(number), view.body(number), view.receipts(number))
             assert rows == model.nodes[block_hash].rows

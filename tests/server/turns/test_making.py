@@ -14,7 +14,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.work import InThread, Pending, Pieces, Step
+from wsnode.jsonrpc.work import InThread, Pieces, SlowCall, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.budget import SHARE_BYTES, Budget
 from wsnode.server.turns.making import WOKEN_AT_ONCE, Account, Making
@@ -48,11 +48,11 @@ class Stage:
         made.append(b'"')
         return made
 
-    def begun(self) -> Pending:
+    def begun(self) -> SlowCall:
         session = Session(self.calls, None)
         session.eager = False
         pending = session.receive(b'{"jsonrpc":"2.0","id":1,"method":"pieces"}')
-        assert isinstance(pending, Pending)
+        assert isinstance(pending, SlowCall)
         return pending
 
     async def answers(self, accounts: list[Account], each: int) -> list[Any]:
@@ -91,7 +91,7 @@ async def test_results_that_wait_to_be_joined_count_with_what_they_are_joined_to
             nursery.start_soon(lane.short_work.run, Party(), gate.pass_through)
         await until(lambda: gate.entered == SHORT_THREADS)
         for pending in pendings:
-            assert isinstance(pending, Pending)
+            assert isinstance(pending, SlowCall)
             nursery.start_soon(lane.finish, pending, Party(), account)
         await until(lambda: lane.making.used > 2 * size)
         await wait_all_tasks_blocked()
@@ -99,7 +99,7 @@ async def test_results_that_wait_to_be_joined_count_with_what_they_are_joined_to
         gate.opened = 1
     # Those that were in a thread when there was enough came on top of it.
     assert 2 * size <= made <= 2 * size * (1 + Limits().threads)
-    assert all(isinstance(each, Pending) and len(each.reply or b"") > size for each in pendings)
+    assert all(isinstance(each, SlowCall) and len(each.reply or b"") > size for each in pendings)
 
 
 async def test_the_calls_of_a_batch_count_what_others_hold_while_they_are_in_a_thread() -> None:
@@ -119,7 +119,7 @@ async def test_the_calls_of_a_batch_count_what_others_hold_while_they_are_in_a_t
     calls = Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
     texts = [b'{"jsonrpc":"2.0","id":1,"method":"%b"}' % name for name in (b"piece", b"piece", b"wait")]
     pending = Session(calls, None).receive(b"[%b]" % b",".join(texts))
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20))
         await until(lambda: gate.entered == 1)
@@ -178,7 +178,7 @@ async def test_results_that_may_be_large_wait_for_room_and_leave_some(
     pendings = [Session(calls, None).receive(b'{"jsonrpc":"2.0","id":1,"method":"large"}') for _ in range(9)]
     async with trio.open_nursery() as nursery:
         for pending in pendings:
-            assert isinstance(pending, Pending)
+            assert isinstance(pending, SlowCall)
             nursery.start_soon(lane.finish, pending, Party(), Account(making, 1 << 20))
         await until(lambda: gate.entered == at_once)
         await wait_all_tasks_blocked()
@@ -244,7 +244,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[Account]:
     """How often calls of each account look for room."""
     found, may_go_on = Counter[Account](), Account.may_go_on
 
-    def counting(self: Account, pending: Pending) -> bool:
+    def counting(self: Account, pending: SlowCall) -> bool:
         found[self] += 1
         return may_go_on(self, pending)
 

@@ -14,7 +14,7 @@ from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.work import InThread, Pending, Step
+from wsnode.jsonrpc.work import InThread, SlowCall, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.making import Account
 from wsnode.server.turns.slow_lane import SlowLane
@@ -74,7 +74,7 @@ class NeverRead:
 async def reply_to_who_never_reads(calls: Dispatcher, text: bytes, clock: MockClock, seconds: float) -> Any:
     """Return the reply of a call whose client makes no room, once `seconds` have gone by."""
     pending = Session(calls, None).receive(text)
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     lane = SlowLane(Limits())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20, NeverRead()))
@@ -121,7 +121,7 @@ async def test_a_call_whose_turn_does_not_come_gives_its_view_up_at_its_deadline
     await lane.turns.acquire("another")
     async with trio.open_nursery() as nursery:
         for pending in pendings:
-            assert isinstance(pending, Pending)
+            assert isinstance(pending, SlowCall)
             nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20))
         await wait_all_tasks_blocked()
         mock_clock.jump(60.0)

@@ -13,7 +13,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import AsyncCall, InThread, Pending, Step
+from wsnode.jsonrpc.work import AsyncCall, InThread, SlowCall, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.making import Account
 from wsnode.server.turns.slow_lane import SlowLane
@@ -43,14 +43,14 @@ def dispatcher(gate: Gate) -> Dispatcher:
     return Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
 
 
-def begun(calls: Dispatcher, method: str) -> Pending:
+def begun(calls: Dispatcher, method: str) -> SlowCall:
     session = Session(calls, None)
     pending = session.receive(b'{"jsonrpc":"2.0","id":1,"method":"%b"}' % method.encode())
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     return pending
 
 
-async def errors_after_the_limit(lane: SlowLane, pendings: list[Pending], clock: MockClock) -> list[Any]:
+async def errors_after_the_limit(lane: SlowLane, pendings: list[SlowCall], clock: MockClock) -> list[Any]:
     """Return the errors of calls that came one after another, each of its own client, when time is up."""
 
     async with trio.open_nursery() as nursery:

@@ -24,7 +24,7 @@ from wsnode.server.access.keys import KeyFile, KeyFileRing
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING
 from wsnode.server.websocket.frames import text_frame
-from wsnode.server.websocket.notifications import PLAIN, pieces_of
+from wsnode.server.websocket.notifications import UNCOMPRESSED, pieces_of
 
 IDENTITY = b"0x" + b"0123456789abcdef" * 2
 SUBSCRIBE = '{"jsonrpc":"2.0","id":1,"method":"subscribe","params":[%s]}'
@@ -428,7 +428,7 @@ MESSAGES = st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5)
 
 @given(messages=MESSAGES, least=st.sampled_from([0, 200, 1 << 30]))
 def test_plain_frames_are_those_of_the_whole_texts(messages: list[tuple[bytes, bytes]], least: int) -> None:
-    frames = IDENTITY.join(pieces_of(Event(messages), PLAIN, least))
+    frames = IDENTITY.join(pieces_of(Event(messages), UNCOMPRESSED, least))
     assert frames == b"".join(text_frame(before + IDENTITY + after) for before, after in messages)
 
 

@@ -17,7 +17,7 @@ from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import decode_request
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import Pending, Rendered, Step
+from wsnode.jsonrpc.work import Rendered, SlowCall, Step
 from wsnode.server.websocket.frames import text_frame
 
 ROOM = 10_000
@@ -176,7 +176,7 @@ def test_rendered_results_are_repeated() -> None:
 def test_no_result_outlives_its_view() -> None:
     together, _ = session()
     together.receive(request("steady"))
-    assert isinstance(together.receive(request("slices")), Pending)
+    assert isinstance(together.receive(request("slices")), SlowCall)
     assert not together.may_go_together
     assert answer_together(together, [request("steady")], 0, ROOM, ROOM) == (b"", 0)
     assert together.receive(request("steady")) == result_reply(b"1", b'"2"')

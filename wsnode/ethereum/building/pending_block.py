@@ -88,7 +88,7 @@ class PendingBlock:
             ReorganisedError: The head is gone.
         """
         root = view.state.state_root
-        return self._current(view.head_hash, root, view.spec.chain_id) or self._build(
+        return self._current(view.head.hash, root, view.spec.chain_id) or self._build(
             self._plan(view, root, "block"), view.state
         )
 
@@ -99,7 +99,7 @@ class PendingBlock:
             NoNextBlockError, ReorganisedError: As `after`.
         """
         root = view.state.state_root
-        current = self._current(view.head_hash, root, view.spec.chain_id)
+        current = self._current(view.head.hash, root, view.spec.chain_id)
         if current is not None:
             return current
         plan = self._plan(view, root, "state")
@@ -110,7 +110,7 @@ class PendingBlock:
 
     def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
         """Return what `answer` makes of the state after the block to come, or how to get there."""
-        current = self._current(view.head_hash, view.state.state_root, view.spec.chain_id)
+        current = self._current(view.head.hash, view.state.state_root, view.spec.chain_id)
         return self._read_later(view, answer) if current is None else answer(current)
 
     def _read_later(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Steps[Answer]:
@@ -131,7 +131,7 @@ class PendingBlock:
         return -1 if self._pool is None else self._pool.version
 
     def _plan(self, view: Snapshot, state_root: bytes, wanted: str) -> Plan:
-        parent = view.block_rows(view.head_hash)
+        parent = view.block_rows(view.head.hash)
         assert parent is not None, "the head is stored"
         header = header_fields(parent[0])
         if not (self._makes_blocks or continues(header)):

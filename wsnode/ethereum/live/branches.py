@@ -93,7 +93,7 @@ def canonical_rows(view: Snapshot, number: int) -> tuple[bytes, bytes, bytes]:
 
 def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> Reorganisation:
     """Return the reorganisation for a notice when a position's block and its ancestors were dropped."""
-    last = min(view.head, ancestor.number + MOST_LISTED)
+    last = min(view.number, ancestor.number + MOST_LISTED)
     rows = (view.header(number) for number in range(ancestor.number + 1, last + 1))
     return Reorganisation(ancestor, dropped, [head_of(row) for row in rows if row is not None])
 

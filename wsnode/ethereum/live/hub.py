@@ -32,7 +32,6 @@ from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import Replay
 from wsnode.ethereum.live.subjects import LogSubject, Subject
 from wsnode.ethereum.live.sync_feed import SyncFeed
-from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.store_watch import StoreWatch
@@ -102,11 +101,11 @@ class Hub:
 
     def _advance(self) -> HeadChange:
         with self._chain.snapshot() as view:
-            if view.head_hash == self.head.hash and self._descent is None:
+            if view.head.hash == self.head.hash and self._descent is None:
                 self._watch.take_note(is_behind=False)
                 return HeadChange((), ())
             change = self._step(view)
-            is_behind = self._descent is not None or self.head.hash != view.head_hash
+            is_behind = self._descent is not None or self.head.hash != view.head.hash
         self._watch.take_note(is_behind=is_behind)
         for listener in self.on_change:
             try:
@@ -161,12 +160,12 @@ class Hub:
         untold, before = self.head, Position.after(self.head)
         self._move_to(view)
         self.groups.notify(untold_notice(untold, Position.after(self.head)), before, CLOSE_UNTOLD)
-        rows = (view.header(number) for number in range(ancestor.number + 1, view.head + 1))
+        rows = (view.header(number) for number in range(ancestor.number + 1, view.number + 1))
         return HeadChange(dropped, tuple(head_of(row) for row in rows if row is not None))
 
     def _move_to(self, view: Snapshot) -> None:
         self._descent = None
-        self.head = Head(BlockNumber(view.head), view.head_hash)
+        self.head = view.head
 
     def _change(self, view: Snapshot, descent: Descent) -> HeadChange:
         if descent.rest and self._descent is None:
@@ -197,7 +196,7 @@ class Hub:
     def _add_blocks(self, view: Snapshot, first: int) -> list[Head]:
         added: list[Head] = []
         logs = view.log_count_before(first) + STEP_LOGS
-        for number in range(first, min(view.head + 1, first + STEP_BLOCKS)):
+        for number in range(first, min(view.number + 1, first + STEP_BLOCKS)):
             if added and view.log_count_before(number + 1) > logs:
                 break
             rows = canonical_rows(view, number)

@@ -25,7 +25,7 @@ class Form(msgspec.Struct, frozen=True):
         return self.cursors or self.reorgs
 
 
-PLAIN = Form()
+STANDARD = Form()
 
 
 class Subject(Protocol):
@@ -54,7 +54,7 @@ class LogSubject(msgspec.Struct, frozen=True):
     """`logs`."""
 
     wanted: LogFilter
-    form: Form = PLAIN
+    form: Form = STANDARD
 
     @property
     def weight(self) -> int:
@@ -73,7 +73,7 @@ class LogSubject(msgspec.Struct, frozen=True):
 class HeaderSubject(msgspec.Struct, frozen=True):
     """`newHeads`."""
 
-    form: Form = PLAIN
+    form: Form = STANDARD
 
     @property
     def weight(self) -> int:
@@ -93,7 +93,7 @@ class ReceiptSubject(msgspec.Struct, frozen=True):
     """`transactionReceipts`."""
 
     hashes: Hashes
-    form: Form = PLAIN
+    form: Form = STANDARD
 
     @property
     def weight(self) -> int:

@@ -49,7 +49,7 @@ class PoolContents:
         sender = self._contents.senders.get(address)
         if sender is not None and sender.pending:
             return sender.next_nonce
-        account = view.state.account(address, (view.head, view.head_hash))
+        account = view.state.account(address, (view.number, view.head.hash))
         return 0 if account is None else account[0]
 
     def executable(

@@ -38,7 +38,7 @@ class Standpoint(msgspec.Struct, frozen=True):
 
 def standpoint(view: Snapshot) -> Standpoint:
     """Return the view's head as a place to stand on."""
-    header = view.header(view.head)
+    header = view.header(view.number)
     assert header is not None, "the head is stored"
     fields = header_fields(header)
     blobs = view.spec.blob_parameters(fields.timestamp)
@@ -48,4 +48,4 @@ def standpoint(view: Snapshot) -> Standpoint:
         gas_limit=fields.gas_limit,
         blobs=blobs[1] if blobs else 0,
     )
-    return Standpoint(Head(view.head, view.head_hash), header, room)
+    return Standpoint(view.head, header, room)

@@ -128,7 +128,7 @@ class Judge:
                 _parent(base, root),
                 blocks.ancestors(block.parent_hash),
                 total_difficulty=total,
-                **({} if root.hash == view.head_hash else {"changes": MOST_CHANGES}),
+                **({} if root.hash == view.head.hash else {"changes": MOST_CHANGES}),
             )
         except BoundError:
             return self._accept(blocks, block, total)

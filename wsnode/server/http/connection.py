@@ -16,7 +16,7 @@ import trio
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party, Share
-from wsnode.jsonrpc.work import Pending
+from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.access.directory import Directory, Entrance
 from wsnode.server.access.grants import Admission
 from wsnode.server.access.refusals import RefusedError
@@ -214,7 +214,7 @@ class HttpConnection:
             session.refusal = too_many_calls()
         answer = session.receive(text)
         session.end_turn()
-        if isinstance(answer, Pending):
+        if isinstance(answer, SlowCall):
             self._service.shared.received.hold(self, len(text) + answer.weight)
             try:
                 answer = await self._finish(answer, entrance.caller.party)
@@ -260,7 +260,7 @@ class HttpConnection:
         self._service.directory.enter(host, target, self.party, socket=False)
         return Response(200, content_type="text/plain")
 
-    async def _finish(self, pending: Pending, party: Party | None) -> bytes | None:
+    async def _finish(self, slow_call: SlowCall, party: Party | None) -> bytes | None:
         """Return the reply of a slow call, and give it up if the client leaves meanwhile."""
         reply, gone = None, True
 
@@ -275,7 +275,7 @@ class HttpConnection:
         async with trio.open_nursery() as nursery:
             self._patience = nursery.cancel_scope
             nursery.start_soon(watch, nursery.cancel_scope)
-            reply = await shared.lane.finish(pending, party, account)
+            reply = await shared.lane.finish(slow_call, party, account)
             gone = False
             nursery.cancel_scope.cancel()
         self._patience = None

@@ -7,7 +7,7 @@ import trio
 
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.share import holder_of
-from wsnode.jsonrpc.work import Pending
+from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.turns.budget import Budget
 
 AGAIN_SECONDS = 0.05
@@ -117,72 +117,72 @@ class Account:
         self.made = 0
         """Bytes that they hold."""
         # In the order in which they began.
-        self._calls: dict[Pending, int] = {}
-        self._refused = set[Pending]()
+        self._calls: dict[SlowCall, int] = {}
+        self._refused = set[SlowCall]()
         """The calls that are about to be refused."""
-        self._waiters: dict[Pending, trio.Event] = {}
+        self._waiters: dict[SlowCall, trio.Event] = {}
         """The calls that wait for room. Only the first checks for room, the others sleep: hundreds of checks
         at each change would block the event loop."""
 
-    def begin(self, pending: Pending) -> None:
+    def begin(self, slow_call: SlowCall) -> None:
         """Take a call up."""
         self._making.accounts[self] = None
-        self._calls[pending] = 0
-        self.note(pending)
+        self._calls[slow_call] = 0
+        self.note(slow_call)
 
-    def note(self, pending: Pending) -> None:
+    def note(self, slow_call: SlowCall) -> None:
         """Update the bytes of a call."""
-        more = pending.made - self._calls[pending]
-        self._calls[pending] = pending.made
+        more = slow_call.made - self._calls[slow_call]
+        self._calls[slow_call] = slow_call.made
         self.made += more
         self._making.add(self.party, more)
-        if pending not in self._refused:
+        if slow_call not in self._refused:
             self._making.count_refusable(self.party, more)
 
-    def end(self, pending: Pending) -> None:
+    def end(self, slow_call: SlowCall) -> None:
         """Remove a call, whose reply is posted next."""
-        size = self._calls.pop(pending)
+        size = self._calls.pop(slow_call)
         self.made -= size
         self._making.add(self.party, -size)
-        if pending in self._refused:
-            self._refused.remove(pending)
+        if slow_call in self._refused:
+            self._refused.remove(slow_call)
         else:
             self._making.count_refusable(self.party, -size)
         if not self._calls:
             del self._making.accounts[self]
 
-    async def wait_turn(self, pending: Pending) -> RpcError | None:
+    async def wait_turn(self, slow_call: SlowCall) -> RpcError | None:
         """Wait until the call may make more of its result; return why it is refused, if it is."""
         if self._waiting is not None:
             await self._waiting.wait_room()
-        if not self._is_settled(pending):
+        if not self._is_settled(slow_call):
             try:
-                await self._wait_settled(pending)
+                await self._wait_settled(slow_call)
             finally:
-                self._waiters.pop(pending, None)
+                self._waiters.pop(slow_call, None)
                 self._wake(next(iter(self._waiters), None))
-        if pending not in self._refused:
+        if slow_call not in self._refused:
             return None
         return limit_exceeded("too many bytes of replies are being made, try again")
 
-    def _is_settled(self, pending: Pending) -> bool:
-        return pending in self._refused or self.may_go_on(pending)
+    def _is_settled(self, slow_call: SlowCall) -> bool:
+        return slow_call in self._refused or self.may_go_on(slow_call)
 
-    async def _wait_settled(self, pending: Pending) -> None:
-        while not self._is_settled(pending):
+    async def _wait_settled(self, slow_call: SlowCall) -> None:
+        while not self._is_settled(slow_call):
             if not self._making.budget.allows(self.party):
                 self._making.shed()
-            woken = self._waiters[pending] = trio.Event()
-            if next(iter(self._waiters)) is not pending:
+            woken = self._waiters[slow_call] = trio.Event()
+            if next(iter(self._waiters)) is not slow_call:
                 await woken.wait()
             else:
-                if (first := self._first(pending)) is not pending:
+                if (first := self._first(slow_call)) is not slow_call:
                     self._wake(first)
                 await self._making.wait_change()
             if self._waiting is not None:
                 await self._waiting.wait_room()
 
-    def _wake(self, call: Pending | None) -> None:
+    def _wake(self, call: SlowCall | None) -> None:
         """Have a call look again, if it waits."""
         if call is not None and (waiter := self._waiters.get(call)) is not None:
             waiter.set()
@@ -199,14 +199,14 @@ class Account:
     def _kept(self) -> int:
         return self.made + (0 if self._waiting is None else self._waiting.waiting_bytes)
 
-    def may_go_on(self, pending: Pending) -> bool:
+    def may_go_on(self, slow_call: SlowCall) -> bool:
         """Return whether the call may extend its result now."""
         if not self._making.budget.allows(self.party):
             return False
         if self._kept <= self._limit:
             return True
-        return self._first(pending) is pending
+        return self._first(slow_call) is slow_call
 
-    def _first(self, pending: Pending) -> Pending:
-        """Return the first of those that have begun to make something, `pending` if none has."""
-        return next((call for call, made in self._calls.items() if made), pending)
+    def _first(self, slow_call: SlowCall) -> SlowCall:
+        """Return the first of those that have begun to make something, `slow_call` if none has."""
+        return next((call for call, made in self._calls.items() if made), slow_call)

@@ -8,7 +8,7 @@ import trio
 
 from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError, limit_exceeded
 from wsnode.jsonrpc.share import Share
-from wsnode.jsonrpc.work import AsyncCall, InThread, Pending
+from wsnode.jsonrpc.work import AsyncCall, InThread, SlowCall
 from wsnode.server.limits import Limits
 from wsnode.server.turns.budget import Budget
 from wsnode.server.turns.fair import FairLimiter
@@ -50,23 +50,23 @@ class SlowLane:
         """Return how many slow calls have not ended."""
         return self.calls.used
 
-    async def finish(self, pending: Pending, party: Any, account: Account) -> bytes | None:
-        """Return the reply of `pending`, which waits while `account` has no room for more of its result.
+    async def finish(self, call: SlowCall, party: Any, account: Account) -> bytes | None:
+        """Return the reply of `call`, which waits while `account` has no room for more of its result.
 
         A call that waits beyond its deadline fails, so that it releases its view.
         """
         self.calls.take(party)
-        account.begin(pending)
+        account.begin(call)
         try:
-            while not await self._go_on(pending, party, account):
+            while not await self._go_on(call, party, account):
                 pass
-            return pending.reply
+            return call.reply
         finally:
-            account.end(pending)
+            account.end(call)
             self.calls.give_back(party)
             if not self.in_flight:
                 self._idle.set()
-            pending.close()
+            call.close()
 
     async def wait_idle(self, seconds: float) -> None:
         """Wait until no call is in flight, `seconds` at most."""
@@ -75,39 +75,39 @@ class SlowLane:
                 self._idle = trio.Event()
                 await self._idle.wait()
 
-    async def _go_on(self, pending: Pending, party: Any, account: Account) -> bool:
+    async def _go_on(self, call: SlowCall, party: Any, account: Account) -> bool:
         refusal: RpcError | None = None
-        with trio.move_on_at(pending.deadline) as waiting:
-            refusal = await account.wait_turn(pending)
-            if refusal is None and pending.step is None:
+        with trio.move_on_at(call.deadline) as waiting:
+            refusal = await account.wait_turn(call)
+            if refusal is None and call.step is None:
                 await self.turns.acquire(party)
         if waiting.cancelled_caught:
-            has_ended = pending.fail(TimeLimitError())
+            has_ended = call.fail(TimeLimitError())
         elif refusal is not None:
-            has_ended = pending.fail(refusal)
-        elif pending.step is not None:
-            has_ended = await self._work(pending, pending.step, party, account)
+            has_ended = call.fail(refusal)
+        elif call.step is not None:
+            has_ended = await self._work(call, call.step, party, account)
         else:
-            return self._run_slice(pending, party, account)
-        account.note(pending)
+            return self._run_slice(call, party, account)
+        account.note(call)
         return has_ended
 
-    def _run_slice(self, pending: Pending, party: Any, account: Account) -> bool:
+    def _run_slice(self, call: SlowCall, party: Any, account: Account) -> bool:
         try:
             # Those before it in the queue may have used up what there was room for.
-            if not account.may_go_on(pending):
+            if not account.may_go_on(call):
                 return False
-            has_ended = pending.resume()
-            account.note(pending)
+            has_ended = call.resume()
+            account.note(call)
             return has_ended
         finally:
             self.turns.release(party)
 
-    async def _work(self, pending: Pending, work: InThread | AsyncCall, party: Any, account: Account) -> bool:
+    async def _work(self, call: SlowCall, work: InThread | AsyncCall, party: Any, account: Account) -> bool:
         # A call may use the room that it has reserved.
         has_room = isinstance(work, InThread) and work.most_bytes > 0
-        turn = Turn() if has_room else Turn(partial(account.may_go_on, pending))
-        with trio.move_on_at(_end_of(work, pending)) as scope:
+        turn = Turn() if has_room else Turn(partial(account.may_go_on, call))
+        with trio.move_on_at(_end_of(work, call)) as scope:
             try:
                 if isinstance(work, AsyncCall):
                     value = await work.function()
@@ -117,11 +117,11 @@ class SlowLane:
                 # Those that had threads before have used up what there was room for.
                 return False
             except Exception as error:
-                return pending.fail(error)
+                return call.fail(error)
         if scope.cancelled_caught:
             waited = isinstance(work, InThread) and not turn.came
-            return pending.fail(NeverBegunError() if waited else TimeLimitError())
-        return pending.resume(value)
+            return call.fail(NeverBegunError() if waited else TimeLimitError())
+        return call.resume(value)
 
     async def _run(self, party: Any, work: InThread, turn: Turn) -> Any:
         if work.is_short:
@@ -143,11 +143,11 @@ class SlowLane:
             self.making.give_back(party, work.most_bytes)
 
 
-def _end_of(work: InThread | AsyncCall, pending: Pending) -> float:
+def _end_of(work: InThread | AsyncCall, call: SlowCall) -> float:
     if work.seconds is not None:
         return trio.current_time() + work.seconds
     # Awaiting a growing chain takes time but holds no thread.
-    return inf if isinstance(work, AsyncCall) else pending.deadline
+    return inf if isinstance(work, AsyncCall) else call.deadline
 
 
 def too_many_calls() -> RpcError:

@@ -52,7 +52,7 @@ class SocketChannel:
     def __init__(
         self, connection: Connection, outbox: Outbox, shared: Shared, allowance: Allowance, encoding: int
     ) -> None:
-        """`encoding` is the form in which events are sent: `PLAIN`, or a compression window's bits."""
+        """`encoding` is the form in which events are sent: `UNCOMPRESSED`, or a compression window's bits."""
         self._connection: Connection | None = connection
         self._outbox = outbox
         self._shared = shared

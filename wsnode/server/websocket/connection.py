@@ -14,14 +14,14 @@ from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.frames import CloseCode
 
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import Pending
+from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger
 from wsnode.server.turns.fair import first_turn
 from wsnode.server.websocket.channel import SocketChannel
 from wsnode.server.websocket.frames import PING, SHORT_HEADS, Framing, frame_head
-from wsnode.server.websocket.notifications import PLAIN
+from wsnode.server.websocket.notifications import UNCOMPRESSED
 from wsnode.server.websocket.outbox import Outbox
 from wsnode.server.websocket.sending import Sending
 from wsnode.server.websocket.slow_calls import SlowCalls
@@ -76,7 +76,7 @@ class WebSocketConnection:
         """The party that its shares count for."""
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting, party)
-        encoding = PLAIN if deflate is None else deflate.local_max_window_bits
+        encoding = UNCOMPRESSED if deflate is None else deflate.local_max_window_bits
         self._channel = SocketChannel(self, self._outbox, shared, allowance, encoding)
         self._sending = Sending(self, self._framing, self._outbox, self._channel, shared, deflate, party)
         self._slow = SlowCalls(session, self._sending, self._outbox, self._channel, shared, party)
@@ -313,7 +313,7 @@ class WebSocketConnection:
             answer = receive(messages[count])
             count += 1
             calls += 1
-            if answer is None or isinstance(answer, Pending):
+            if answer is None or isinstance(answer, SlowCall):
                 if answer is not None:
                     kept = len(messages[count - 1]) + answer.weight
                     self._slow.begin(answer, self.start, kept, self._count_received)

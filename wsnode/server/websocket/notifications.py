@@ -10,7 +10,7 @@ from wsnode.server.websocket.frames import COMPRESSED, TEXT_WHOLE, frame_head
 Pieces: TypeAlias = list[bytes]
 """The frames of an event without the ids: `identity.join(pieces)` are the bytes for one receiver."""
 
-PLAIN = 0
+UNCOMPRESSED = 0
 """Stands for no compression where otherwise the bits of a compression window do."""
 
 # RFC 1951, 3.2.4: what follows the bits that a sync flush ends with, and precedes bytes stored as they are.
@@ -25,7 +25,7 @@ def pieces_of(event: Event, window_bits: int, deflate_bytes: int) -> Pieces:
     for before, after in event.messages:
         size = len(before) + IDENTITY_BYTES + len(after)
         first = TEXT_WHOLE
-        if window_bits != PLAIN and size >= deflate_bytes:
+        if window_bits != UNCOMPRESSED and size >= deflate_bytes:
             before, after = _compressed(before, after, window_bits)
             size, first = len(before) + IDENTITY_BYTES + len(after), TEXT_WHOLE | COMPRESSED
         pieces[-1] += frame_head(size, first) + before

@@ -7,7 +7,7 @@ import trio
 
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.work import Pending
+from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.shared import Shared
 from wsnode.server.turns.making import Account
 from wsnode.server.turns.slow_lane import too_many_calls
@@ -73,7 +73,7 @@ class SlowCalls:
         self._session.eager = True
 
     def begin(
-        self, pending: Pending, start: Callable[..., Any], size: int, recount: Callable[[], None]
+        self, slow_call: SlowCall, start: Callable[..., Any], size: int, recount: Callable[[], None]
     ) -> None:
         """Run a call that holds `size` bytes of its message, in a task started by `start`.
 
@@ -86,7 +86,7 @@ class SlowCalls:
         self._session.eager = False
         if self.is_full:
             self._session.refusal = too_many_calls()
-        start(self._finish, pending, scope, size, recount)
+        start(self._finish, slow_call, scope, size, recount)
 
     def cancel(self) -> None:
         """End all of them unanswered."""
@@ -105,12 +105,12 @@ class SlowCalls:
             recount()
 
     async def _finish(
-        self, pending: Pending, scope: trio.CancelScope, size: int, recount: Callable[[], None]
+        self, slow_call: SlowCall, scope: trio.CancelScope, size: int, recount: Callable[[], None]
     ) -> None:
         reply = None
         try:
             with scope:
-                reply = await self._shared.lane.finish(pending, self._party, self._account)
+                reply = await self._shared.lane.finish(slow_call, self._party, self._account)
         finally:
             self._scopes.discard(scope)
             self._count(-size, recount)
@@ -119,6 +119,6 @@ class SlowCalls:
                 if self._idle is not None:
                     self._idle.set()
         if reply is not None:
-            self._sending.post_reply(reply, pending.held)
+            self._sending.post_reply(reply, slow_call.held)
         else:
-            self._channel.release(pending.held)
+            self._channel.release(slow_call.held)

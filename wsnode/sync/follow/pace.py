@@ -20,7 +20,7 @@ Pace: TypeAlias = Callable[[Snapshot], float]
 
 def block_seconds(view: Snapshot) -> float:
     """Return the median time between the last blocks, within bounds."""
-    rows = [view.header(number) for number in range(max(0, view.head - LOOKED_AT), view.head + 1)]
+    rows = [view.header(number) for number in range(max(0, view.number - LOOKED_AT), view.number + 1)]
     times = [header_fields(row).timestamp for row in rows if row is not None]
     steps = [after - before for before, after in pairwise(times)]
     return min(max(float(median(steps)), LEAST_SECONDS), MOST_SECONDS) if steps else LEAST_SECONDS

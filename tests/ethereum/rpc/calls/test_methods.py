@@ -11,7 +11,7 @@ from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import NeverBegunError
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import CancelToken, InThread, Pending
+from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall
 
 TARGET = "0x" + "13" * 20
 # Counts down from 0x40000, then returns 42.
@@ -53,7 +53,7 @@ def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_c
         % (TARGET.encode(), TARGET.encode())
     )
     answer = session.receive(request)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, SlowCall)
     assert isinstance(answer.step, InThread)
     token = CancelToken()
     token.set()
@@ -83,7 +83,7 @@ def test_a_call_that_was_never_begun_is_not_blamed(
     session = Session(Dispatcher(registry, execution_apis_chain.snapshot), None)
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = session.receive(json.dumps(request).encode())
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, SlowCall)
     assert isinstance(answer.step, InThread)
     assert answer.fail(NeverBegunError())
     assert json.loads(answer.reply or b"")["error"] == {

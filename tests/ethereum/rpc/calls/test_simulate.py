@@ -10,7 +10,7 @@ from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import CancelToken, InThread, Pending
+from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall
 
 SENDER = "0x" + "c0" * 20
 TARGET = "0x" + "13" * 20
@@ -356,7 +356,7 @@ def test_a_simulation_that_is_cancelled_ends_and_says_how_long_it_had(execution_
         b'{"gasLimit":"0xffffffffffffff"},"stateOverrides":%b,"calls":[{"to":"%b"}]}]}]}'
         % (endless, TARGET.encode())
     )
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, SlowCall)
     assert isinstance(answer.step, InThread)
     token = CancelToken()
     token.set()

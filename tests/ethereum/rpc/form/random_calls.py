@@ -27,8 +27,8 @@ def of_state(chain: Chain, *places: st.SearchStrategy[Any]) -> st.SearchStrategy
     names = sorted(f"0x{name.removeprefix('0x')}" for name in genesis["alloc"])
     accounts = st.sampled_from([*names, NOBODY, NOBODY.upper(), names[0].upper().replace("X", "x")])
     with chain.snapshot() as view:
-        hashes = [f"0x{(view.hash_of(number) or b'').hex()}" for number in (0, view.head)]
-        last = view.head
+        hashes = [f"0x{(view.hash_of(number) or b'').hex()}" for number in (0, view.number)]
+        last = view.number
     blocks = st.one_of(
         st.integers(0, last + 2).map(hex),
         st.sampled_from(["latest", "earliest", "pending", "safe", "0x01", hex(1 << 63), *hashes, NOBODY]),
@@ -49,7 +49,7 @@ STATE_METHODS: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
 def hashes_of_transactions(chain: Chain) -> st.SearchStrategy[str]:
     """Return hashes of the chain's transactions, in small and capital letters, and of others."""
     with chain.snapshot() as view:
-        rows = [transaction_hashes(view.body(number) or b"") for number in range(view.head + 1)]
+        rows = [transaction_hashes(view.body(number) or b"") for number in range(view.number + 1)]
     names = [f"0x{row[start : start + 32].hex()}" for row in rows for start in range(0, len(row), 32)]
     # The index knows the first eight bytes only.
     alike = [name[:18] + "0" * 48 for name in names]

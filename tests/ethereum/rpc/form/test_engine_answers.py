@@ -17,7 +17,7 @@ from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import Pending
+from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.websocket.frames import text_frame
 
 ROOM = 1 << 20
@@ -44,7 +44,7 @@ def test_what_the_engine_answers_is_what_each_call_gets(
 
 def test_usual_calls_are_answered_together(execution_apis_chain: Chain, dispatcher: Dispatcher) -> None:
     with execution_apis_chain.snapshot() as view:
-        name = "0x" + transaction_hashes(view.body(view.head) or b"")[:32].hex()
+        name = "0x" + transaction_hashes(view.body(view.number) or b"")[:32].hex()
     calls: Calls = [
         *((method, [name]) for method in BY_HASH),
         ("eth_getStorageAt", [NOBODY, "0x0", "0x3"]),
@@ -108,7 +108,7 @@ def reply(session: Session, text: bytes) -> bytes:
     answer = session.receive(text)
     session.end_turn()
     # On a busy machine a batch may take more than one turn.
-    reply = run(answer) if isinstance(answer, Pending) else answer
+    reply = run(answer) if isinstance(answer, SlowCall) else answer
     assert reply is not None
     return reply
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.state import run_plain_call
+from wsnode.ethereum.state import run_call_text
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.session import Session
 
@@ -77,8 +77,8 @@ def test_of_another_block_its_number_is_told(execution_apis_chain: Chain) -> Non
 
 def run(chain: Chain, params: list[Any]) -> object:
     with chain.snapshot() as view:
-        header = view.header(view.head) or b""
-        return run_plain_call(view.state, view.head, header, json.dumps(params).encode(), 10, 1000)
+        header = view.header(view.number) or b""
+        return run_call_text(view.state, view.number, header, json.dumps(params).encode(), 10, 1000)
 
 
 def reply(dispatcher: Dispatcher, method: str, params: list[Any]) -> bytes:

@@ -57,8 +57,8 @@ def test_logs_are_the_same_in_any_form(
 def log_filters(chain: Chain) -> st.SearchStrategy[dict[str, Any]]:
     """Return filters by what logs of the chain have, for most of which there are logs."""
     with chain.snapshot() as view:
-        rows = [view.receipts(number) or b"" for number in range(view.head + 1)]
-        last, some_hash = view.head, f"0x{view.head_hash.hex()}"
+        rows = [view.receipts(number) or b"" for number in range(view.number + 1)]
+        last, some_hash = view.number, f"0x{view.head.hash.hex()}"
     logs = [log for row in rows for log in log_values(row)]
     addresses = st.sampled_from([*sorted({f"0x{address.hex()}" for address, _ in logs}), NOBODY])
     topics = st.sampled_from(
@@ -111,7 +111,7 @@ def test_only_blocks_that_there_are_are_usual(
 def test_these_forms_are_usual(execution_apis_chain: Chain, block: tuple[str, ...]) -> None:
     account, slot = json.dumps([NOBODY, *block]).encode(), json.dumps([NOBODY, "0x0", *block]).encode()
     with execution_apis_chain.snapshot() as view:
-        number = 1 if block == ("0x1",) else view.head
+        number = 1 if block == ("0x1",) else view.number
         at = (view.state, number, view.hash_of(number) or b"")
         assert [read(*at, account) for read in (read_balance, read_transaction_count, read_code)] == [
             b'"0x0"',
@@ -128,7 +128,7 @@ def test_of_another_block_its_number_is_told(execution_apis_chain: Chain) -> Non
 
 def test_a_hash_in_the_usual_form_is_read(execution_apis_chain: Chain) -> None:
     with execution_apis_chain.snapshot() as view:
-        name = transaction_hashes(view.body(view.head) or b"")[:32].hex().upper().encode()
+        name = transaction_hashes(view.body(view.number) or b"")[:32].hex().upper().encode()
         for read, unknown in ((read_transaction, None), (read_receipt, b"null")):
             assert name.lower() in (read(view.reader, b'["0x%b"]' % name) or b"")
             assert read(view.reader, b'["0X%b"]' % name) is None

@@ -14,7 +14,6 @@ from tests.ethereum.live.sessions import LogView
 from tests.ethereum.live.test_replay_model import branches, criteria, expected, request_of
 from tests.memory_transport import Ask, Client, asking
 from tests.slices import result_of
-from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.logs.filter import LogFilter
@@ -179,7 +178,7 @@ def in_full(slices: Slices) -> list[Any]:
 
 def test_two_polls_at_once_tell_everything_once(growing: GrowingChain) -> None:
     with growing.chain.snapshot() as view:
-        polled = StoreFilter(Position.after(Head(view.head, view.head_hash)))
+        polled = StoreFilter(Position.after(view.head))
     growing.reorganise(0, [[]] * 100)
     with growing.chain.snapshot() as view:
         first, second = polled.changes(view, 10_000), polled.changes(view, 10_000)

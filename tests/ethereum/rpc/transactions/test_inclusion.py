@@ -10,12 +10,12 @@ from tests.ethereum.development import playground as development
 from tests.ethereum.pool.playground import ALICE, BOB, Playground
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
-from wsnode.ethereum.chain import PLAIN
+from wsnode.ethereum.chain import LOCAL_CALLER
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import AsyncCall, Pending
+from wsnode.jsonrpc.work import AsyncCall, SlowCall
 
 METHOD = "eth_sendRawTransactionSync"
 
@@ -54,11 +54,11 @@ def test_where_each_transaction_gets_a_block_its_receipt_is_the_reply(tmp_path: 
 
 
 def test_the_receipt_comes_with_the_block(playground: Playground, dispatcher: Dispatcher) -> None:
-    session = Session(dispatcher, PLAIN)
+    session = Session(dispatcher, LOCAL_CALLER)
     encoded = hexed(playground.sign(ALICE, 0))
     request = f'{{"jsonrpc":"2.0","id":1,"method":"{METHOD}","params":["{encoded}"]}}'
     pending = session.receive(request.encode())
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, SlowCall)
     while not isinstance(pending.step, AsyncCall):
         assert not pending.resume()
     # Another block comes first, which does not hold it.

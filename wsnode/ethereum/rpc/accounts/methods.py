@@ -20,7 +20,7 @@ from wsnode.ethereum.rpc.form.results import (
     refused_argument,
 )
 from wsnode.ethereum.rpc.form.schemas import BYTES, HASH, QUANTITY
-from wsnode.ethereum.rpc.form.text_parameters import TextParameters, reading_plainly
+from wsnode.ethereum.rpc.form.text_parameters import TextParameters, reading_text
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     ReorganisedError,
@@ -71,7 +71,7 @@ class StateMethods:
         if params.block.number != PENDING:
             return _nonce(view, params.address, state_block(view, params.block))
         if self._pool is None:
-            return _nonce(view, params.address, (view.head, view.head_hash))
+            return _nonce(view, params.address, (view.number, view.head.hash))
         try:
             return quantity(self._pool.next_nonce(params.address, view))
         except ReorganisedError:
@@ -144,14 +144,14 @@ def add_methods(registry: Registry, pending: PendingState, pool: TransactionPool
     account, slot = TextParameters(AccountParameters), TextParameters(StorageParameters)
     reading = partial(method, decoder=account, at_engine=True)
     # No key can list the accounts of its users beforehand: these name no contracts.
-    reading("eth_getBalance", result=QUANTITY)(reading_plainly(read_balance, methods.get_balance, account))
+    reading("eth_getBalance", result=QUANTITY)(reading_text(read_balance, methods.get_balance, account))
     reading("eth_getTransactionCount", result=QUANTITY)(
-        reading_plainly(read_transaction_count, methods.get_transaction_count, account)
+        reading_text(read_transaction_count, methods.get_transaction_count, account)
     )
     reading("eth_getCode", result=BYTES, contracts=account_of)(
-        reading_plainly(read_code, methods.get_code, account)
+        reading_text(read_code, methods.get_code, account)
     )
     reading("eth_getStorageAt", result=HASH, contracts=account_of, decoder=slot)(
-        reading_plainly(read_storage, methods.get_storage_at, slot)
+        reading_text(read_storage, methods.get_storage_at, slot)
     )
     method("eth_getAccountInfo", result=_ACCOUNT, contracts=account_of)(methods.get_account_info)

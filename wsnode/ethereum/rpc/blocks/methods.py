@@ -94,14 +94,14 @@ class Blocks:
     def _render_pending(self, view: Snapshot, *, full: bool) -> bytes:
         block = self._pending.after(view)
         if not view.caller.service_form:
-            return _render_in_plain_form(block, full=full)
+            return _render_pending(block, full=full)
         text = render_block(
             block.header,
             block.body,
             full=full,
             pending=True,
             with_total_difficulty=True,
-            total_difficulty=view.total_difficulty(view.head) + block.difficulty,
+            total_difficulty=view.total_difficulty(view.number) + block.difficulty,
         )
         return text.replace(b'"number":%b' % quantity(block.number), b'"number":null', 1)
 
@@ -160,7 +160,7 @@ def count_uncles_by_hash(view: Snapshot, params: HashParameters) -> bytes:
     return _uncle_count(view.block_rows(params.hash))
 
 
-def _render_in_plain_form(block: BuiltBlock, *, full: bool) -> bytes:
+def _render_pending(block: BuiltBlock, *, full: bool) -> bytes:
     """Return the pending block as geth does: `hash`, `miner` and `nonce` are null.
 
     Its transactions name the hash nevertheless.

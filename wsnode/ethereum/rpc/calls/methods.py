@@ -24,9 +24,9 @@ from wsnode.ethereum.state import (
     Revert,
     State,
     Success,
-    estimate_plain_call,
+    estimate_call_text,
     revert_reason,
-    run_plain_call,
+    run_call_text,
 )
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, server_error
 from wsnode.jsonrpc.registry import Registry
@@ -35,10 +35,10 @@ from wsnode.jsonrpc.work import InThread, Step
 PARAMETERS: Final = TextParameters(CallParameters)
 
 Steps: TypeAlias = Generator[Step, Any, bytes]
-PlainRun: TypeAlias = Callable[
+TextRun: TypeAlias = Callable[
     [State, int, bytes, bytes, int, int], bytes | int | Revert | Halt | Interrupted | None
 ]
-"""Runs a call after the block of this number and header, as `PlainRead` does, within two limits."""
+"""Runs a call after the block of this number and header, as `TextRead` does, within two limits."""
 
 
 class Calls:
@@ -77,7 +77,7 @@ class Calls:
 
     def call_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
         """Return the result of a short call, or the steps that continue a long one."""
-        outcome = self._plainly(run_plain_call, view, params)
+        outcome = self._from_text(run_call_text, view, params)
         if isinstance(outcome, bytes):
             return outcome
         if outcome is None:
@@ -129,7 +129,7 @@ class Calls:
 
     def estimate_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
         """Return the result of a short estimate, or the steps that continue a long one."""
-        estimate = self._plainly(estimate_plain_call, view, params)
+        estimate = self._from_text(estimate_call_text, view, params)
         if isinstance(estimate, bytes):
             return estimate
         if estimate is None:
@@ -138,13 +138,13 @@ class Calls:
             return self.estimate_gas(view, PARAMETERS.read(params), is_long=True)
         raise self._failed(estimate)
 
-    def _plainly(
-        self, run: PlainRun, view: Snapshot, params: bytes
+    def _from_text(
+        self, run: TextRun, view: Snapshot, params: bytes
     ) -> bytes | Revert | Halt | Interrupted | None:
         """Return the outcome of a call within its budget, None for parameters in an unusual form."""
         state, limits = view.state, (self._limits.call_gas_blocks, self._limits.call_inline_jumps)
         try:
-            found = run(state, view.head, self._head_row(view), params, *limits)
+            found = run(state, view.number, self._head_row(view), params, *limits)
             if type(found) is int and (header := view.header(found)) is not None:
                 found = run(state, found, header, params, *limits)
         except (InvalidTransactionError, ReorganisedError):
@@ -153,10 +153,10 @@ class Calls:
 
     def _head_row(self, view: Snapshot) -> bytes:
         # A header never changes under its hash, and nearly all calls run on the latest block.
-        if view.head_hash != self._head[0]:
-            header = view.header(view.head)
+        if view.head.hash != self._head[0]:
+            header = view.header(view.number)
             assert header is not None, "the head is stored"
-            self._head = (view.head_hash, header)
+            self._head = (view.head.hash, header)
         return self._head[1]
 
     def _failed(self, outcome: Revert | Halt | Interrupted) -> RpcError:

@@ -212,8 +212,8 @@ def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
             "clientVersion": development_version(),
             "chainId": view.spec.chain_id,
             "instanceId": instance,
-            "latestBlockNumber": view.head,
-            "latestBlockHash": hexadecimal(view.head_hash),
+            "latestBlockNumber": view.number,
+            "latestBlockHash": hexadecimal(view.head.hash),
             "forkedNetwork": None,
             "snapshots": {hex(number): [head.number, hexadecimal(head.hash)] for number, head in snapshots},
         }
@@ -232,9 +232,9 @@ def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[
         following = control.next_block(head)
         base_fee = following.base_fee_after(view.spec, head) or 0
         return {
-            "currentBlockNumber": hex(view.head),
+            "currentBlockNumber": hex(view.number),
             "currentBlockTimestamp": head.timestamp,
-            "currentBlockHash": hexadecimal(view.head_hash),
+            "currentBlockHash": hexadecimal(view.head.hash),
             "hardFork": view.spec.fork_name(head.number, head.timestamp),
             "transactionOrder": pool.order.value,
             "environment": {

@@ -71,7 +71,7 @@ class Reorganising:
         """Return the encoded transactions with their blocks; objects get their nonces from the branch."""
         sent = Counter[Address]()
         with self._chain.snapshot() as view:
-            number = max(view.head - depth, 0)
+            number = max(view.number - depth, 0)
             root = number, view.hash_of(number) or b""
             return [
                 Placed(self._checked(each.encoded), None, each.block)

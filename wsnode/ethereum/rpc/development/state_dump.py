@@ -93,7 +93,7 @@ def dumped(view: Snapshot, most_bytes: int) -> Dump:
     accounts: dict[str, DumpedAccount] = {}
     size = 0
     try:
-        for address in view.state.addresses(view.head, view.head_hash):
+        for address in view.state.addresses(view.number, view.head.hash):
             account = _account(view, address)
             if account is None:
                 # A revert may change the state without changing the block.
@@ -108,7 +108,7 @@ def dumped(view: Snapshot, most_bytes: int) -> Dump:
 
 
 def _account(view: Snapshot, address: bytes) -> DumpedAccount | None:
-    block = view.head, view.head_hash
+    block = view.number, view.head.hash
     found = view.state.account(address, block)
     if found is None:
         return None

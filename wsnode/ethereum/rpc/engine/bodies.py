@@ -55,7 +55,7 @@ def get_bodies_by_range(view: Snapshot, params: RangeParameters) -> Steps:
         raise invalid_params("start and count are at least 1")
     if params.count > MOST_BODIES:
         raise too_large_request(MOST_BODIES)
-    numbers = range(params.start, min(params.start + params.count, view.head + 1))
+    numbers = range(params.start, min(params.start + params.count, view.number + 1))
     return _bodies(view.view_body(number) for number in numbers)
 
 

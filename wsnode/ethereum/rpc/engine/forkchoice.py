@@ -86,10 +86,10 @@ class ForkchoiceUpdated:
     def _begin(self, head: Hash32, attributes: PayloadAttributes, version: int) -> bytes | None:
         """Return the identity of the payload to build; the choice of the head stands whatever is wrong."""
         with self._chain.snapshot() as view:
-            if view.head_hash != head:
+            if view.head.hash != head:
                 return None
             self._check_version(attributes, era_of(view.spec, attributes.timestamp), version)
-            row = view.header(view.head)
+            row = view.header(view.number)
         assert row is not None, "the head is stored"
         if attributes.timestamp <= header_fields(row).timestamp:
             raise invalid_payload_attributes("the timestamp is not after the head's")

@@ -44,9 +44,9 @@ class Testing:
 
     def build_block(self, view: Snapshot, params: BuildParameters) -> Steps:
         """Return a new block on the head, in the form of engine_getPayload's result."""
-        if params.parent != view.head_hash:
+        if params.parent != view.head.hash:
             raise server_error("parentHash is not current head")
-        parent = rows(view, view.head)
+        parent = rows(view, view.number)
         assert parent is not None, "the head is stored"
         header = header_fields(parent[0])
         if not continues(header):

@@ -91,12 +91,12 @@ class FeeHistory:
         return history | _fees(view, headers, self._next_base_fee(view, headers[-1]))
 
     def _next_base_fee(self, view: Snapshot, last: Header) -> int | None:
-        if last.number == view.head:
+        if last.number == view.number:
             return self._pending.base_fee(view.spec, last)
         return view.spec.next_base_fee(last)
 
     def _tips_of(self, view: Snapshot, header: Header) -> Tips:
-        if header.number > view.head:
+        if header.number > view.number:
             return []
         tips = self._tips.get(header.hash)
         if tips is None:
@@ -116,10 +116,10 @@ def _newest(view: Snapshot, number: NumberOrTag) -> int:
         RpcError: It is beyond the head.
     """
     if is_pending(number):
-        return view.head + 1
+        return view.number + 1
     newest = numbered(view, number)
     if newest is None:
-        raise server_error(f"request beyond head block: requested {number}, head {view.head}")
+        raise server_error(f"request beyond head block: requested {number}, head {view.number}")
     return newest
 
 

@@ -35,16 +35,16 @@ class PriceOracle:
 
     def tip(self, view: Snapshot) -> int:
         """Return the suggested tip for one of the next blocks, in wei."""
-        if view.head_hash != self._head:
+        if view.head.hash != self._head:
             samples = sorted(self._samples(view))
             price = samples[(len(samples) - 1) * PERCENTILE // 100] if samples else self._price
             self._price = min(price, HIGHEST_PRICE)
-            self._head = view.head_hash
+            self._head = view.head.hash
         return self._price
 
     def _samples(self, view: Snapshot) -> list[int]:
         samples: list[int] = []
-        number, wanted = int(view.head), SAMPLED_BLOCKS
+        number, wanted = int(view.number), SAMPLED_BLOCKS
         while wanted > 0 and number > 0:
             tips = self._lowest_tips(view, number) or [self._price]
             wanted -= 1
@@ -85,7 +85,7 @@ def _optional(number: int | None) -> bytes:
 
 def head_header(view: Snapshot) -> Header:
     """Return the header of the head."""
-    row = view.header(view.head)
+    row = view.header(view.number)
     assert row is not None, "the head is stored"
     return header_fields(row)
 

@@ -25,7 +25,7 @@ def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:
         RpcError: No block is safe or finalized yet.
     """
     if number >= 0:
-        return BlockNumber(number) if number <= view.head else None
+        return BlockNumber(number) if number <= view.number else None
     found = tagged(view, number)
     if found is None:
         raise server_error(f"{TAG_NAMES[number]} block not found")
@@ -35,7 +35,7 @@ def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:
 def tagged(view: Snapshot, tag: NumberOrTag) -> BlockNumber | None:
     """Return the number of the block that a tag other than pending names, None if there is none yet."""
     if tag == LATEST:
-        return view.head
+        return view.number
     if tag == EARLIEST:
         return view.earliest
     return view.safe if tag == SAFE else view.finalized
@@ -51,7 +51,7 @@ def state_number(view: Snapshot, block: BlockParameter) -> BlockNumber:
     if tag is None:
         return _canonical(view, block)
     if tag == LATEST:
-        return view.head
+        return view.number
     number = numbered(view, tag)
     if number is None:
         raise header_not_found()

@@ -12,12 +12,12 @@ from wsnode.jsonrpc.parameters import PositionalParameters
 from wsnode.jsonrpc.work import Steps
 from wsnode.store.environment import Reader
 
-PlainRead: TypeAlias = Callable[[State, int, bytes, bytes], bytes | int | None]
+TextRead: TypeAlias = Callable[[State, int, bytes, bytes], bytes | int | None]
 """Returns the JSON text of state after the block of this number and hash, if `params` name it or the latest.
 
 If they name another block, returns its number; None if they are not in the usual form.
 """
-PlainLookup: TypeAlias = Callable[[Reader, bytes], bytes | None]
+TextLookup: TypeAlias = Callable[[Reader, bytes], bytes | None]
 """Returns the JSON text of what `params` name; None if it does not exist, or in an unusual form."""
 
 
@@ -42,8 +42,8 @@ class TextParameters:
         return self._decoded.read(params) if isinstance(params, bytes) else params
 
 
-def reading_plainly(
-    read: PlainRead, handler: Callable[[Snapshot, Any], bytes | Steps], parameters: TextParameters
+def reading_text(
+    read: TextRead, handler: Callable[[Snapshot, Any], bytes | Steps], parameters: TextParameters
 ) -> Callable[[Snapshot, bytes], bytes | Steps]:
     """Return `handler` for parameters as JSON text; `read` answers the usual form at once."""
 
@@ -52,7 +52,7 @@ def reading_plainly(
         if not isinstance(params, bytes):
             return handler(view, params)
         try:
-            found = read(view.state, view.head, view.head_hash, params)
+            found = read(view.state, view.number, view.head.hash, params)
             if type(found) is int and (block_hash := view.hash_of(found)) is not None:
                 found = read(view.state, found, block_hash, params)
         except ReorganisedError:
@@ -62,8 +62,8 @@ def reading_plainly(
     return answer
 
 
-def looking_up_plainly(
-    read: PlainLookup, handler: Callable[[Snapshot, Any], bytes], parameters: TextParameters
+def looking_up_text(
+    read: TextLookup, handler: Callable[[Snapshot, Any], bytes], parameters: TextParameters
 ) -> Callable[[Snapshot, bytes], bytes]:
     """Return `handler` for parameters as JSON text; `read` answers the usual form."""
 

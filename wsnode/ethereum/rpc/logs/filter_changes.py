@@ -64,7 +64,7 @@ class StoreFilter(Filter):
         try:
             results, position = yield from self._since(view, began, most)
         except UnknownBlockError:
-            if began.number > view.head:
+            if began.number > view.number:
                 # A poll that began later has returned what is not in this view yet.
                 return NOTHING
             raise
@@ -77,7 +77,7 @@ class StoreFilter(Filter):
     def _since(
         self, view: Snapshot, position: Position, most: int
     ) -> Generator[None, Any, tuple[list[bytes], Position]]:
-        target = Head(view.head, view.head_hash)
+        target = view.head
         results: list[bytes] = []
         size = 0
         while position != Position.after(target) and len(results) < most and size < POLL_BYTES:

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
@@ -137,7 +136,7 @@ class Filters:
 
 
 def _head_of(view: Snapshot) -> Position:
-    return Position.after(Head(view.head, view.head_hash))
+    return Position.after(view.head)
 
 
 def _not_found() -> RpcError:

@@ -66,7 +66,7 @@ class Logs:
 
     def get_logs_at_once(self, view: Snapshot, params: bytes) -> bytes | Pieces | Slices:
         """Return the logs of a short search, or the steps that continue a long one."""
-        slices = self._plainly(view, params) or self.get_logs_of_text(view, params)
+        slices = self._from_text(view, params) or self.get_logs_of_text(view, params)
         try:
             next(slices)
         except StopIteration as end:
@@ -74,9 +74,9 @@ class Logs:
             return found
         return _resumed(slices)
 
-    def _plainly(self, view: Snapshot, params: bytes) -> Slices | None:
+    def _from_text(self, view: Snapshot, params: bytes) -> Slices | None:
         """Return the slices of the search, None for parameters in an unusual form."""
-        plain = read_log_filter(params, self._limits.logs_parameters, view.head)
+        plain = read_log_filter(params, self._limits.logs_parameters, view.number)
         return None if plain is None else self._found(view, LogFilter(*plain))
 
     def _found(self, view: Snapshot, wanted: LogFilter) -> Slices:
@@ -122,14 +122,14 @@ def block_range(view: Snapshot, filter_object: FilterObject) -> tuple[BlockNumbe
     begin, end = _bound(view, first), _bound(view, last)
     if begin > end:
         raise invalid_params("invalid block range params")
-    if end > view.head:
+    if end > view.number:
         raise invalid_params("block range extends beyond current head block")
     return begin, end
 
 
 def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
     if number is None:
-        return view.head
+        return view.number
     if number >= 0:
         return BlockNumber(number)
     found = tagged(view, number)

@@ -95,7 +95,7 @@ class Subscriptions:
             resumes, replays = options.cursor is not None, options.from_block is not None
             first, last = live_range(filter_object, resumes=resumes, replays=replays)
             position = _position(view, options)
-            if first <= view.head + 1:
+            if first <= view.number + 1:
                 # It has nothing to hold back, so it shares the group of all that want these logs.
                 first = 0
         subject = LogSubject(wanted.between(first, last).canonical(), options.form)

@@ -94,7 +94,7 @@ class FollowingMethods:
         """Return how the chain grows, what is trusted for it, its head, and the state of each upstream."""
         if self._following is not None:
             return self._following.status()
-        head = {"number": hex(view.head), "hash": hexadecimal(view.head_hash)}
+        head = {"number": hex(view.number), "hash": hexadecimal(view.head.hash)}
         return {"mode": "stored", "head": head, "upstreams": []}
 
 

@@ -105,7 +105,7 @@ class ForkConfiguration:
         """Return the fork rules: `current` at the head, `next` and `last`, null unless scheduled
         (EIP-7910).
         """
-        header = view.header(view.head)
+        header = view.header(view.number)
         assert header is not None
         now = header_fields(header).timestamp
         times = sorted({time for name in BY_TIME if (time := self._activation(name)) is not None})
@@ -175,7 +175,7 @@ def capabilities(view: Snapshot) -> dict[str, Any]:
     """Return the head, and for each kind of data the first block that has it; nothing is ever deleted."""
     stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": None}
     return {
-        "head": {"number": hex(view.head), "hash": f"0x{view.head_hash.hex()}"},
+        "head": {"number": hex(view.number), "hash": f"0x{view.head.hash.hex()}"},
         **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks", "stateproofs"), stored),
     }
 

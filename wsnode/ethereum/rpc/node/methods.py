@@ -30,7 +30,7 @@ class PayloadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 def block_number(view: Snapshot) -> bytes:
     """Return the number of the head."""
-    return quantity(view.head)
+    return quantity(view.number)
 
 
 def sha3(params: PayloadParameters) -> bytes:

@@ -40,7 +40,7 @@ class Candidates:
 
     @property
     def _is_done(self) -> bool:
-        return not 0 <= self._place <= self._view.head
+        return not 0 <= self._place <= self._view.number
 
     def _each(self) -> Iterator[int | None]:
         left, step = self._every, 1 if self._is_forward else -1
@@ -70,7 +70,7 @@ class Candidates:
 
     def _window(self, size: int) -> tuple[int, int]:
         if self._is_forward:
-            return self._place, min(self._place + size - 1, self._view.head)
+            return self._place, min(self._place + size - 1, self._view.number)
         return max(self._place - size + 1, 0), self._place
 
     def _in_window(self, first: int, last: int) -> Generator[None, None, list[int] | None]:
@@ -87,7 +87,7 @@ class Candidates:
         try:
             found = view.state.changes_of(
                 self._address,
-                (view.head, view.head_hash),
+                (view.number, view.head.hash),
                 first if self._is_forward else last,
                 is_forward=self._is_forward,
                 limit=MOST_FOUND + 1,

@@ -67,7 +67,7 @@ class History:
     def get_contract_creator(self, view: Snapshot, params: ContractParameters) -> Tracing:
         """Return `{hash, creator}`: the transaction and the account that created a contract, or null."""
         address = params.address
-        now = _account(view, address, view.head)
+        now = _account(view, address, view.number)
         if now is None or not (code := _code(view, address)) or code.startswith(DELEGATED):
             return NULL
         number = first_block(view, address, lambda account: account is not None and account[2] == now[2])
@@ -97,9 +97,9 @@ def first_block(view: Snapshot, address: bytes, holds: Callable[[Account], bool]
 
     If `holds` became true only once, that is the first such block.
     """
-    if not holds(_account(view, address, view.head)):
+    if not holds(_account(view, address, view.number)):
         return None
-    before, after = -1, int(view.head)
+    before, after = -1, int(view.number)
     while after - before > 1:
         middle = (before + after) // 2
         before, after = (before, middle) if holds(_account(view, address, middle)) else (middle, after)
@@ -117,7 +117,7 @@ def _account(view: Snapshot, address: bytes, number: int) -> Account:
 
 def _code(view: Snapshot, address: bytes) -> bytes:
     try:
-        return view.state.code(address, (view.head, view.head_hash))
+        return view.state.code(address, (view.number, view.head.hash))
     except ReorganisedError:
         raise header_not_found() from None
 

@@ -96,7 +96,7 @@ class Searching:
         """Return a page of the transactions that involve an account, before a block (0: up to the head)."""
         page = self._page(view, params, is_forward=False)
         is_newest = params.block == 0
-        start = view.head if is_newest else min(params.block - 1, view.head)
+        start = view.number if is_newest else min(params.block - 1, view.number)
         is_done = yield from self._fill(page, start)
         return page.render(self._limits.trace_bytes, is_first=is_newest, is_last=is_done)
 

@@ -24,7 +24,7 @@ from wsnode.ethereum.rpc.form.lookup import is_pending, numbered, viewed_rows
 from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.form.schemas import TRANSACTION
-from wsnode.ethereum.rpc.form.text_parameters import TextParameters, looking_up_plainly
+from wsnode.ethereum.rpc.form.text_parameters import TextParameters, looking_up_text
 from wsnode.ethereum.rpc.transactions.forwarding import PARTNER_FAILED
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
@@ -104,10 +104,10 @@ def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None
     hash_text = TextParameters(HashParameters)
     looking_up = partial(method, decoder=hash_text, at_engine=True)
     looking_up("eth_getTransactionByHash", result=transaction, errors=(PARTNER_FAILED,))(
-        looking_up_plainly(read_transaction, transactions.get_transaction_by_hash, hash_text)
+        looking_up_text(read_transaction, transactions.get_transaction_by_hash, hash_text)
     )
     looking_up("eth_getTransactionReceipt", result=or_null(reference("Receipt")))(
-        looking_up_plainly(read_receipt, get_transaction_receipt, hash_text)
+        looking_up_text(read_receipt, get_transaction_receipt, hash_text)
     )
     method("eth_getTransactionByBlockHashAndIndex", result=transaction)(get_transaction_by_block_hash)
     method("eth_getTransactionByBlockNumberAndIndex", result=transaction, errors=BLOCK_ERRORS)(

@@ -1,15 +1,15 @@
 //! What comes over a connection and what is answered from the text alone.
 
 mod answers;
-mod plain_call;
-mod plain_reads;
+mod call_text;
 mod requests;
+mod text_reads;
 
 use pyo3::prelude::*;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answers::register(module)?;
-    plain_call::register(module)?;
-    plain_reads::register(module)?;
+    call_text::register(module)?;
+    text_reads::register(module)?;
     requests::register(module)
 }

@@ -8,7 +8,7 @@ use crate::json::Text;
 
 /// `[call, block]`, each member in its usual form.
 #[derive(Debug)]
-pub struct PlainCall {
+pub struct CallText {
     pub message: Message,
     /// Nothing stands for the latest.
     pub block: Option<u64>,
@@ -26,11 +26,11 @@ enum Member {
 }
 
 /// The call that `params` describe; None if any part of them is unusual, valid or not.
-pub fn read(params: &[u8]) -> Option<PlainCall> {
+pub fn read(params: &[u8]) -> Option<CallText> {
     let mut text = Text(params);
     text.take(b'[')?;
     let message = call_object(&mut text)?;
-    Some(PlainCall { message, block: last_block(&mut text)? })
+    Some(CallText { message, block: last_block(&mut text)? })
 }
 
 fn call_object(text: &mut Text<'_>) -> Option<Message> {

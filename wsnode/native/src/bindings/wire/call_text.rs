@@ -12,7 +12,7 @@ use crate::evm::build::Base;
 use crate::evm::call::{self, Estimate, Outcome, Overrides, Place, Watch};
 use crate::json;
 use crate::wire::parameters;
-use crate::wire::parameters::call::PlainCall;
+use crate::wire::parameters::call::CallText;
 
 /// A block that may be meant, by its number and header row.
 type Block<'a> = (u64, &'a [u8]);
@@ -22,7 +22,7 @@ type Block<'a> = (u64, &'a [u8]);
 /// If the parameters name another block than this one or the latest, its number; None in an unusual form.
 #[pyfunction]
 #[pyo3(signature = (state, number, header, params, gas_blocks, budget, /))]
-fn run_plain_call(
+fn run_call_text(
     py: Python<'_>,
     state: &State,
     number: u64,
@@ -31,9 +31,9 @@ fn run_plain_call(
     gas_blocks: u64,
     budget: u64,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let run = |plain: &PlainCall, place: Place<'_>, watch: &Watch| {
+    let run = |text: &CallText, place: Place<'_>, watch: &Watch| {
         let gas_cap = call::gas_cap(place.header.gas_limit, gas_blocks);
-        call::call(place, &plain.message, gas_cap, watch)
+        call::call(place, &text.message, gas_cap, watch)
     };
     answer(py, state, (number, header), params, budget, run, |result| match result {
         Outcome::Success { output, .. } => {
@@ -47,10 +47,10 @@ fn run_plain_call(
     })
 }
 
-/// The gas that a call needs, as JSON, or how it fails; for other blocks and forms the same as of a call.
+/// The gas that a call needs, as JSON, or how it fails; other blocks and forms as in `run_call_text`.
 #[pyfunction]
 #[pyo3(signature = (state, number, header, params, gas_blocks, budget, /))]
-fn estimate_plain_call(
+fn estimate_call_text(
     py: Python<'_>,
     state: &State,
     number: u64,
@@ -59,9 +59,9 @@ fn estimate_plain_call(
     gas_blocks: u64,
     budget: u64,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let run = |plain: &PlainCall, place: Place<'_>, watch: &Watch| {
+    let run = |text: &CallText, place: Place<'_>, watch: &Watch| {
         let gas_cap = call::gas_cap(place.header.gas_limit, gas_blocks);
-        call::estimate(place, &plain.message, gas_cap, watch)
+        call::estimate(place, &text.message, gas_cap, watch)
     };
     answer(py, state, (number, header), params, budget, run, |result| match result {
         Estimate::Gas(gas) => Ok(PyBytes::new(py, format!("\"{gas:#x}\"").as_bytes()).into()),
@@ -75,23 +75,23 @@ fn answer<T>(
     (number, header): Block<'_>,
     params: &[u8],
     budget: u64,
-    run: impl FnOnce(&PlainCall, Place<'_>, &Watch) -> Result<T, Error>,
-    told: impl FnOnce(T) -> PyResult<Py<PyAny>>,
+    run: impl FnOnce(&CallText, Place<'_>, &Watch) -> Result<T, Error>,
+    render: impl FnOnce(T) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let Some(plain) = parameters::call::read(params) else {
+    let Some(text) = parameters::call::read(params) else {
         return Ok(None);
     };
-    if let Some(another) = plain.block.filter(|block| *block != number) {
+    if let Some(another) = text.block.filter(|block| *block != number) {
         return another.into_py_any(py).map(Some);
     }
     let result = guard(|| {
         let watch = Watch::new(Some(budget), None);
-        state.0.at_block(Base::Row(header), Overrides::default(), |place| run(&plain, place, &watch))
+        state.0.at_block(Base::Row(header), Overrides::default(), |place| run(&text, place, &watch))
     })?;
-    told(result).map(Some)
+    render(result).map(Some)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(run_plain_call, module)?)?;
-    module.add_function(wrap_pyfunction!(estimate_plain_call, module)?)
+    module.add_function(wrap_pyfunction!(run_call_text, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate_call_text, module)?)
 }
