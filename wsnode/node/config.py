@@ -97,6 +97,11 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engine: EngineConfig | None = None
     """The port on which a consensus client chooses the head; without it other processes write the chain."""
 
+    @property
+    def is_live(self) -> bool:
+        """Return whether its chain grows by upstreams or by a consensus client, in the node's process."""
+        return self.follow is not None or self.engine is not None
+
 
 class Guests(msgspec.Struct, frozen=True):
     """The host names and web pages, besides those of this machine, that may use a chain without keys."""

@@ -6,14 +6,12 @@ from typing import Final
 import msgspec
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.payloads.builds import PayloadBuilds
-from wsnode.ethereum.payloads.driven import DrivenChain
+from wsnode.ethereum.payloads.driven import DrivenChain, Want
 from wsnode.ethereum.pool.blobs import Blobs
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.engine.methods import engine_registry
 from wsnode.ethereum.tree.live import LiveTree
-from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.node.config import ConfigurationError, EngineConfig, NetworkConfig
 from wsnode.server.access.directory import Network, Port
 from wsnode.server.access.tokens import SecretError, Tokens, read_secret
@@ -29,8 +27,15 @@ VALUES: Final = 1_000_000
 """Of JSON in a payload; each transaction is one."""
 
 
-def driven(network: Network, chain: Chain, hub: Hub, pool: TransactionPool, told: NetworkConfig) -> Network:
-    """Return `network` with the port of its engine beside it.
+def driven(
+    network: Network,
+    chain: Chain,
+    live: LiveTree,
+    pool: TransactionPool,
+    told: NetworkConfig,
+    want: Want | None = None,
+) -> Network:
+    """Return `network` with the port of its engine beside it; `want` has missing blocks fetched.
 
     Raises:
         ConfigurationError: The secret cannot be read, or made.
@@ -38,8 +43,7 @@ def driven(network: Network, chain: Chain, hub: Hub, pool: TransactionPool, told
     assert told.engine is not None, "the network has an engine"
     blobs = pool.blobs = Blobs(pool.limits.blob_bytes)
     builds = PayloadBuilds(chain, pool, gas_limit=told.gas_limit)
-    tree = LiveTree(BlockTree(chain), hub)
-    driven_chain = DrivenChain(chain, tree)
+    driven_chain = DrivenChain(chain, live, want)
     registry = engine_registry(network.registry, chain, driven_chain, builds, blobs)
     beside = Network(
         f"{network.name} engine",
@@ -53,7 +57,7 @@ def driven(network: Network, chain: Chain, hub: Hub, pool: TransactionPool, told
         network,
         background=[*network.background, builds.run],
         ports=[*network.ports, Port(address.host, address.port, beside)],
-        figures=lambda: _figures(driven_chain, blobs),
+        figures=lambda: [*network.figures(), *_figures(driven_chain, blobs)],
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import FollowConfig, NetworkConfig
 from wsnode.server.shared import Figure
 from wsnode.sync.follow.follower import Follower
@@ -40,19 +41,29 @@ class LoggedProgress:
 class FollowedNetwork:
     """What runs beside the server, and what it asks."""
 
-    def __init__(self, chain: Chain, hub: Hub, pool: TransactionPool | None, told: FollowConfig) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        live: LiveTree,
+        hub: Hub,
+        pool: TransactionPool | None,
+        told: FollowConfig,
+        *,
+        is_driven: bool = False,
+    ) -> None:
         heard = HeardTransactions(chain.spec, hub.pending.announce)
         if pool is not None:
             pool.on_added.append(heard.note)
         self.follower = Follower(
             chain,
-            hub,
+            live,
             addresses(told),
             LoggedProgress(),
             heard,
             agree=told.agreeing,
             accept_reorg=told.accept_reorg,
             max_lag=told.max_lag,
+            is_driven=is_driven,
         )
         self._hub = hub
         self.follower.on_stage.append(self._tell)

@@ -1,11 +1,11 @@
-"""A folder's chains as one network: the methods of the families that it has, and views of them."""
+"""A folder's chains as one network: the methods of the families that it has, and what runs beside them."""
 
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,29 +20,25 @@ from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.node.methods import release
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
-from wsnode.ethereum.snapshot import Caller
-from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.ethereum.state import ChainSpec
-from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import View
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
 from wsnode.node.driving import driven, read_genesis
+from wsnode.node.views import opening, refusing, versions_of
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
-from wsnode.store.errors import TooManySnapshotsError
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
     from wsnode.node.following import FollowedNetwork
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
-    from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
 
 ETHEREUM_FOLDER = "eth"
 STARKNET_FOLDER = "alt"
-Opening = TypeVar("Opening", bound=View)
 
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""
@@ -71,29 +67,6 @@ class Growth(msgspec.Struct, frozen=True):
 
 Grow = Callable[[Opened], AbstractContextManager[Growth]]
 BothChains = tuple[EthereumChain, "StarknetChain | None"]
-
-
-class BothFamilies(EthereumSnapshot):
-    """A moment of a network that has two chains; the second is opened when a method first reads it."""
-
-    __slots__ = ("_starknet", "_starknet_chain")
-
-    def __init__(self, ethereum: EthereumChain, starknet: "StarknetChain", caller: Caller) -> None:
-        super().__init__(ethereum, caller)
-        self._starknet_chain = starknet
-        self._starknet: StarknetSnapshot | None = None
-
-    @property
-    def starknet(self) -> "StarknetSnapshot":
-        """Return the alt chain's snapshot, one for the whole request or batch."""
-        if self._starknet is None:
-            self._starknet = self._starknet_chain.snapshot()
-        return self._starknet
-
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        if self._starknet is not None:
-            self._starknet.__exit__(*error)
 
 
 def network_of(
@@ -135,12 +108,12 @@ def network_of(
     made = Network(
         name,
         registry,
-        _opening(ethereum, starknet),
+        opening(ethereum, starknet),
         hosts,
         limits=msgspec.to_builtins(limits) | ({} if pool is None else msgspec.to_builtins(pool.limits)),
         keys=keys,
         fan_out=hub.fan_out,
-        versions=_versions_of(ethereum, starknet),
+        versions=versions_of(ethereum, starknet),
         background=[*watches, *(work for each in grows for work in each.background)],
     )
     if followed is None:
@@ -165,7 +138,7 @@ def alt_network(name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys:
         hosts,
         keys=keys,
         fan_out=hub.fan_out,
-        versions=_versions_of(chain),
+        versions=versions_of(chain),
         background=[hub.watch],
     )
 
@@ -178,38 +151,6 @@ def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> Transacti
     hub.on_change.append(pool.advance)
     hub.pending.render = render_pooled_transaction
     return pool
-
-
-def _opening(first: EthereumChain, second: "StarknetChain | None") -> Callable[[Caller], EthereumSnapshot]:
-    """Return what opens views of the chains that there are."""
-    if second is None:
-        return refusing(first.snapshot)
-
-    def open_both(caller: Caller) -> BothFamilies:
-        return BothFamilies(first, second, caller)
-
-    return refusing(open_both)
-
-
-def refusing(open_view: Callable[[Caller], Opening]) -> Callable[[Caller], Opening]:
-    """Return what opens views, and refuses with -32005 while no more versions of a store can be read."""
-
-    def open_or_refuse(caller: Caller) -> Opening:
-        try:
-            return open_view(caller)
-        except TooManySnapshotsError as error:
-            raise limit_exceeded(str(error)) from None
-
-    return open_or_refuse
-
-
-def _versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[], int]:
-    stores = [chain.store for chain in chains if chain is not None]
-
-    def versions() -> int:
-        return max(store.versions for store in stores)
-
-    return versions
 
 
 @contextmanager
@@ -229,7 +170,7 @@ def open_network(
     """
     folder = Path(network.data)
     with ExitStack() as stack:
-        writer = grow is not None or network.follow is not None or network.engine is not None
+        writer = grow is not None or network.is_live
         genesis = None if network.engine is None else read_genesis(network.engine)
         ethereum, starknet = _open_chains(folder, stack, genesis, writer=writer, durable=durable)
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
@@ -245,11 +186,14 @@ def open_network(
         if grow is not None and pool is not None:
             opened = Opened(ethereum, starknet, hub, pool, starknet_hub, gas_limit=network.gas_limit)
             growth = stack.enter_context(grow(opened))
+        # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
+        live = LiveTree(BlockTree(ethereum), hub) if network.is_live else None
         followed = None
-        if network.follow is not None:
+        if network.follow is not None and live is not None:
             from wsnode.node.following import FollowedNetwork
 
-            followed = FollowedNetwork(ethereum, hub, pool, network.follow)
+            is_driven = network.engine is not None
+            followed = FollowedNetwork(ethereum, live, hub, pool, network.follow, is_driven=is_driven)
         made = network_of(
             name,
             network.hosts,
@@ -266,8 +210,9 @@ def open_network(
         )
         if growth is not None and growth.watch is not None:
             growth.watch(made.registry)
-        if network.engine is not None and pool is not None:
-            made = driven(made, ethereum, hub, pool, network)
+        if network.engine is not None and live is not None and pool is not None:
+            want = None if followed is None else followed.follower.want
+            made = driven(made, ethereum, live, pool, network, want)
         if network.partner is not None:
             made = with_partner(made, network.partner, ethereum.spec, folder)
         yield made

@@ -15,6 +15,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.sync.follow.follower import Follower
 from wsnode.sync.follow.heard import HeardTransactions
@@ -76,9 +78,10 @@ class World:
         self._sources = sources
         heard = HeardTransactions(chain.spec, self.hub.pending.announce)
         addresses = [UpstreamAddress.parse(f"ws://{name}/") for name in sources]
+        self.live = LiveTree(BlockTree(chain), self.hub)
         self.follower = Follower(
             chain,
-            self.hub,
+            self.live,
             addresses,
             Silence(),
             heard,

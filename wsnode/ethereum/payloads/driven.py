@@ -5,9 +5,9 @@ Source: execution-apis, src/engine/paris.md, "Payload validation" and "engine_fo
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -28,7 +28,14 @@ from wsnode.ethereum.payloads.waiting import WaitingBlocks
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.tree.live import LiveTree, in_thread
-from wsnode.ethereum.tree.statuses import Accepted, Invalid, UnknownBlockError, UnknownParent, Valid
+from wsnode.ethereum.tree.statuses import (
+    Accepted,
+    BelowFinalizedError,
+    Invalid,
+    UnknownBlockError,
+    UnknownParent,
+    Valid,
+)
 
 MOST_MALFORMED: Final = 1024
 _OF_THE_HASH: Final = "block_hash"
@@ -36,8 +43,13 @@ _OF_THE_HASH: Final = "block_hash"
 logger = logging.getLogger("wsnode.engine")
 
 
+Want: TypeAlias = Callable[[Hash32], None]
+"""Called with the hash of a block that a payload or a fork choice needs, and that is unknown; returns at
+once."""
+
+
 class ForkchoiceError(Exception):
-    """What is to be safe or finalized is not on the chain of what is to be the head."""
+    """What is, or is to be, safe or finalized is not on the chain of what is to be the head."""
 
 
 class Beside(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +63,11 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
 class DrivenChain:
     """Judges payloads and moves the head as it is told; callers keep the order of `line`."""
 
-    def __init__(self, chain: Chain, tree: LiveTree) -> None:
+    def __init__(self, chain: Chain, tree: LiveTree, want: Want | None = None) -> None:
+        """`want` has blocks fetched; without it they come from the consensus client alone."""
         self._chain = chain
         self._tree = tree
+        self._want = want or _leave
         self._waiting = WaitingBlocks()
         self._malformed: dict[bytes, PayloadStatus] = {}
         """Payloads that no block can be made of, and blocks after them; those that came last."""
@@ -109,11 +123,14 @@ class DrivenChain:
             # The only heads that the specification lets a client pass over.
             return valid(head)
         try:
-            change = await self._tree.set_head(head, safe=safe, finalized=finalized)
+            change = await self._tree.set_head(head, safe=safe, finalized=finalized, keeps_final=True)
         except UnknownBlockError as error:
             if error.name == "head":
+                self._want(head)
                 return SYNCING
             raise ForkchoiceError(str(error)) from None
+        except BelowFinalizedError as error:
+            raise ForkchoiceError(f"the head {error}") from None
         if isinstance(change, Invalid):
             return self._invalid(head, change)
         self.replaced += len(change.removed)
@@ -127,6 +144,7 @@ class DrivenChain:
             status = await self._judge_one(each)
             if status is SYNCING:
                 self._waiting.add(block)
+                self._want(Hash32(each.parent_hash))
                 break
             self._waiting.pop(each.hash)
         return status
@@ -171,6 +189,10 @@ class DrivenChain:
         with self._chain.snapshot() as view:
             number, finalized = view.number_of(block_hash), view.finalized
         return number is not None and finalized is not None and number < finalized
+
+
+def _leave(_block_hash: Hash32) -> None:
+    """Leave it to the consensus client to send what is needed."""
 
 
 def _logged(block_hash: bytes, status: PayloadStatus) -> PayloadStatus:

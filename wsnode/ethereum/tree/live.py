@@ -44,14 +44,21 @@ class LiveTree:
             return await in_thread(partial(self.tree.judge, block))
 
     async def set_head(
-        self, block_hash: bytes, *, safe: bytes | None = None, finalized: bytes | None = None
+        self,
+        block_hash: bytes,
+        *,
+        safe: bytes | None = None,
+        finalized: bytes | None = None,
+        keeps_final: bool = False,
     ) -> HeadChange | Invalid:
         """Make a known block the head, as `BlockTree.set_head`; returns once the change is published.
 
         Raises:
-            UnknownBlockError, StateError, StoreError: As there.
+            UnknownBlockError, BelowFinalizedError, StateError, StoreError: As there.
         """
-        move = partial(self.tree.set_head, block_hash, safe=safe, finalized=finalized)
+        move = partial(
+            self.tree.set_head, block_hash, safe=safe, finalized=finalized, keeps_final=keeps_final
+        )
         async with self.lock:
             with self.telling():
                 return await in_thread(move)

@@ -46,3 +46,11 @@ class UnknownBlockError(Exception):
     def __init__(self, name: str, block_hash: bytes) -> None:
         super().__init__(f"the {name} block {hexadecimal(block_hash)} is unknown")
         self.name, self.block_hash = name, block_hash
+
+
+class BelowFinalizedError(Exception):
+    """The branch of a block that shall be the head leaves the chain below the finalized block."""
+
+    def __init__(self, root: int, finalized: int) -> None:
+        super().__init__(f"leaves the chain at block {root}, below block {finalized}, which is final here")
+        self.root, self.finalized = root, finalized

@@ -18,7 +18,7 @@ from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.branches import Branch, KnownBlocks
 from wsnode.ethereum.tree.candidates import Candidate
 from wsnode.ethereum.tree.judging import Judge
-from wsnode.ethereum.tree.statuses import Invalid, Status, UnknownBlockError
+from wsnode.ethereum.tree.statuses import BelowFinalizedError, Invalid, Status, UnknownBlockError
 
 # A branch becomes canonical in pieces, so that a long one does not fill memory.
 _PIECE_BLOCKS: Final = 64
@@ -85,15 +85,22 @@ class BlockTree(Appender):
             self.chain.keep_beside([(candidate.block, candidate.total_difficulty)])
 
     def set_head(
-        self, block_hash: bytes, *, safe: bytes | None = None, finalized: bytes | None = None
+        self,
+        block_hash: bytes,
+        *,
+        safe: bytes | None = None,
+        finalized: bytes | None = None,
+        keeps_final: bool = False,
     ) -> HeadChange | Invalid:
         """Make a known block the head, and others safe and final; return the blocks that left and joined.
 
         Marks that are not given stay, but never above the head. `Invalid` means that nothing changed: a block
-        on the way was not executed yet, and violates a rule.
+        on the way was not executed yet, and violates a rule. With `keeps_final` the finalized block stays
+        canonical.
 
         Raises:
             UnknownBlockError: The block is unknown, or one to be safe or final is not on its branch.
+            BelowFinalizedError: The finalized block would leave the chain.
             StateError, StoreError: It cannot be stored. The chain is as before, or ends at the last block
                 that both branches have.
         """
@@ -106,6 +113,8 @@ class BlockTree(Appender):
             branch = KnownBlocks(view, self._judge.candidates).branch_to(wanted)
             if branch is None:
                 raise UnknownBlockError("head", block_hash)
+            if keeps_final and branch.root.number < (final := view.finalized or 0):
+                raise BelowFinalizedError(branch.root.number, final)
             marks = _marks(view, branch, safe, finalized)
         with self.whole():
             change = self._switch(branch, marks)

@@ -10,7 +10,7 @@ import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
-from wsnode.sync.follow.fetching import head_at, told_block
+from wsnode.sync.follow.blocks.fetching import head_at, told_block
 from wsnode.sync.follow.greeting import greet, identity_of
 from wsnode.sync.follow.pace import Pace
 from wsnode.sync.follow.upstream import RECHECK_SECONDS, Standing, Unfit, Upstream

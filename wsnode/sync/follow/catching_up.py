@@ -1,116 +1,181 @@
-"""A long way to an upstream's head: blocks by number, fetched ahead, decoded and executed beside that."""
+"""A long way to the upstreams' head: blocks by number, executed as they come and stored now and then."""
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 import trio
 
-from wsnode.ethereum.codec.blocks import UnverifiedBlock
-from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.state import ChainSpec
-from wsnode.sync.follow.fetching import block_of_number, decoded
-from wsnode.sync.follow.upstream import Upstream
-from wsnode.upstream.client import Client
+from wsnode.ethereum.appender import Extension
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.ethereum.tree.statuses import Invalid, UnknownParent
+from wsnode.sync.follow.blocks.fetching import head_at
+from wsnode.sync.follow.blocks.ranges import Batch, Ranges
+from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
+from wsnode.sync.progress import ImportProgress, Step
 from wsnode.upstream.errors import UpstreamError
-from wsnode.upstream.hedging import first_answer
 
-AT_ONCE: Final = 32
-"""Questions on the way together."""
-AHEAD_BLOCKS: Final = 512
-AHEAD_BYTES: Final = 32 << 20
-"""What is fetched and not decoded yet."""
-BATCH_BLOCKS: Final = 128
-BATCH_BYTES: Final = 4 << 20
-TRIES: Final = 5
-PAUSE_SECONDS: Final = 0.5
+FAR: Final = 16
+"""A way of more blocks is fetched by numbers, many at once; a shorter one by hashes."""
+COMMIT_BYTES: Final = 1 << 23
+COMMIT_SECONDS: Final = 2.0
+ATTEMPTS: Final = 3
+
+logger = logging.getLogger("wsnode.follow")
 
 
-class Batch(msgspec.Struct, frozen=True):
-    """Blocks that follow one another, and who gave each."""
+class CatchingUp:
+    """Goes long ways, one at a time; the blocks fetched are judged, and never believed."""
 
-    blocks: list[UnverifiedBlock]
-    givers: list[Upstream]
-
-
-class Ranges:
-    """Fetches blocks of a range of numbers, in their order."""
-
-    def __init__(self, spec: ChainSpec, upstreams: Callable[[], Sequence[Upstream]]) -> None:
-        self._spec = spec
+    def __init__(
+        self,
+        chain: Chain,
+        live: LiveTree,
+        upstreams: Upstreams,
+        progress: ImportProgress,
+        floor: Callable[[], int],
+    ) -> None:
+        """`floor` returns the number of the block that no branch may leave ours below."""
+        self._chain = chain
+        self._live = live
         self._upstreams = upstreams
-        self._fetched: dict[int, tuple[bytes, Upstream]] = {}
-        self._bytes = 0
-        self._next = 0
-        self._changed = trio.Event()
+        self._progress = progress
+        self._floor = floor
+        self._lock = trio.Lock()
+        self._done = Step(number=chain.head.number)
+        self._committed = 0.0
 
-    async def run(self, first: int, last: int, batches: "trio.MemorySendChannel[Batch]") -> None:
-        """Send the blocks `first` to `last` in batches, and close the channel.
+    @property
+    def is_running(self) -> bool:
+        """Return whether a long way is being gone."""
+        return self._lock.locked()
 
-        Raises:
-            UpstreamError: A block cannot be had.
+    def is_far(self, number: int) -> bool:
+        """Return whether a block is so far ahead that the way to it is fetched by numbers."""
+        return number - self._chain.head.number > FAR
+
+    async def come_near(self, target: Callable[[], int | None]) -> Hash32 | None:
+        """Fetch the way up to a number, None if it is not known any more.
+
+        Return the last block of it if that way left our chain: it is not executed, and not the head, yet.
         """
-        async with batches, trio.open_nursery() as nursery:
-            numbers = iter(range(first, last + 1))
-            self._next = first
-            for _ in range(AT_ONCE):
-                nursery.start_soon(self._fetch, numbers)
-            while self._next <= last:
-                encoded, givers = await self._next_batch()
-                await batches.send(Batch(await decoded(self._spec, encoded), givers))
+        async with self._lock:
+            for attempt in range(ATTEMPTS):
+                fit = [upstream for upstream in self._upstreams.fit if upstream.announced is not None]
+                wanted = target()
+                if not fit or wanted is None or not self.is_far(wanted):
+                    break
+                # Blocks that do not fit together came from several chains: then one upstream is asked alone.
+                sources = fit if not attempt else [fit[attempt % len(fit)]]
+                try:
+                    if (beside := await self._fetch_up_to(sources, wanted)) is not None:
+                        return beside
+                except UpstreamError as error:
+                    logger.warning("catching up: %s", error)
+        return None
 
-    async def _fetch(self, numbers: Iterator[int]) -> None:
-        for number in numbers:
-            while number - self._next >= AHEAD_BLOCKS or (self._bytes > AHEAD_BYTES and number != self._next):
-                await self._changed.wait()
-            found = await self._block(number)
-            self._fetched[number] = found
-            self._bytes += len(found[0])
-            self._wake()
+    async def _fetch_up_to(self, sources: Sequence[Upstream], target: int) -> Hash32 | None:
+        root = await self._root_with(sources[0])
+        takes = self._execute if root == self._chain.head.number else self._hold
+        sender, receiver = trio.open_memory_channel[Batch](1)
+        ranges = Ranges(self._chain.spec, lambda: [each for each in sources if each.is_fit])
+        failures: list[Exception] = []
+        async with trio.open_nursery() as nursery:
 
-    async def _block(self, number: int) -> tuple[bytes, Upstream]:
-        for attempt in range(1, TRIES + 1):
+            async def fetch() -> None:
+                try:
+                    await ranges.run(root + 1, target, sender)
+                except* (UpstreamError, trio.BrokenResourceError) as errors:
+                    failures.append(errors.exceptions[0])
+
+            nursery.start_soon(fetch)
+            last: Hash32 | None = None
             try:
-                return await self._tried(number)
-            except UpstreamError:
-                if attempt == TRIES:
-                    raise
-                await trio.sleep(PAUSE_SECONDS * attempt)
-        raise AssertionError("the last attempt returns or raises")
+                async with receiver:
+                    async for batch in receiver:
+                        last = await takes(batch)
+            except UpstreamError as error:
+                # Not out of the nursery, which would wrap it in a group.
+                failures.insert(0, error)
+            finally:
+                with trio.CancelScope(shield=True):
+                    await self._commit()
+            nursery.cancel_scope.cancel()
+        if takes == self._hold and last is not None:
+            return last
+        if failures:
+            raise UpstreamError("absent", str(failures[0]))
+        return None
 
-    async def _tried(self, number: int) -> tuple[bytes, Upstream]:
-        upstreams = {upstream.client: upstream for upstream in self._upstreams()}
+    async def _root_with(self, upstream: Upstream) -> int:
+        """Return the last block that an upstream has as we have it."""
+        back = 1
+        number: int = self._chain.head.number
+        while True:
+            theirs = await head_at(upstream, hex(number))
+            with self._chain.snapshot() as view:
+                if theirs is not None and view.hash_of(number) == theirs.hash:
+                    return number
+            floor = self._floor()
+            if number <= floor:
+                raise UpstreamError("invalid", f"its block {number} is another one")
+            number, back = max(number - back, floor), 2 * back
 
-        async def ask(client: Client) -> bytes:
-            return await block_of_number(upstreams[client], number)
+    async def _execute(self, batch: Batch) -> Hash32:
+        """Put blocks on the head; they are committed now and then."""
+        async with self._live.lock:
+            extension = await in_thread(partial(self._live.tree.extend, batch.blocks))
+        self._count(batch)
+        if extension.error is not None or extension.taken < len(batch.blocks):
+            giver = _giver_of(batch, extension)
+            if extension.error is not None:
+                giver.quarantine(Unfit(f"it sent an invalid block: {extension.error}", for_good=True))
+            raise UpstreamError("invalid", f"{giver}: {extension.error or 'a block that does not follow'}")
+        if self._live.tree.pending_bytes > COMMIT_BYTES or self._is_commit_due():
+            await self._commit()
+        return Hash32(batch.blocks[-1].hash)
 
-        client, encoded = await first_answer(list(upstreams), ask)
-        return encoded, upstreams[client]
+    async def _hold(self, batch: Batch) -> Hash32:
+        """Keep blocks of a branch that is to become canonical as a whole."""
+        for block, giver in zip(batch.blocks, batch.givers, strict=True):
+            async with self._live.lock:
+                status = await in_thread(partial(self._live.tree.hold, block))
+            if isinstance(status, Invalid):
+                giver.quarantine(Unfit(f"it sent an invalid block: {status.error}", for_good=True))
+            if isinstance(status, Invalid | UnknownParent):
+                raise UpstreamError("invalid", f"{giver}: block {block.number} does not follow")
+        return Hash32(batch.blocks[-1].hash)
 
-    async def _next_batch(self) -> tuple[list[bytes], list[Upstream]]:
-        """Return the next blocks that are there, once there are some."""
-        batch: list[bytes] = []
-        givers: list[Upstream] = []
-        size = 0
-        while not batch:
-            while len(batch) < BATCH_BLOCKS and size < BATCH_BYTES and self._next in self._fetched:
-                encoded, upstream = self._fetched.pop(self._next)
-                batch.append(encoded)
-                givers.append(upstream)
-                size += len(encoded)
-                self._next += 1
-            if not batch:
-                await self._changed.wait()
-        self._bytes -= size
-        self._wake()
-        return batch, givers
+    def _count(self, batch: Batch) -> None:
+        done = self._done
+        self._done = msgspec.structs.replace(
+            done,
+            number=self._live.tree.head.number,
+            blocks=done.blocks + len(batch.blocks),
+            transactions=done.transactions + sum(block.transaction_count for block in batch.blocks),
+            gas=done.gas + sum(block.gas_used for block in batch.blocks),
+        )
+        self._progress.advanced(self._done)
 
-    def _wake(self) -> None:
-        changed, self._changed = self._changed, trio.Event()
-        changed.set()
+    def _is_commit_due(self) -> bool:
+        return trio.current_time() - self._committed >= COMMIT_SECONDS
+
+    async def _commit(self) -> None:
+        async with self._live.lock:
+            tree = self._live.tree
+            await in_thread(lambda: tree.store(tree.take_pending()))
+            self._live.tell()
+        self._committed = trio.current_time()
 
 
-def head_of(block: UnverifiedBlock) -> Head:
-    """Return a block's number and hash."""
-    return Head(BlockNumber(block.number), Hash32(block.hash))
+def _giver_of(batch: Batch, extension: Extension) -> Upstream:
+    """Return who gave the block that ended an extension: of a linked run, any may be the invalid one."""
+    wanted = None if extension.error is None else extension.error.block_hash
+    for block, giver in zip(batch.blocks, batch.givers, strict=True):
+        if block.hash == wanted:
+            return giver
+    return batch.givers[extension.taken]

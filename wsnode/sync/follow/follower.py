@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import trio
@@ -9,12 +10,15 @@ import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.sync_feed import SyncProgress
-from wsnode.ethereum.tree.live import Audience, LiveTree
-from wsnode.ethereum.tree.tree import BlockTree
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.node.following import NotSentError
+from wsnode.ethereum.tree.live import LiveTree
 from wsnode.sync.follow.advance import Advance
+from wsnode.sync.follow.ancestors import Ancestors
 from wsnode.sync.follow.attending import Attendant
+from wsnode.sync.follow.blocks.fetching import head_at
+from wsnode.sync.follow.catching_up import CatchingUp
 from wsnode.sync.follow.choice import agreed_number
-from wsnode.sync.follow.fetching import head_at
 from wsnode.sync.follow.heard import HeardTransactions
 from wsnode.sync.follow.marks import EVERY_BLOCKS, EVERY_SECONDS, FINALIZED_BELOW, SAFE_BELOW, below, tagged
 from wsnode.sync.follow.pace import Pace, block_seconds
@@ -45,7 +49,7 @@ class Follower:
     def __init__(
         self,
         chain: Chain,
-        audience: Audience,
+        live: LiveTree,
         addresses: Sequence[UpstreamAddress],
         progress: ImportProgress,
         heard: HeardTransactions,
@@ -53,10 +57,11 @@ class Follower:
         agree: int = 1,
         accept_reorg: bool = False,
         max_lag: int = MAX_LAG,
+        is_driven: bool = False,
         connect: Connect | None = None,
         pace: Pace = block_seconds,
     ) -> None:
-        """`connect` opens connections, by TCP if nothing is said."""
+        """A driven chain's head is chosen elsewhere; `connect` opens connections, by TCP unless given."""
         self._chain = chain
         self._connect = connect
         self._pace = pace
@@ -65,8 +70,10 @@ class Follower:
         self._scopes: dict[Upstream, trio.CancelScope] = {}
         self.heard = heard
         self._nursery: trio.Nursery | None = None
-        self._live = LiveTree(BlockTree(chain), audience)
-        self._advance = Advance(chain, self._live, self.upstreams, agree, progress, pace)
+        self._is_driven = is_driven
+        catching_up = CatchingUp(chain, live, self.upstreams, progress, self._floor)
+        self._advance = Advance(chain, live, self.upstreams, catching_up, pace, agree)
+        self._ancestors = Ancestors(chain, live, self.upstreams, catching_up, self._floor)
         self._advance.accepts_any = accept_reorg
         self.stage = Stage.CONNECTING
         self._starting = chain.head.number
@@ -126,7 +133,15 @@ class Follower:
             NotSentError: None has.
         """
         assert self._nursery is not None, "run is running"
-        await send_to_all(self.upstreams.fit, encoded, self._nursery)
+        if self._is_driven:
+            # Payloads are built here, so that it is enough to have it in the pool.
+            self._nursery.start_soon(self._relay, encoded, self._nursery)
+        else:
+            await send_to_all(self.upstreams.fit, encoded, self._nursery)
+
+    async def _relay(self, encoded: bytes, nursery: trio.Nursery) -> None:
+        with suppress(NotSentError):
+            await send_to_all(self.upstreams.fit, encoded, nursery)
 
     async def run(self) -> None:
         """Follow, for ever."""
@@ -136,7 +151,14 @@ class Follower:
             for upstream in self.upstreams:
                 nursery.start_soon(self._keep, upstream)
             nursery.start_soon(self._watch)
-            nursery.start_soon(self._mark)
+            nursery.start_soon(self._ancestors.run if self._is_driven else self._mark)
+
+    def want(self, block_hash: Hash32) -> None:
+        """Have a block that a consensus client builds on fetched, and what is unknown below it."""
+        self._ancestors.want(block_hash)
+
+    def _floor(self) -> int:
+        return self._advance.floor
 
     async def _keep(self, upstream: Upstream) -> None:
         with trio.CancelScope() as self._scopes[upstream]:
@@ -179,7 +201,8 @@ class Follower:
             Unfit: Something about its blocks is wrong.
             UpstreamError: They cannot be had.
         """
-        await self._advance.take(upstream, link)
+        if not self._is_driven:
+            await self._advance.take(upstream, link)
         self._see()
 
     async def greeted(self, upstream: Upstream, link: Link) -> None:
@@ -213,7 +236,7 @@ class Follower:
         lag = self.lag
         if lag is None:
             forked = sum(upstream.is_forked for upstream in self.upstreams)
-            if forked >= self.agree:
+            if forked >= self.agree and not self._is_driven:
                 return Stage.STOPPED
             # Clients lose nothing when the upstreams are gone for a moment.
             return self.stage if self.stage is Stage.LIVE else Stage.CONNECTING
@@ -229,7 +252,8 @@ class Follower:
             return "following stopped: what is final here was replaced elsewhere"
         if self.stage is Stage.CATCHING_UP:
             return f"{self.lag} blocks behind"
-        if self.stage is Stage.CONNECTING or self._is_alone:
+        # What is driven does without upstreams, as long as it is not known to be behind.
+        if not self._is_driven and (self.stage is Stage.CONNECTING or self._is_alone):
             return "too few upstreams can be followed"
         return None
 
@@ -244,7 +268,8 @@ class Follower:
             with self._chain.snapshot() as view:
                 seconds = self._pace(view)
             await trio.sleep(seconds)
-            await self._advance.choose()
+            if not self._is_driven:
+                await self._advance.choose()
             self._see()
             if trio.current_time() - self._news > max(SILENT_BLOCKS * seconds, LEAST_SILENCE_SECONDS):
                 self._news = trio.current_time()
@@ -297,10 +322,12 @@ class Follower:
     def status(self) -> dict[str, Any]:
         """Return what `wsnode_status` tells."""
         lag = self.lag
+        choose = f"{self.agree} of {len(self.upstreams.all)} upstreams choose"
         return {
             "mode": "full",
             "state": self.stage.value,
-            "trust": f"every block is executed; {self.agree} of {len(self.upstreams.all)} upstreams choose",
+            "trust": "every block is executed; "
+            + ("a consensus client chooses" if self._is_driven else choose),
             "head": shown(self._chain.head),
             "highest": None if self.highest is None else hex(self.highest),
             "lag": lag,

@@ -7,7 +7,7 @@ import trio
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.sync.follow.fetching import head_at
+from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.upstream import Unfit, Upstream
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link

@@ -5,7 +5,7 @@ from typing import Final
 
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.sync.follow.fetching import head_at
+from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.upstream import Upstream
 from wsnode.upstream.errors import UpstreamError
 

@@ -23,6 +23,8 @@ from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.node.config import EngineConfig, NetworkConfig
 from wsnode.node.driving import driven, engine_limits
 from wsnode.node.networks import network_of, pool_beside
@@ -194,7 +196,8 @@ async def opened(folder: Path, fork: str = "osaka", genesis: bytes | None = None
         hub = Hub(chain)
         pool = pool_beside(hub, chain, PoolLimits())
         public = network_of("test", (), (chain, None), CallLimits(), None, hub=hub, pool=pool)
-        public = driven(public, chain, hub, pool, NetworkConfig(str(folder), engine=EngineConfig()))
+        live = LiveTree(BlockTree(chain), hub)
+        public = driven(public, chain, live, pool, NetworkConfig(str(folder), engine=EngineConfig()))
         engine = msgspec.structs.replace(public.ports[0].network, tokens=None)
         node = Driven(chain, fork, engine, public)
         async with trio.open_nursery() as nursery:

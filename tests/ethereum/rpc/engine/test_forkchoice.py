@@ -96,6 +96,19 @@ async def test_a_head_below_the_finalized_block_is_passed_over(node: Driven, for
     assert await node.head() == foreign[3].hash
 
 
+async def test_a_branch_that_leaves_the_chain_below_the_finalized_block_is_refused(
+    node: Driven, foreign: list[Made]
+) -> None:
+    side = await side_blocks(node, 5)
+    for each in foreign[:4]:
+        await node.give(each)
+    await node.choose(foreign[3].hash, safe=foreign[2].hash, finalized=foreign[2].hash)
+    for final in (ZERO, side[0].hash):
+        with pytest.raises(FailedCallError, match="leaves the chain at block 0, below block 3") as failed:
+            await node.choose(side[4].hash, finalized=final)
+        assert (failed.value.code, await node.head()) == (-38002, foreign[3].hash)
+
+
 async def test_the_head_changes_between_branches_as_often_as_it_is_told(
     node: Driven, foreign: list[Made]
 ) -> None:

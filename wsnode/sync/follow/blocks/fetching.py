@@ -81,6 +81,24 @@ async def head_at(upstream: Upstream, tag: str, link: Link | None = None) -> Hea
     return None if told is None else told.head
 
 
+async def number_of(upstream: Upstream, block_hash: Hash32, link: Link) -> int | None:
+    """Return the number of a block, None if the upstream has no such block.
+
+    Raises:
+        UpstreamError: It gives no answer.
+    """
+    try:
+        text = await upstream.client.ask_text(
+            "eth_getBlockByHash", [hexadecimal(block_hash), False], link=link
+        )
+    except RefusedError as error:
+        if is_absent(error):
+            return None
+        raise
+    told = told_block(text)
+    return None if told is None else told.head.number
+
+
 async def block_of_hash(upstream: Upstream, link: Link, wanted: Hash32) -> bytes:
     """Return the RLP of a block, asked for again while it is not there yet.
 

@@ -8,7 +8,7 @@ import trio
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.state import ChainSpec
-from wsnode.sync.follow.fetching import block_of_hash, decoded
+from wsnode.sync.follow.blocks.fetching import block_of_hash, decoded
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError

@@ -1,0 +1,95 @@
+"""Blocks that a consensus client builds on and this node lacks: fetched from the upstreams, and judged.
+
+The head stays where the consensus client has set it, but for a long way: it goes along with that, up to the
+number of the block that is wanted at the most, because a state so far ahead cannot be kept in memory.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.statuses import Invalid, UnknownParent
+from wsnode.sync.follow.blocks.fetching import number_of
+from wsnode.sync.follow.blocks.walk import Walks
+from wsnode.sync.follow.catching_up import CatchingUp
+from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
+from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.link import Link
+
+logger = logging.getLogger("wsnode.follow")
+
+
+class Ancestors:
+    """Fetches the block that was wanted last, and all below it that are unknown."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        live: LiveTree,
+        upstreams: Upstreams,
+        catching_up: CatchingUp,
+        floor: Callable[[], int],
+    ) -> None:
+        """`floor` returns the number of the block that no branch may leave ours below."""
+        self._live = live
+        self._upstreams = upstreams
+        self._catching_up = catching_up
+        self._floor = floor
+        self._walks = Walks(chain.spec, upstreams, self._is_known)
+        self._wanted: Hash32 | None = None
+        self._woken = trio.Event()
+
+    def want(self, block_hash: Hash32) -> None:
+        """Have a block fetched, in place of one that was wanted before."""
+        self._wanted = block_hash
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Fetch what is wanted, for ever."""
+        while True:
+            await self._woken.wait()
+            self._woken = trio.Event()
+            wanted, self._wanted = self._wanted, None
+            if wanted is not None and not self._is_known(wanted):
+                await self._bring(wanted)
+
+    def _is_known(self, block_hash: bytes) -> bool:
+        return self._live.tree.header(block_hash) is not None
+
+    async def _bring(self, wanted: Hash32) -> None:
+        for upstream in self._upstreams.fit:
+            if (link := upstream.link) is None:
+                continue
+            try:
+                blocks = await self._fetched(upstream, link, wanted)
+            except (UpstreamError, Unfit) as error:
+                logger.warning("%s: block %s, which is built on: %s", upstream, hexadecimal(wanted), error)
+            else:
+                await self._judge(blocks)
+                break
+
+    async def _fetched(self, upstream: Upstream, link: Link, wanted: Hash32) -> list[UnverifiedBlock]:
+        number = await number_of(upstream, wanted, link)
+        if number is not None and self._catching_up.is_far(number):
+            await self._catching_up.come_near(lambda: self._reachable(number))
+        return await self._walks.up_to(upstream, link, wanted, self._floor())
+
+    def _reachable(self, number: int) -> int | None:
+        """Return the number of the highest block up to `number` that an upstream has."""
+        numbers = [upstream.announced.number for upstream in self._upstreams.fit if upstream.announced]
+        return min(max(numbers), number) if numbers else None
+
+    async def _judge(self, blocks: Sequence[UnverifiedBlock]) -> None:
+        for block in blocks:
+            status = await self._live.judge(block)
+            if isinstance(status, Invalid):
+                logger.warning("what is built on block %d is invalid: %s", block.number, status.error)
+            if isinstance(status, Invalid | UnknownParent):
+                return
+        if blocks:
+            logger.info("%d blocks that are built on came from upstreams", len(blocks))

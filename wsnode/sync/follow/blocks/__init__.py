@@ -1,0 +1,1 @@
+"""Blocks out of upstreams, by hash or by number, one or a range; from one upstream or the first to answer."""
