@@ -50,7 +50,7 @@ class Bursts:
         """Return 1: nothing else arrives."""
         return 1
 
-    async def feed(self, take: Take) -> bool:
+    async def feed(self, take: Take, peer: str | None = None) -> bool:
         """Have the burst taken in many rounds; a round in which a turn ran out of time does not count."""
         while self.rounds < ROUNDS:
             self.rounds += 1

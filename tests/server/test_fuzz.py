@@ -75,7 +75,7 @@ class Script:
         await trio.lowlevel.checkpoint()
         return self.pieces.pop(0) if self.pieces else b""
 
-    async def feed(self, take: Take) -> bool:
+    async def feed(self, take: Take, peer: str | None = None) -> bool:
         while data := await self.receive():
             if not take(data):
                 return True

@@ -7,7 +7,8 @@ import pytest
 import trio
 import trio.testing
 
-from wsnode.server.transport.readiness import SLICE_SECONDS, Arrivals
+from wsnode.server.transport.polling import LevelPolling, new_polling
+from wsnode.server.transport.readiness import RECEIVE_BYTES, SLICE_SECONDS, Arrivals, Take
 from wsnode.server.transport.transport import SocketTransport
 
 
@@ -33,9 +34,9 @@ class Sockets:
         await trio.testing.wait_all_tasks_blocked(0.01)
 
 
-@pytest.fixture
-async def sockets() -> AsyncIterator[Sockets]:
-    arrivals = Arrivals()
+@pytest.fixture(params=[new_polling, LevelPolling])
+async def sockets(request: pytest.FixtureRequest) -> AsyncIterator[Sockets]:
+    arrivals = Arrivals(polling=request.param())
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(arrivals.run)
@@ -240,4 +241,68 @@ async def test_a_quick_request_comes_before_the_rest_of_many_long_bursts() -> No
     for each, its_transport in [(client, transport), *many]:
         each.close()
         await its_transport.aclose()
+    arrivals.close()
+
+
+async def test_more_than_one_read_takes_is_read_without_another_arrival(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    taker = Taker()
+    client.send(bytes(RECEIVE_BYTES + 1))
+    sockets.nursery.start_soon(transport.feed, taker)
+    await sockets.settle()
+    assert [*map(len, taker.taken)] == [RECEIVE_BYTES, 1]
+
+
+async def test_a_reader_that_stops_within_a_burst_finds_the_rest(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    client.send(bytes(RECEIVE_BYTES + 1))
+    assert await transport.feed(lambda data: False)
+    taker = Taker(last=bytes(1))
+    assert await transport.feed(taker)
+    assert taker.taken == [bytes(1)]
+
+
+async def test_an_end_that_comes_with_the_last_bytes_is_seen(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    client.send(bytes(RECEIVE_BYTES))
+    client.send(b"rest")
+    client.close()
+    ended = list[bool]()
+
+    async def read() -> None:
+        ended.append(await transport.feed(Taker()))
+
+    sockets.nursery.start_soon(read)
+    await sockets.settle()
+    assert ended == [False]
+
+
+async def test_many_connections_of_one_peer_delay_another_by_one_of_them() -> None:
+    now, order = [0.0], list[str]()
+    arrivals = Arrivals(clock=lambda: now[0])
+
+    def taking(name: str) -> Take:
+        def take(_data: bytes) -> bool:
+            now[0] += SLICE_SECONDS
+            order.append(name)
+            return True
+
+        return take
+
+    async with trio.open_nursery() as nursery:
+        sockets = Sockets(arrivals, nursery)
+        pairs = [sockets.pair() for _ in range(41)]
+        for client, transport in pairs[1:]:
+            client.send(b"x")
+            nursery.start_soon(transport.feed, taking("many"), "192.0.2.1")
+        pairs[0][0].send(b"x")
+        nursery.start_soon(pairs[0][1].feed, taking("one"), "192.0.2.2")
+        nursery.start_soon(arrivals.run)
+        await sockets.settle()
+        nursery.cancel_scope.cancel()
+    assert len(order) == 41
+    assert order.index("one") <= 1
+    for client, transport in pairs:
+        client.close()
+        await transport.aclose()
     arrivals.close()

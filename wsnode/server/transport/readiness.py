@@ -2,24 +2,23 @@
 
 A task that waits for its own socket costs two passes through the scheduler and a system call for each burst.
 Here one task waits for all sockets together, and each connection's function is called with its bytes; the
-connection's own task runs only when there is more to do than that.
+connection's own task runs only when there is more to do than that. Peers take turns, so the ten thousand
+connections of one address delay another's by one of them.
 """
 
-import selectors
 import socket
-from collections import OrderedDict
 from collections.abc import Callable
 from time import perf_counter
 from typing import TypeAlias
 
 import trio
 
+from wsnode.server.transport.fair_queue import FairQueue, Peer
+from wsnode.server.transport.polling import Polling, new_polling
+
 RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002
 """Seconds for which bytes are passed on before other tasks run."""
-QUICK_SECONDS = 0.0002
-"""Seconds up to which the work of a few calls counts as quick."""
-QUICK_IN_A_ROW = 16
 NOTE_PART = 5
 """One part in `NOTE_PART` of the time may be spent on polling for further arrivals."""
 WOKEN_AT_ONCE = 64
@@ -31,28 +30,27 @@ Take: TypeAlias = Callable[[bytes], bool]
 class Arrivals:
     """The sockets of one server, each with one reader at most."""
 
-    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+    def __init__(self, clock: Callable[[], float] = perf_counter, polling: Polling | None = None) -> None:
         self._clock = clock
-        self._selector = selectors.DefaultSelector()
-        self._watched: set[int] = set()
-        """The registered descriptors."""
+        self._polling = polling or new_polling()
+        self._peers: dict[int, Peer] = {}
+        """Of the watched descriptors."""
         self._readers: dict[int, _Reader] = {}
-        self._due = OrderedDict[int, None]()
+        self._partly_read: list[int] = []
+        """Those that have more than was read of them."""
+        self._due = FairQueue()
         """Those that have something."""
-        self._quick = OrderedDict[int, None]()
-        """Those of them whose last burst was a quick one; a few come before each of the others."""
-        self._known_as_quick: set[int] = set()
         self._note_due = 0.0
 
     @property
     def ready(self) -> int:
-        """Return how many sockets have something that was not handed out, at least 1."""
-        return len(self._due) + len(self._quick) or 1
+        """Return how many peers have something that was not handed out, at least 1."""
+        return len(self._due) or 1
 
     async def run(self) -> None:
         """Hand out what arrives, for ever."""
         while True:
-            await trio.lowlevel.wait_readable(self._selector.fileno())
+            await self._wait_arrival()
             self._take_note()
             while self._hand_out(self._clock() + SLICE_SECONDS):
                 await trio.lowlevel.checkpoint()
@@ -60,34 +58,42 @@ class Arrivals:
                 if self._clock() >= self._note_due:
                     self._take_note()
 
+    async def _wait_arrival(self) -> None:
+        if self._partly_read:
+            await trio.lowlevel.checkpoint()
+        else:
+            await trio.lowlevel.wait_readable(self._polling.fileno())
+
     def _take_note(self) -> None:
         began = self._clock()
-        for key, _ in self._selector.select(0):
-            if key.fd not in self._due:
-                (self._quick if key.fd in self._known_as_quick else self._due)[key.fd] = None
+        for descriptor, has_ended in self._polling.arrivals():
+            if has_ended and (reader := self._readers.get(descriptor)) is not None:
+                reader.is_ending = True
+            self._due.add(descriptor, self._peers.get(descriptor))
+        # Behind those that have arrived meanwhile.
+        for descriptor in self._partly_read:
+            self._due.add(descriptor, self._peers.get(descriptor))
+        self._partly_read.clear()
         self._note_due = began + NOTE_PART * (self._clock() - began)
 
     def _hand_out(self, deadline: float) -> bool:
         """Pass on arrived bytes until `deadline`; return whether more are waiting."""
-        now, quick, woken = self._clock(), 0, 0
-        while now <= deadline and woken < WOKEN_AT_ONCE and (self._due or self._quick):
-            quick = quick + 1 if self._quick and (quick < QUICK_IN_A_ROW or not self._due) else 0
-            descriptor = (self._quick if quick else self._due).popitem(last=False)[0]
-            woken += self._read(descriptor)
+        now, woken, due = self._clock(), 0, self._due
+        while now <= deadline and woken < WOKEN_AT_ONCE and due:
+            woken += self._read(due.pop())
             began, now = now, self._clock()
-            if now - began < QUICK_SECONDS:
-                self._known_as_quick.add(descriptor)
-            else:
-                self._known_as_quick.discard(descriptor)
-        return bool(self._due or self._quick)
+            due.charge(now - began)
+        return bool(due)
 
-    async def feed(self, connected: socket.socket, take: Take) -> bool:
+    async def feed(self, connected: socket.socket, take: Take, peer: Peer = None) -> bool:
         """Have `take` called with what arrives until it returns False; False if nothing more will."""
         if (descriptor := connected.fileno()) < 0:
             return False
-        if descriptor not in self._watched:
-            self._selector.register(descriptor, selectors.EVENT_READ)
-            self._watched.add(descriptor)
+        if descriptor in self._peers:
+            self._polling.watch_again(descriptor)
+        else:
+            self._polling.watch(descriptor)
+        self._peers[descriptor] = peer
         reader = self._readers[descriptor] = _Reader(connected, take)
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
@@ -101,18 +107,20 @@ class Arrivals:
 
     def forget(self, descriptor: int) -> None:
         """Watch a socket no more, until it is fed from again; to be called before it is closed."""
-        if descriptor in self._watched:
-            self._watched.remove(descriptor)
-            self._known_as_quick.discard(descriptor)
-            self._selector.unregister(descriptor)
+        if descriptor in self._peers:
+            del self._peers[descriptor]
+            self._due.forget(descriptor)
+            self._polling.forget(descriptor)
 
     def _read(self, descriptor: int) -> bool:
         """Pass on arrived bytes; return whether a task was woken."""
         if (reader := self._readers.get(descriptor)) is None:
-            # The kernel reports it until it is read, and it has no reader now.
+            # It is looked at again when it has a reader.
             self.forget(descriptor)
             return False
         if reader.read():
+            if reader.has_more:
+                self._partly_read.append(descriptor)
             return False
         if reader.ended:
             self.forget(descriptor)
@@ -122,19 +130,23 @@ class Arrivals:
 
     def close(self) -> None:
         """Watch nothing any more."""
-        self._selector.close()
+        self._polling.close()
 
 
 class _Reader:
     """A task that waits for what its function does not take."""
 
-    __slots__ = ("_receive", "_take", "ended", "failure", "task")
+    __slots__ = ("_receive", "_take", "ended", "failure", "has_more", "is_ending", "task")
 
     def __init__(self, connected: socket.socket, take: Take) -> None:
         self._receive = connected.recv
         self._take = take
         self.task = trio.lowlevel.current_task()
         self.ended = False
+        self.is_ending = False
+        """Whether the end has arrived, perhaps behind unread bytes."""
+        self.has_more = False
+        """Whether something is left behind what was read last, as far as is known."""
         self.failure: Exception | None = None
         """The exception of `take`, for its own task to raise."""
 
@@ -143,9 +155,11 @@ class _Reader:
         try:
             data = self._receive(RECEIVE_BYTES)
         except BlockingIOError:
+            self.has_more = False
             return True
         except OSError:
             data = b""
+        self.has_more = self.is_ending or len(data) == RECEIVE_BYTES
         if not data:
             self.ended = True
             return False

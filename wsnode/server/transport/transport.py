@@ -14,6 +14,7 @@ from typing import Protocol
 
 import trio
 
+from wsnode.server.transport.fair_queue import Peer
 from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Take
 
 
@@ -29,8 +30,11 @@ class Transport(Protocol):
         """Return the bytes that have arrived, empty when the other side has ended or is gone."""
         ...
 
-    async def feed(self, take: Take) -> bool:
-        """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
+    async def feed(self, take: Take, peer: Peer = None) -> bool:
+        """Give `take` what arrives until it returns False; False if the other side has ended or is gone.
+
+        Where many transports have something, they take turns by `peer`.
+        """
         ...
 
     def receive_by(self, deadline: float) -> bytes | None:
@@ -76,7 +80,7 @@ class SocketTransport:
 
     @property
     def ready(self) -> int:
-        """Return how many sockets have something to be read."""
+        """Return how many peers have something to be read."""
         return self._arrivals.ready
 
     async def receive(self) -> bytes:
@@ -90,9 +94,9 @@ class SocketTransport:
             except (OSError, ValueError, trio.ClosedResourceError):
                 return b""
 
-    async def feed(self, take: Take) -> bool:
+    async def feed(self, take: Take, peer: Peer = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
-        return await self._arrivals.feed(self._socket, take)
+        return await self._arrivals.feed(self._socket, take, peer)
 
     def receive_by(self, deadline: float) -> bytes | None:
         """Return what arrives before `deadline` of `perf_counter`, None if nothing does."""
@@ -157,7 +161,7 @@ class StreamTransport:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return b""
 
-    async def feed(self, take: Take) -> bool:
+    async def feed(self, take: Take, peer: Peer = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
         while data := await self.receive():
             if not take(data):

@@ -211,7 +211,7 @@ class WebSocketConnection:
             await self._catch_up()
             if self._sending.stage >= Stage.OVER:
                 return
-            more = await self._transport.feed(self._take)
+            more = await self._transport.feed(self._take, self.party.peer)
         self._framing.receive_eof()
 
     def _take(self, data: bytes | None) -> bool:

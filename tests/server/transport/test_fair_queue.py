@@ -1,0 +1,98 @@
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wsnode.server.transport.fair_queue import MOST_COST, MOST_KNOWN, FairQueue, Peer
+
+PEERS = st.sampled_from([None, None, "a", "b", "c"])
+
+
+def take_all(queue: FairQueue, seconds: float = 0.001) -> list[int]:
+    taken = []
+    while queue:
+        taken.append(queue.pop())
+        queue.charge(seconds)
+    return taken
+
+
+def test_peers_take_turns_and_a_socket_without_one_is_its_own() -> None:
+    queue = FairQueue()
+    for descriptor, peer in ((1, "a"), (2, "a"), (3, None), (4, "b"), (5, "a"), (6, None)):
+        queue.add(descriptor, peer)
+    assert len(queue) == 4
+    assert take_all(queue, 0.002) == [1, 3, 4, 6, 2, 5]
+
+
+@given(st.lists(PEERS, max_size=40), st.sampled_from([0.0, 0.001, 1.0]))
+def test_each_socket_comes_once(peers: list[Peer], seconds: float) -> None:
+    queue = FairQueue()
+    for descriptor, peer in enumerate(peers):
+        queue.add(descriptor, peer)
+        queue.add(descriptor, peer)
+    assert sorted(take_all(queue, seconds)) == [*range(len(peers))]
+
+
+@given(st.lists(st.sampled_from([0.0001, 0.002, MOST_COST]), min_size=2, max_size=6), st.integers(100, 300))
+def test_peers_that_always_have_more_get_as_much_time_as_each_other(costs: list[float], turns: int) -> None:
+    queue, spent = FairQueue(), Counter[int]()
+    for place in range(len(costs)):
+        queue.add(place, None)
+    for _ in range(turns):
+        place = queue.pop()
+        queue.charge(costs[place])
+        spent[place] += round(costs[place] * 10_000)
+        queue.add(place, None)
+    # Until it was first known what a place costs, it may have had one long turn.
+    assert max(spent.values()) - min(spent[place] for place in range(len(costs))) <= 2 * round(
+        MOST_COST * 10_000
+    )
+
+
+def test_a_quick_peer_comes_before_long_ones_that_came_first() -> None:
+    queue = FairQueue()
+    queue.add(0, "quick")
+    queue.pop()
+    queue.charge(0.0001)
+    for descriptor in range(1, 10):
+        queue.add(descriptor, f"long {descriptor}")
+    queue.add(0, "quick")
+    assert queue.pop() == 0
+
+
+def test_a_pause_within_a_turn_costs_a_peer_little() -> None:
+    queue = FairQueue()
+    queue.add(0, "honest")
+    queue.pop()
+    queue.charge(30.0)
+    order = []
+    for _ in range(4):
+        queue.add(0, "honest")
+        queue.add(1, "other")
+        order.append(queue.pop())
+        queue.charge(MOST_COST)
+    assert 0 in order
+
+
+def test_a_socket_that_is_closed_within_its_turn_leaves_nothing() -> None:
+    queue = FairQueue()
+    queue.add(7, None)
+    assert queue.pop() == 7
+    queue.forget(7)
+    queue.charge(5.0)
+    queue.add(8, None)
+    queue.add(7, None)
+    assert take_all(queue) == [8, 7]
+
+
+def test_of_many_peers_only_those_are_remembered_who_still_owe_time() -> None:
+    queue = FairQueue()
+    for number in range(4 * MOST_KNOWN):
+        queue.add(number, f"peer {number}")
+        queue.pop()
+        queue.charge(0.001 if number % 2 else 0.0)
+        # Time goes on with others.
+        queue.add(-1, None)
+        queue.pop()
+        queue.charge(0.002)
+    assert queue.known <= MOST_KNOWN + 2

@@ -1,0 +1,132 @@
+"""Sockets that wait to be read, in the order of what their peers have taken of the time so far.
+
+Weighted fair queuing with equal weights: each place in the queue has the (virtual) time at which its work
+would end if all places ran side by side, and the earliest comes first. A peer that asks for little waits for
+little, even beside peers with ten thousand sockets or with long bursts, which wait for each other.
+"""
+
+from collections import OrderedDict
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+Peer = str | None
+"""A key or an address; None for a socket that stands for itself."""
+Place = int | str
+"""A socket without a peer, or a peer with all of its sockets."""
+
+UNKNOWN_COST = 0.002
+"""Seconds that the first burst of a place is expected to take."""
+MOST_COST = 0.005
+"""Seconds that a burst costs its place at the most. A pause of the process, or of a core that others want,
+would else keep an honest peer waiting until every other one has had as much."""
+MOST_KNOWN = 4096
+"""Places remembered, at least, before those are dropped whose time has passed."""
+
+
+class _History(NamedTuple):
+    """What a place has taken."""
+
+    end: float
+    """The virtual time at which its last burst ended."""
+    cost: float
+    """Seconds of that burst, `MOST_COST` at the most."""
+
+
+_NEW = _History(0.0, UNKNOWN_COST)
+
+
+class FairQueue:
+    """A queue of sockets by their descriptors, in which a peer has one place however many it has."""
+
+    __slots__ = (
+        "_has_rest",
+        "_heap",
+        "_history",
+        "_most_known",
+        "_now",
+        "_queued",
+        "_sequence",
+        "_start",
+        "_turn",
+    )
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, float, Place]] = []
+        """Expected end, order of arrival, start, place."""
+        self._queued: dict[Place, OrderedDict[int, None] | None] = {}
+        """The sockets of each peer in the queue; None for a socket that stands for itself."""
+        self._history: dict[Place, _History] = {}
+        self._most_known = MOST_KNOWN
+        self._now = 0.0
+        self._sequence = 0
+        self._turn: Place | None = None
+        """The place that `pop` took last, when its turn began, and whether it has more sockets."""
+        self._start = 0.0
+        self._has_rest = False
+
+    def __len__(self) -> int:
+        """Return the number of places."""
+        return len(self._heap)
+
+    @property
+    def known(self) -> int:
+        """Return of how many places it remembers what they have taken."""
+        return len(self._history)
+
+    def add(self, descriptor: int, peer: Peer) -> None:
+        """Have a socket wait behind its peer's others, if it does not wait already."""
+        if peer is None:
+            if descriptor not in self._queued:
+                self._queued[descriptor] = None
+                self._push(descriptor)
+        elif (waiting := self._queued.get(peer)) is not None:
+            waiting[descriptor] = None
+        else:
+            self._queued[peer] = OrderedDict({descriptor: None})
+            self._push(peer)
+
+    def _push(self, place: Place) -> None:
+        end, cost = self._history.get(place, _NEW)
+        start = end if end > self._now else self._now
+        self._sequence += 1
+        heappush(self._heap, (start + cost, self._sequence, start, place))
+
+    def pop(self) -> int:
+        """Remove and return the first socket of the first place; `charge` is to follow.
+
+        Raises:
+            IndexError: None waits.
+        """
+        _, _, start, place = heappop(self._heap)
+        self._turn, self._start = place, start
+        if start > self._now:
+            self._now = start
+        waiting = self._queued[place]
+        descriptor = place if waiting is None else waiting.popitem(last=False)[0]
+        assert isinstance(descriptor, int)
+        self._has_rest = bool(waiting)
+        if not waiting:
+            del self._queued[place]
+        return descriptor
+
+    def charge(self, seconds: float) -> None:
+        """Have the place of the last socket pay for its turn, and wait again if it has more."""
+        if (place := self._turn) is None:
+            return
+        cost = min(seconds, MOST_COST)
+        self._history[place] = _History(self._start + cost, cost)
+        if self._has_rest:
+            self._push(place)
+        if len(self._history) > self._most_known:
+            self._drop_passed()
+
+    def forget(self, descriptor: int) -> None:
+        """Drop what is known of a socket that stands for itself."""
+        self._history.pop(descriptor, None)
+        if self._turn == descriptor:
+            self._turn = None
+
+    def _drop_passed(self) -> None:
+        """Drop what is known of places that would begin anew anyway."""
+        self._history = {place: known for place, known in self._history.items() if known.end > self._now}
+        self._most_known = max(MOST_KNOWN, 2 * len(self._history))
