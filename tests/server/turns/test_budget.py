@@ -15,7 +15,8 @@ class Keeper:
     """A connection that keeps bytes until it has to let go."""
 
     def __init__(self, peer: str | None) -> None:
-        self.party = Party(peer)
+        # Each connection has its address in a text of its own.
+        self.party = Party(peer and str(peer.encode(), "ascii"))
         self.has_given_up = False
 
     def give_up(self) -> None:

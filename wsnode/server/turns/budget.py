@@ -116,7 +116,7 @@ class Held:
         """End the largest connection of a peer, except a small one while the total is not far beyond the
         limit.
         """
-        mine = (holder for holder in self._holders if holder_of(holder.party) is peer)
+        mine = (holder for holder in self._holders if holder_of(holder.party) == peer)
         largest = max(mine, key=self._holders.__getitem__)
         if self._by_peer[peer] <= SHARE_BYTES and self.used <= self.limit + OVERFLOW_BYTES:
             return False

@@ -85,7 +85,7 @@ class Making:
         if not self._refusable:
             return
         peer, made = self._refusable.most_common(1)[0]
-        mine = [account for account in self.accounts if holder_of(account.party) is peer]
+        mine = [account for account in self.accounts if holder_of(account.party) == peer]
         largest = max(mine, key=lambda account: account.made)
         kept = self.budget.used
         if self.budget.has_used_up(largest.party):
