@@ -19,6 +19,8 @@ from wsnode.server.transport.polling import Polling, new_polling
 RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002
 """Seconds for which bytes are passed on before other tasks run."""
+OTHERS_PART = 3
+"""Or, if that is more, one part in `OTHERS_PART` of the time that other tasks took in the last pass."""
 NOTE_PART = 5
 """One part in `NOTE_PART` of the time may be spent on polling for further arrivals."""
 WOKEN_AT_ONCE = 64
@@ -52,10 +54,14 @@ class Arrivals:
         while True:
             await self._wait_arrival()
             self._take_note()
-            while self._hand_out(self._clock() + SLICE_SECONDS):
+            seconds = SLICE_SECONDS
+            while self._hand_out(seconds):
+                ended = self._clock()
                 await trio.lowlevel.checkpoint()
+                now = self._clock()
+                seconds = max(SLICE_SECONDS, (now - ended) / OTHERS_PART)
                 # A quick request need not wait until all that came before it have had their turns.
-                if self._clock() >= self._note_due:
+                if now >= self._note_due:
                     self._take_note()
 
     async def _wait_arrival(self) -> None:
@@ -76,9 +82,10 @@ class Arrivals:
         self._partly_read.clear()
         self._note_due = began + NOTE_PART * (self._clock() - began)
 
-    def _hand_out(self, deadline: float) -> bool:
-        """Pass on arrived bytes until `deadline`; return whether more are waiting."""
+    def _hand_out(self, seconds: float) -> bool:
+        """Pass on arrived bytes for so long; return whether more are waiting."""
         now, woken, due = self._clock(), 0, self._due
+        deadline = now + seconds
         while now <= deadline and woken < WOKEN_AT_ONCE and due:
             woken += self._read(due.pop())
             began, now = now, self._clock()
