@@ -60,6 +60,14 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     requests: Sequence[bytes] | None = None
 
 
+class Malformed(msgspec.Struct, frozen=True):
+    """What is remembered of a payload that no block can be made of, and of what follows it."""
+
+    parent: bytes
+    """The payload's."""
+    error: str
+
+
 class DrivenChain:
     """Judges payloads and moves the head as it is told; callers keep the order of `line`."""
 
@@ -69,8 +77,8 @@ class DrivenChain:
         self._tree = tree
         self._want = want or _leave
         self._waiting = WaitingBlocks()
-        self._malformed: dict[bytes, PayloadStatus] = {}
-        """Payloads that no block can be made of, and blocks after them; those that came last."""
+        self._malformed: dict[bytes, Malformed] = {}
+        """By the hashes of payloads and blocks; those that came last."""
         self.line = Line()
         self.statuses = Counter[str]()
         """How many payloads were answered with each status."""
@@ -114,7 +122,7 @@ class DrivenChain:
             StateError, StoreError: A store cannot be read, or written.
         """
         if (known := self._malformed.get(head)) is not None:
-            return known
+            return self._status_of(known)
         if (waiting := self._waiting.get(head)) is not None:
             status = await self._judge(waiting)
             if status.status not in ("VALID", "ACCEPTED"):
@@ -169,17 +177,24 @@ class DrivenChain:
         if error.rule == _OF_THE_HASH:
             # It says nothing of the block that has this hash.
             return _logged(payload.block_hash, invalid(None, str(error)))
-        status = invalid(self._named(payload.parent_hash), str(error))
-        return self._remember(payload.block_hash, _logged(payload.block_hash, status))
+        below = self._malformed.get(payload.parent_hash)
+        malformed = Malformed(payload.parent_hash if below is None else below.parent, str(error))
+        return _logged(payload.block_hash, self._remember(payload.block_hash, malformed))
 
-    def _remember(self, block_hash: bytes, status: PayloadStatus) -> PayloadStatus:
-        self._malformed[block_hash] = status
+    def _remember(self, block_hash: bytes, malformed: Malformed) -> PayloadStatus:
+        self._malformed[block_hash] = malformed
         if len(self._malformed) > MOST_MALFORMED:
             del self._malformed[next(iter(self._malformed))]
-        return status
+        return self._status_of(malformed)
+
+    def _status_of(self, malformed: Malformed) -> PayloadStatus:
+        # The parent may have come since.
+        return invalid(self._named(malformed.parent), malformed.error)
 
     def _named(self, block_hash: bytes) -> bytes | None:
-        """Return how a valid block is named in a status, None if it is not known to be one."""
+        """Return how the last valid block up to one is named in a status, None if it is not known."""
+        if (refused := self._tree.tree.refusal(block_hash)) is not None:
+            return self._named(refused.latest_valid)
         if (header := self._tree.tree.header(block_hash)) is None:
             return None
         return block_hash if header_fields(header).difficulty == 0 else BEFORE_THE_MERGE

@@ -78,6 +78,10 @@ class BlockTree(Appender):
         with self.chain.snapshot() as view:
             return KnownBlocks(view, self._judge.candidates).header(block_hash)
 
+    def refusal(self, block_hash: bytes) -> Invalid | None:
+        """Return the error of a block that is known to be invalid, None for any other."""
+        return self._judge.refused.get(block_hash)
+
     def keep_beside(self, block_hash: bytes) -> None:
         """Store a block that is in memory only, so that it outlasts the process."""
         candidate = self._judge.candidates.pop(block_hash)

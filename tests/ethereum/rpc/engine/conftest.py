@@ -27,12 +27,18 @@ async def node(open_driven: OpenDriven) -> AsyncIterator[Driven]:
         yield driven
 
 
+_foreign: list[Made] = []
+"""Built once: they are the same each time."""
+
+
 @pytest.fixture
 async def foreign(open_driven: OpenDriven) -> list[Made]:
     """Return ten payloads, one on the other, that another node has built on the same genesis."""
-    async with open_driven(name="other") as other:
-        made: list[Made] = []
-        while len(made) < 10:
-            await other.send(other.transfer(sender=len(made) % 3))
-            made.append(await other.extended(made[-1] if made else None))
-        return made
+    if not _foreign:
+        async with open_driven(name="other") as other:
+            made: list[Made] = []
+            while len(made) < 10:
+                await other.send(other.transfer(sender=len(made) % 3))
+                made.append(await other.extended(made[-1] if made else None))
+        _foreign.extend(made)
+    return list(_foreign)
