@@ -130,8 +130,15 @@ class PayloadBuilds:
         block = await self._built(build, chosen)
         kept = [blob for each in block_transactions(block.header, block.body) for blob in blobs[each]]
         by_cells = era_of(self._chain.spec, build.attributes.timestamp) >= Era.OSAKA
-        prove = [partial(blob.proved, by_cells=by_cells) for blob in kept]
-        return block, [await trio.to_thread.run_sync(each) for each in prove]
+        return block, [await self._proved(blob, by_cells=by_cells) for blob in kept]
+
+    async def _proved(self, blob: Blob, *, by_cells: bool) -> Blob:
+        if blob.has_cell_proofs == by_cells:
+            return blob
+        proved = await trio.to_thread.run_sync(partial(blob.proved, by_cells=by_cells))
+        if self._pool.blobs is not None:
+            self._pool.blobs.replace(proved)
+        return proved
 
     def _blobs_of(self, transaction: PooledTransaction) -> list[Blob]:
         if self._pool.blobs is None:

@@ -59,6 +59,17 @@ class Blobs:
             self._drop(blob.versioned_hash)
             self._blobs[blob.versioned_hash] = blob
             self.bytes += blob.size
+        self._make_room()
+
+    def replace(self, blob: Blob) -> None:
+        """Keep a blob with the proofs that it was given, so that they are not made again."""
+        before = self._blobs.get(blob.versioned_hash)
+        if before is not None and before is not blob:
+            self._blobs[blob.versioned_hash] = blob
+            self.bytes += blob.size - before.size
+            self._make_room()
+
+    def _make_room(self) -> None:
         while self.bytes > self._most_bytes:
             self._drop(next(iter(self._blobs)))
 

@@ -96,6 +96,8 @@ async def test_a_payload_comes_with_the_blobs_of_its_transactions(
     commitment, proof, proofs = proved()
     async with open_driven(fork) as node:
         await node.send(transaction(node.chain.spec.chain_id, by_cells=fork == "prague"))
+        # The proofs are kept, and a payload that is asked for at once cannot wait for them to be made.
+        await node.ask(f"engine_getBlobsV{1 if fork == 'prague' else 2}", [versioned_hash()])
         reply = await node.choose(node.genesis, attributes=node.attributes(1_700_000_012))
         envelope = await node.fetch(reply["payloadId"])
         assert envelope["blobsBundle"] == {
@@ -119,5 +121,9 @@ def test_blobs_are_bounded_in_bytes_and_the_first_go_first() -> None:
     blobs.add([blob(3)])
     assert [blobs.get(bytes([number])) is not None for number in (1, 2, 3)] == [True, False, True]
     assert blobs.bytes == 200
+    blobs.replace(Blob(bytes([3]), bytes(90), bytes(48), [bytes(20)] * 8))
+    assert (len(blobs), blobs.bytes) == (1, 250)
+    blobs.replace(blob(7))
+    assert blobs.get(bytes([7])) is None
     blobs.add([Blob(b"large", bytes(251), bytes(48), [])])
     assert (len(blobs), blobs.bytes) == (0, 0)

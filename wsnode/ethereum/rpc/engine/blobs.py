@@ -35,40 +35,40 @@ class GetBlobs:
         """Return blobs, each with its proof; up to Prague."""
         if era_of(view.spec, view.head_timestamp) >= Era.OSAKA:
             raise unsupported_fork("engine_getBlobsV1")
-        return (yield from _proved(self._found(params), by_cells=False))
+        return (yield from self._proved(self._found(params), by_cells=False))
 
     def all_with_cell_proofs(self, _view: Snapshot, params: BlobsParameters) -> Steps:
         """Return blobs, each with the proofs of its cells, or null for all if one is not kept here."""
         found = self._found(params)
         if None in found:
             return NULL
-        return (yield from _proved(found, by_cells=True))
+        return (yield from self._proved(found, by_cells=True))
 
     def with_cell_proofs(self, _view: Snapshot, params: BlobsParameters) -> Steps:
         """Return blobs, each with the proofs of its cells."""
-        return (yield from _proved(self._found(params), by_cells=True))
+        return (yield from self._proved(self._found(params), by_cells=True))
 
     def _found(self, params: BlobsParameters) -> Sequence[Blob | None]:
         if len(params.hashes) > MOST_BLOBS:
             raise too_large_request(MOST_BLOBS)
         return [self._blobs.get(versioned_hash) for versioned_hash in params.hashes]
 
-
-def _proved(blobs: Sequence[Blob | None], *, by_cells: bool) -> Steps:
-    """Return the JSON text of blobs with proofs of one kind; those of the other kind need a thread."""
-    pieces = Pieces((b"[",))
-    for place, blob in enumerate(blobs):
-        if place:
-            pieces.append(b",")
-        if blob is None:
-            pieces.append(NULL)
-            continue
-        if blob.has_cell_proofs != by_cells:
-            prove = partial(blob.proved, by_cells=by_cells)
-            blob = yield InThread(lambda _cancel, prove=prove: prove())  # type: ignore[misc]
-        pieces += blob_and_proofs(blob)
-    pieces.append(b"]")
-    return pieces
+    def _proved(self, blobs: Sequence[Blob | None], *, by_cells: bool) -> Steps:
+        """Return the JSON text of blobs with proofs of one kind; those of the other kind need a thread."""
+        pieces = Pieces((b"[",))
+        for place, blob in enumerate(blobs):
+            if place:
+                pieces.append(b",")
+            if blob is None:
+                pieces.append(NULL)
+                continue
+            if blob.has_cell_proofs != by_cells:
+                prove = partial(blob.proved, by_cells=by_cells)
+                blob = yield InThread(lambda _cancel, prove=prove: prove())  # type: ignore[misc]
+                self._blobs.replace(blob)
+            pieces += blob_and_proofs(blob)
+        pieces.append(b"]")
+        return pieces
 
 
 def add_methods(registry: Registry, blobs: Blobs) -> None:
