@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.consensus_client import Line, driven, genesis_file
-from tests.peers.daemon import Daemon
-from tests.peers.driven_geth import driven_geth
-from tests.peers.driven_wsnode import driven_wsnode
+from tests.peers.processes.consensus_client import Line, driven, genesis_file
+from tests.peers.processes.daemon import Daemon
+from tests.peers.processes.driven_geth import driven_geth
+from tests.peers.processes.driven_wsnode import driven_wsnode
 
 RECEIPTS = ("eth_getBlockReceipts", "debug_getRawReceipts", "debug_getRawBlock")
 

@@ -3,7 +3,7 @@
 import random
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +12,13 @@ import pytest
 
 from bench.differential import Comparison, asking, questions
 from bench.lib.questions import METHODS, Material
-from tests.node_process import COMMAND, PATIENCE, kept_address
-from tests.peers.consensus_client import driven, genesis_file
-from tests.peers.daemon import Daemon
-from tests.peers.driven_geth import DrivenGeth, driven_geth
-from tests.peers.line import CutLine
-from tests.peers.log_keeper import LogKeeper
+from tests.node_process import COMMAND, kept_address
+from tests.peers.processes.consensus_client import driven, genesis_file
+from tests.peers.processes.daemon import Daemon
+from tests.peers.processes.driven_geth import DrivenGeth, driven_geth
+from tests.peers.processes.line import CutLine
+from tests.peers.processes.log_keeper import LogKeeper
+from tests.peers.processes.waiting import until
 
 TRACERS: tuple[dict[str, Any], ...] = (
     {},
@@ -98,13 +99,6 @@ def test_every_block_log_and_trace_is_geths_and_a_client_has_each_log_once(
         # A restart may fall into a reorganisation and leave its logs to the cursor.
         assert keeper.removed > 0
         assert keeper.connections > kills // 3
-
-
-def until(what: str, condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.05)
 
 
 def check_blocks(geth: Daemon, node: Daemon) -> None:

@@ -12,6 +12,7 @@ import msgspec
 import trio
 import trio.testing
 
+from tests.reply_schemas import ReplySchemas, document_of
 from tests.server.http.test_connection import Client
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
@@ -85,6 +86,7 @@ class Driven:
         self.genesis = hexadecimal(chain.head.hash)
         self.nursery: trio.Nursery
         limits = engine_limits(Limits())
+        self._schemas = ReplySchemas(document_of(engine.registry))
         self._servers = {"engine": Server([engine], limits), "public": Server([public], limits)}
         self._nonces = dict.fromkeys(range(len(ACCOUNTS)), 0)
 
@@ -98,6 +100,8 @@ class Driven:
         answer = (await self.connect(at).ask(body, target="/")).json
         if "error" in answer:
             raise FailedCallError(answer["error"])
+        if at == "engine":
+            self._schemas.validate(method, answer["result"])
         return answer["result"]
 
     async def give(self, made: Made, version: int | None = None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from tests.ethereum.rpc.engine.driving import (
     FailedCallError,
     Made,
 )
+from tests.reply_schemas import vague_places
 from wsnode.ethereum.payloads.builds import MOST_BUILDS
 from wsnode.ethereum.rpc.engine.bodies import MOST_BODIES
 from wsnode.ethereum.rpc.engine.methods import SHARED
@@ -217,3 +218,10 @@ async def test_a_payload_named_twice_in_its_text_is_refused(node: Driven) -> Non
     body = f'{{"jsonrpc":"2.0","id":1,"method":"engine_newPayloadV4","params":[{doubled},[],"{ROOT}",[]]}}'
     answer = (await node.connect().ask(body.encode(), target="/")).json
     assert answer["error"]["code"] == -32602
+
+
+async def test_the_document_of_the_port_leaves_nothing_open(node: Driven) -> None:
+    told = await node.ask("rpc.discover")
+    assert vague_places(told) == []
+    capabilities = await node.ask("engine_exchangeCapabilities", [])
+    assert set(capabilities) < {method["name"] for method in told["methods"]}

@@ -11,6 +11,7 @@ from wsnode.ethereum.payloads.eras import Era, era_of
 from wsnode.ethereum.pool.blobs import Blob, Blobs
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.engine.errors import too_large_request, unsupported_fork
+from wsnode.ethereum.rpc.engine.schemas import ALL_CELLED_BLOBS, BLOBS, CELLED_BLOBS
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
@@ -76,6 +77,6 @@ def add_methods(registry: Registry, blobs: Blobs) -> None:
     methods = GetBlobs(blobs)
     method = partial(registry.method, errors=(too_large_request(MOST_BLOBS),))
     errors = too_large_request(MOST_BLOBS), unsupported_fork("engine_getBlobsV1")
-    registry.method("engine_getBlobsV1", errors=errors)(methods.with_one_proof)
-    method("engine_getBlobsV2")(methods.all_with_cell_proofs)
-    method("engine_getBlobsV3")(methods.with_cell_proofs)
+    registry.method("engine_getBlobsV1", result=BLOBS, errors=errors)(methods.with_one_proof)
+    method("engine_getBlobsV2", result=ALL_CELLED_BLOBS)(methods.all_with_cell_proofs)
+    method("engine_getBlobsV3", result=CELLED_BLOBS)(methods.with_cell_proofs)

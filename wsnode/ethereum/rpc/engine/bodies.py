@@ -10,6 +10,7 @@ from wsnode.ethereum.codec.rendering import render_payload_body
 from wsnode.ethereum.codec.rows import Row
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.engine.errors import too_large_request
+from wsnode.ethereum.rpc.engine.schemas import BODIES
 from wsnode.ethereum.rpc.form.decoding import decode_quantity
 from wsnode.ethereum.rpc.form.schemas import ANY_QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
@@ -78,7 +79,7 @@ def _decode_count(value: Any) -> Count:
 
 def add_methods(registry: Registry) -> None:
     """Register this module's methods."""
-    method = partial(registry.method, errors=(too_large_request(MOST_BODIES),))
+    method = partial(registry.method, result=BODIES, errors=(too_large_request(MOST_BODIES),))
     method("engine_getPayloadBodiesByHashV1")(get_bodies_by_hash)
     method("engine_getPayloadBodiesByRangeV1")(get_bodies_by_range)
 

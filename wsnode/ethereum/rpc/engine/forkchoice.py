@@ -20,6 +20,7 @@ from wsnode.ethereum.rpc.engine.errors import (
     invalid_payload_attributes,
     unsupported_fork,
 )
+from wsnode.ethereum.rpc.engine.schemas import FORKCHOICE
 from wsnode.jsonrpc.errors import RpcError, invalid_params
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, Steps
@@ -121,7 +122,7 @@ def add_methods(registry: Registry, chain: Chain, driven: DrivenChain, builds: P
         invalid_payload_attributes("…"),
         unsupported_fork("engine_forkchoiceUpdatedVN"),
     )
-    method = partial(registry.method, view=False, errors=errors)
+    method = partial(registry.method, view=False, result=FORKCHOICE, errors=errors)
     updated = ForkchoiceUpdated(chain, driven, builds)
     method("engine_forkchoiceUpdatedV1")(updated.of_paris)
     method("engine_forkchoiceUpdatedV2")(updated.of_shanghai)

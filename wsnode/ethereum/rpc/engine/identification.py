@@ -1,13 +1,16 @@
 """What the two clients tell each other about themselves."""
 
 import logging
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.rpc.engine.schemas import CLIENT_VERSIONS, TRANSITION
 from wsnode.ethereum.rpc.node.methods import release
 from wsnode.jsonrpc.errors import shortened
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import STRING, list_of
 
 CODE: Final = "WN"
 """Two letters that stand for a client; no list has these for another one."""
@@ -88,8 +91,9 @@ def _names(client: ClientVersion) -> tuple[str, str]:
 def add_methods(registry: Registry, genesis: bytes) -> None:
     """Register this module's methods."""
     methods = Identification(registry, genesis)
-    registry.method(_EXCHANGE, view=False)(methods.exchange_capabilities)
-    registry.method("engine_getClientVersionV1", view=False)(methods.get_client_version)
-    registry.method("engine_exchangeTransitionConfigurationV1", view=False)(
+    method = partial(registry.method, view=False)
+    method(_EXCHANGE, result=list_of(STRING))(methods.exchange_capabilities)
+    method("engine_getClientVersionV1", result=CLIENT_VERSIONS)(methods.get_client_version)
+    method("engine_exchangeTransitionConfigurationV1", result=TRANSITION)(
         methods.exchange_transition_configuration
     )

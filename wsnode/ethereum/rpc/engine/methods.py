@@ -8,6 +8,8 @@ from wsnode.ethereum.payloads.driven import DrivenChain
 from wsnode.ethereum.pool.blobs import Blobs
 from wsnode.ethereum.rpc.engine import blobs as blob_methods
 from wsnode.ethereum.rpc.engine import bodies, forkchoice, identification, payloads
+from wsnode.ethereum.rpc.node.methods import release
+from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 
 SHARED: Final = (
@@ -36,4 +38,6 @@ def engine_registry(
     blob_methods.add_methods(registry, blobs)
     identification.add_methods(registry, chain.folder.read_genesis())
     registry.methods.update((name, public.methods[name]) for name in SHARED)
+    registry.define(public.components)
+    add_discovery(registry, title="wsnode", version=release)
     return registry

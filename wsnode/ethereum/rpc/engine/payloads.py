@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -17,16 +17,26 @@ from wsnode.ethereum.payloads.eras import Era, era_of
 from wsnode.ethereum.payloads.status import PayloadStatus
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.engine.errors import unknown_payload, unsupported_fork
+from wsnode.ethereum.rpc.engine.schemas import (
+    BUILT_BLOCK,
+    PAYLOAD,
+    PAYLOAD_STATUS,
+    PAYLOAD_WITH_BLOBS,
+    PAYLOAD_WITH_VALUE,
+)
 from wsnode.ethereum.rpc.form.decoding import decode_fixed
 from wsnode.ethereum.rpc.form.parameters import Payload as Bytes
 from wsnode.ethereum.rpc.form.schemas import ANY_BYTES
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import invalid_params
+from wsnode.jsonrpc.errors import RpcError, invalid_params
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, InThread, Pieces, Steps
 
 IDENTITY_BYTES: Final = 8
+
+PayloadText: TypeAlias = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=PAYLOAD)]
+"""A payload that the engine reads."""
 
 
 class Identity(bytes):
@@ -38,13 +48,13 @@ class Identity(bytes):
 class PayloadParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[payload]`."""
 
-    payload: msgspec.Raw
+    payload: PayloadText
 
 
 class CancunParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[payload, expected versioned hashes of its blobs, parent beacon block's root]`."""
 
-    payload: msgspec.Raw
+    payload: PayloadText
     blob_hashes: tuple[Hash32, ...]
     parent_beacon_block_root: Hash32
 
@@ -52,7 +62,7 @@ class CancunParameters(msgspec.Struct, array_like=True, frozen=True):
 class PragueParameters(msgspec.Struct, array_like=True, frozen=True):
     """The same, and the execution requests, each a type's byte and what follows it."""
 
-    payload: msgspec.Raw
+    payload: PayloadText
     blob_hashes: tuple[Hash32, ...]
     parent_beacon_block_root: Hash32
     requests: tuple[Bytes, ...]
@@ -191,18 +201,19 @@ def _decode_identity(value: Any) -> Identity:
 def add_methods(registry: Registry, driven: DrivenChain, builds: PayloadBuilds, spec: ChainSpec) -> None:
     """Register this module's methods."""
     given, built = NewPayload(driven, spec), GetPayload(builds, spec)
-    method = partial(registry.method, view=False, errors=(unsupported_fork("engine_newPayloadVN"),))
+    errors: Sequence[RpcError] = (unsupported_fork("engine_newPayloadVN"),)
+    method = partial(registry.method, view=False, result=PAYLOAD_STATUS, errors=errors)
     method("engine_newPayloadV1")(given.of_paris)
     method("engine_newPayloadV2")(given.of_shanghai)
     method("engine_newPayloadV3")(given.of_cancun)
     method("engine_newPayloadV4")(given.of_prague)
     errors = unknown_payload(), unsupported_fork("engine_getPayloadVN")
     method = partial(registry.method, view=False, errors=errors)
-    method("engine_getPayloadV1")(built.of_paris)
-    method("engine_getPayloadV2")(built.of_shanghai)
-    method("engine_getPayloadV3")(built.of_cancun)
-    method("engine_getPayloadV4")(built.of_prague)
-    method("engine_getPayloadV5")(built.of_osaka)
+    method("engine_getPayloadV1", result=PAYLOAD)(built.of_paris)
+    method("engine_getPayloadV2", result=PAYLOAD_WITH_VALUE)(built.of_shanghai)
+    method("engine_getPayloadV3", result=PAYLOAD_WITH_BLOBS)(built.of_cancun)
+    method("engine_getPayloadV4", result=BUILT_BLOCK)(built.of_prague)
+    method("engine_getPayloadV5", result=BUILT_BLOCK)(built.of_osaka)
 
 
 register_type(Identity, _decode_identity, ANY_BYTES)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.node_process import COMMAND, kept_address
-from tests.peers.consensus_client import Endpoints
-from tests.peers.daemon import Daemon
+from tests.peers.processes.consensus_client import Endpoints
+from tests.peers.processes.daemon import Daemon
 
 
 class DrivenNode(Daemon):

@@ -10,8 +10,8 @@ import pytest
 
 from tests.geth_process import GETH, STARTING_SECONDS
 from tests.node_process import kept_address
-from tests.peers.consensus_client import Endpoints
-from tests.peers.daemon import Daemon
+from tests.peers.processes.consensus_client import Endpoints
+from tests.peers.processes.daemon import Daemon
 
 
 class DrivenGeth(Daemon):

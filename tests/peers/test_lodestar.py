@@ -1,0 +1,38 @@
+"""Lodestar, a consensus client of another house, on wsnode alone: finality, and restarts of either side."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.peers.processes.driven_wsnode import driven_wsnode
+from tests.peers.processes.lodestar import SLOTS_PER_EPOCH, Lodestar, genesis_file, started_lodestar
+from tests.peers.processes.waiting import until
+
+EPOCHS = 5
+MOST_SECONDS = 400.0
+
+
+@pytest.mark.soak
+def test_lodestar_finalizes_a_chain_on_wsnode_and_both_survive_restarts(tmp_path: Path) -> None:
+    secret = tmp_path / "jwt.hex"
+    secret.write_text(bytes(range(32)).hex())
+    with driven_wsnode(tmp_path, genesis_file(), secret) as node:
+        genesis = node.head()[1]
+        with started_lodestar(tmp_path, genesis, node.endpoints.engine, secret) as lodestar:
+            wait_for_slot(lodestar, 2 * SLOTS_PER_EPOCH)
+            node.kill_and_start()
+            wait_for_slot(lodestar, EPOCHS * SLOTS_PER_EPOCH)
+            until("finality", lambda: lodestar.finalized() > 0, MOST_SECONDS)
+            until("the head", lambda: (head := lodestar.head()) and head[1] == node.head()[1], MOST_SECONDS)
+            finalized = lodestar.finalized()
+            assert int(node.ask("eth_getBlockByNumber", "finalized", False)["number"], 16) > 0
+            lodestar.stop(signal.SIGKILL)
+            before = node.head()[0]
+            lodestar.start()
+            until("blocks again", lambda: node.head()[0] > before, MOST_SECONDS)
+            until("finality again", lambda: lodestar.finalized() > finalized, MOST_SECONDS)
+
+
+def wait_for_slot(lodestar: Lodestar, slot: int) -> None:
+    until(f"slot {slot}", lambda: (head := lodestar.head()) is not None and head[0] >= slot, MOST_SECONDS)
