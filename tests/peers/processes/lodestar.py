@@ -22,7 +22,7 @@ from tests.node_process import PATIENCE, kept_address
 from tests.vector_files import require_vectors
 
 MODULES = os.environ.get("WSNODE_LODESTAR")
-"""A folder with the modules of lodestar_modules."""
+"""A folder with the modules of `lodestar_modules`."""
 HERE = Path(__file__).parent / "lodestar_modules"
 VALIDATORS = 8
 SLOTS_PER_EPOCH = 8
@@ -49,7 +49,9 @@ class Lodestar:
         """Start it; `wait_until` waits for it."""
         environment = {**os.environ, "LODESTAR_PRESET": "minimal", "LC_ALL": "C"}
         with (self._folder / "lodestar.log").open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, env=environment, cwd=self._folder
+            )
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """Return once it has ended."""
