@@ -1,5 +1,6 @@
 """Blocks out of an upstream: as RLP where it offers that, else encoded again from its JSON."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -99,8 +100,10 @@ async def number_of(upstream: Upstream, block_hash: Hash32, link: Link) -> int |
     return None if told is None else told.head.number
 
 
-async def block_of_hash(upstream: Upstream, link: Link, wanted: Hash32) -> bytes:
-    """Return the RLP of a block, asked for again while it is not there yet.
+async def block_of_hash(
+    upstream: Upstream, link: Link, wanted: Hash32, on_absent: Callable[[], None] | None = None
+) -> bytes:
+    """Return the RLP of a block, asked for again while it is not there yet; `on_absent` is called then.
 
     Raises:
         UpstreamError: `absent` if it is not there in time, `invalid` if another block was given.
@@ -112,6 +115,8 @@ async def block_of_hash(upstream: Upstream, link: Link, wanted: Hash32) -> bytes
             if block_hash(encoded) != wanted:
                 raise UpstreamError("invalid", f"its block {hexadecimal(wanted)} has another hash")
             return encoded
+        if on_absent is not None:
+            on_absent()
         if waited >= MOST_DELAYS:
             raise UpstreamError("absent", hexadecimal(wanted))
         await trio.sleep(delay)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
 import trio
 
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
@@ -14,20 +15,28 @@ from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.hedging import first_answer
 from wsnode.upstream.link import Link
+from wsnode.upstream.score import Score
 
 MOST_BLOCKS: Final = 4096
 MOST_BYTES: Final = 256 << 20
 """Of all walks together: what is fetched and not executed yet."""
 
 
+class Asked(msgspec.Struct, frozen=True, eq=False):
+    """A block that an upstream is asked for; `is_over` once it has answered, be it that it has none yet."""
+
+    upstream: Upstream
+    is_over: trio.Event
+
+
 class Walks:
-    """Fetches what is not known yet; a block is not asked of two upstreams at once."""
+    """Fetches what is not known yet; a block is asked of a second upstream only if the first one is slow."""
 
     def __init__(self, spec: ChainSpec, upstreams: Upstreams, is_known: Callable[[bytes], bool]) -> None:
         self._spec = spec
         self._upstreams = upstreams
         self._is_known = is_known
-        self._asked: dict[Hash32, trio.Event] = {}
+        self._asked: dict[Hash32, Asked] = {}
 
     async def up_to(
         self, upstream: Upstream, link: Link, wanted: Hash32, floor: int
@@ -57,23 +66,23 @@ class Walks:
 
     async def _block(self, upstream: Upstream, link: Link, wanted: Hash32) -> UnverifiedBlock | None:
         if (asked := self._asked.get(wanted)) is not None:
-            with trio.move_on_after(upstream.client.score.p95):
-                await asked.wait()
+            with trio.move_on_after(patience(upstream.client.score, asked.upstream.client.score)):
+                await asked.is_over.wait()
             if self._is_known(wanted):
                 return None
-        arrived = self._asked.setdefault(wanted, trio.Event())
+        asked = self._asked.setdefault(wanted, Asked(upstream, trio.Event()))
         try:
-            encoded = await self._fetched(upstream, link, wanted)
+            encoded = await self._fetched(upstream, link, wanted, asked.is_over)
             return (await decoded(self._spec, [encoded]))[0]
         finally:
-            arrived.set()
+            asked.is_over.set()
             self._asked.pop(wanted, None)
 
-    async def _fetched(self, upstream: Upstream, link: Link, wanted: Hash32) -> bytes:
+    async def _fetched(self, upstream: Upstream, link: Link, wanted: Hash32, is_over: trio.Event) -> bytes:
         """Return a block where it was announced, or else from any other upstream."""
         failure = UpstreamError("absent", hexadecimal(wanted))
         try:
-            return await block_of_hash(upstream, link, wanted)
+            return await block_of_hash(upstream, link, wanted, is_over.set)
         except UpstreamError as error:
             if error.reason == "invalid":
                 raise Unfit(error.detail) from None
@@ -86,3 +95,8 @@ class Walks:
             return await block_of_hash(other, other.link, wanted)
 
         return (await first_answer(list(others), ask))[1]
+
+
+def patience(mine: Score, other: Score) -> float:
+    """Return the seconds that an upstream waits for what another one is asked for, 0 behind a worse one."""
+    return mine.p95 if other.cost <= mine.cost else 0.0
