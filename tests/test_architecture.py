@@ -35,6 +35,8 @@ MAY_IMPORT = {
     "cli": {"demo", "ethereum", "load", "node", "server", "starknet", "store", "sync", "upstream", "verify"},
     "__main__": {"cli"},
 }
+MUST_NOT_IMPORT = {"sync": "ethereum/rpc/"}
+"""Part of what a folder may import. What synchronises a chain serves no method."""
 FLOORS = {
     "pubsub": ("event", "subscription", "group", "fan_out", "store_watch"),
     "jsonrpc": (
@@ -186,7 +188,8 @@ def is_allowed(importer: str, target: str) -> bool:
     """Return whether the order lets one module import the other."""
     folder, other = importer.split("/")[0], target.split("/")[0]
     if folder != other:
-        return other in MAY_IMPORT[folder]
+        is_barred = folder in MUST_NOT_IMPORT and target.startswith(MUST_NOT_IMPORT[folder])
+        return other in MAY_IMPORT[folder] and not is_barred
     while folder in FLOORS and folder not in (importer, target):
         own, other = place(importer, folder), place(target, folder)
         if own != other:

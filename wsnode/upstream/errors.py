@@ -38,3 +38,7 @@ TOO_MUCH = (429, LIMIT_EXCEEDED, -32016)
 
 class AddressError(Exception):
     """A URL names no upstream; the text shows nothing of it that may be secret."""
+
+
+class NotSentError(Exception):
+    """No upstream has taken a transaction; the text is the best reason that one gave."""

@@ -10,8 +10,8 @@ from tests.sync.follow.conftest import Open
 from tests.sync.follow.world import NOT_SAID, Source, World
 from tests.upstream.providers import Error
 from wsnode.ethereum.codec.blocks import keccak256
-from wsnode.ethereum.rpc.node.following import NotSentError
 from wsnode.ethereum.state import sign_transaction
+from wsnode.upstream.errors import NotSentError
 
 PENDING = "0x2"
 

@@ -6,9 +6,8 @@ from typing import Final
 import trio
 
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.rpc.node.following import NotSentError
 from wsnode.sync.follow.upstream import Upstream
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.errors import NotSentError, RefusedError, UpstreamError
 
 SECONDS: Final = 10.0
 _KNOWN: Final = ("already known", "already imported", "known transaction", "alreadyknown")

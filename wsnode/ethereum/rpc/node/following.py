@@ -3,7 +3,6 @@
 from typing import Any, Final, Protocol
 
 from wsnode.ethereum.live.sync_feed import SyncProgress
-from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.form.results import quantity
 from wsnode.ethereum.rpc.form.schemas import HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
@@ -71,10 +70,6 @@ class Following(Protocol):
         """
 
 
-class NotSentError(Exception):
-    """No node that is followed has taken a transaction; the text is the best reason that one gave."""
-
-
 class FollowingMethods:
     """The methods of a chain that follows, or of one that does not."""
 
@@ -94,7 +89,7 @@ class FollowingMethods:
         """Return how the chain grows, what is trusted for it, its head, and the state of each upstream."""
         if self._following is not None:
             return self._following.status()
-        head = {"number": hex(view.number), "hash": hexadecimal(view.head.hash)}
+        head = view.head.members()
         return {"mode": "stored", "head": head, "upstreams": []}
 
 

@@ -11,11 +11,11 @@ from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.rpc.form.schemas import HASH
-from wsnode.ethereum.rpc.node.following import NotSentError
 from wsnode.ethereum.rpc.transactions.refusal import refusal_by_pool
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, InThread, Step, Steps
+from wsnode.upstream.errors import NotSentError
 
 METHOD: Final = "eth_sendRawTransaction"
 NO_POOL: Final = {METHOD: {"reason": "this network takes no transactions"}}
