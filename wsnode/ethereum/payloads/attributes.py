@@ -35,7 +35,7 @@ class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
         return bytes((method_version,)) + keccak256(content)[:7]
 
     def decided(self, gas_limit: int, extra_data: bytes = b"") -> BlockAttributes:
-        """Return the same for the engine."""
+        """Return the attributes as the engine takes them, with what the builder decides."""
         withdrawals: Sequence[Withdrawal] = self.withdrawals or ()
         return BlockAttributes(
             timestamp=self.timestamp,

@@ -20,6 +20,8 @@ class Build:
         self.attributes = attributes
         self.gas_limit = gas_limit
         self.block: BuiltBlock | None = None
+        self.value = 0
+        """What the block earns its proposer, in wei."""
         self.blobs: Sequence[Blob] = ()
         """Those of the block's transactions, in their order."""
         self.pool_version = -1
@@ -32,8 +34,9 @@ class Build:
 
     def put(self, block: BuiltBlock, pool_version: int, blobs: Sequence[Blob]) -> None:
         """Take a block that was built, unless the one before earns its proposer more."""
-        if self.block is None or block_value(block) >= block_value(self.block):
-            self.block, self.blobs = block, blobs
+        value = block_value(block)
+        if self.block is None or value >= self.value:
+            self.block, self.value, self.blobs = block, value, blobs
         self.pool_version = pool_version
 
     def end(self) -> None:

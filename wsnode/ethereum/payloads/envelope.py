@@ -4,15 +4,17 @@ from collections.abc import Iterator, Sequence
 
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rendering import render_payload
-from wsnode.ethereum.payloads.build import block_value
 from wsnode.ethereum.payloads.eras import Era
 from wsnode.ethereum.pool.blobs import Blob
 
 
-def envelope(block: BuiltBlock, blobs: Sequence[Blob], era: Era) -> list[bytes]:
-    """Return the JSON text of an era's engine_getPayload in pieces; blobs are what makes it large."""
+def envelope(block: BuiltBlock, value: int, blobs: Sequence[Blob], era: Era) -> list[bytes]:
+    """Return the JSON text of an era's engine_getPayload in pieces; blobs are what makes it large.
+
+    `value` is what the block earns its proposer, in wei.
+    """
     payload = render_payload(block.header, block.body)
-    pieces = [b'{"executionPayload":', payload, b',"blockValue":"0x%x"' % block_value(block)]
+    pieces = [b'{"executionPayload":', payload, b',"blockValue":"0x%x"' % value]
     if era >= Era.CANCUN:
         pieces += [b',"blobsBundle":', *bundle(blobs), b',"shouldOverrideBuilder":false']
     if era >= Era.PRAGUE:

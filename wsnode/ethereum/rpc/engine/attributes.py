@@ -49,7 +49,7 @@ def decode_attributes(value: Any) -> GivenAttributes:
 
 
 def decode_exactly(value: Any) -> ExactAttributes:
-    """Return the same of an object that may have no other members.
+    """Return the attributes of an object that may have no other members.
 
     Raises:
         ValueError: A member is missing, malformed or unknown.

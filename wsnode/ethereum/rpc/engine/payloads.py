@@ -60,7 +60,7 @@ class CancunParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PragueParameters(msgspec.Struct, array_like=True, frozen=True):
-    """The same, and the execution requests, each a type's byte and what follows it."""
+    """`[payload, blob hashes, beacon root, execution requests]`: a request is its type's byte and its content."""
 
     payload: PayloadText
     blob_hashes: tuple[Hash32, ...]
@@ -158,7 +158,7 @@ class GetPayload:
 
     def _envelope(self, params: IdentityParameters, eras: Sequence[Era], method: str) -> Steps:
         build, block, era = yield from self._taken(params, eras, method)
-        return Pieces(envelope(block, build.blobs, era))
+        return Pieces(envelope(block, build.value, build.blobs, era))
 
     def _taken(self, params: IdentityParameters, eras: Sequence[Era], method: str) -> Steps:
         build: Build | None = self._builds.find(params.identity)

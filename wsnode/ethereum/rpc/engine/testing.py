@@ -8,6 +8,7 @@ from wsnode.ethereum.building.gas_limit import gas_limit_after
 from wsnode.ethereum.building.next_block import NextBlock, continues, named_sender
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.payloads.build import block_value
 from wsnode.ethereum.payloads.envelope import envelope
 from wsnode.ethereum.payloads.eras import Era
 from wsnode.ethereum.pool.entry import BLOB_TYPE
@@ -66,7 +67,7 @@ class Testing:
         if refused and params.transactions is not None:
             raise server_error(refused[0][1])
         # The members of its latest version, whatever the time of the block.
-        return Pieces(envelope(built, (), Era.OSAKA))
+        return Pieces(envelope(built, block_value(built), (), Era.OSAKA))
 
     def _gas_limit(self, parent: Header, target: int | None) -> int:
         return (
