@@ -57,7 +57,7 @@ def asked(url: str) -> dict[str, Any]:
 def lines_of(status: dict[str, Any]) -> list[str]:
     """Return a status as people read it."""
     head = status["head"]
-    state = "".join(f", {status[name]}" for name in ("state",) if name in status)
+    state = f", {status['state']}" if "state" in status else ""
     lines = [f"{status['mode']}{state}: head {int(head['number'], 16)} {head['hash']}"]
     if (lag := status.get("lag")) is not None:
         lines[0] += f", {lag} blocks behind"

@@ -10,7 +10,6 @@ import msgspec
 from wsnode.ethereum.chain import Chain, Marks
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
 
@@ -108,7 +107,7 @@ class Appender:
             self._hashes.add(block.hash)
             self.pending_bytes += len(block.body) + len(block.receipts)
             self._total_difficulty += block.difficulty
-            self.head = Head(BlockNumber(block.number), Hash32(block.hash))
+            self.head = Head.of(block)
         self.pending += blocks
 
     def _is_known(self, block_hash: bytes) -> bool:

@@ -1,8 +1,22 @@
 """The end of the canonical chain, and a change of it."""
 
+from typing import Protocol, Self
+
 import msgspec
 
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
+
+
+class Block(Protocol):
+    """A block, or the members of its header."""
+
+    @property
+    def number(self) -> int:
+        """Return its number."""
+
+    @property
+    def hash(self) -> bytes:
+        """Return its hash."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -10,6 +24,15 @@ class Head(msgspec.Struct, frozen=True):
 
     number: BlockNumber
     hash: Hash32
+
+    @classmethod
+    def of(cls, block: Block) -> Self:
+        """Return the number and the hash of a block."""
+        return cls(BlockNumber(block.number), Hash32(block.hash))
+
+    def members(self) -> dict[str, str]:
+        """Return number and hash as members of a JSON object."""
+        return {"number": hex(self.number), "hash": hexadecimal(self.hash)}
 
     def __str__(self) -> str:
         return f"{self.number} {hexadecimal(self.hash)}"

@@ -172,10 +172,6 @@ class Snapshot:
         """Return the receipts row of a block that was canonical once, None for other blocks."""
         return side.receipts(self.reader, block_hash)
 
-    def side_total_difficulty(self, block_hash: bytes) -> int | None:
-        """Return the total difficulty of a block beside the canonical chain."""
-        return side.total_difficulty(self.reader, block_hash)
-
     def close(self) -> None:
         """End the snapshot."""
         self.reader.close()

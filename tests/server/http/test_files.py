@@ -1,4 +1,4 @@
-"""Files by GET: for whom they are, what a browser is told about them, and that nothing else changes."""
+"""Files by GET: which requests get them, with which headers, and that nothing else changes."""
 
 import pytest
 

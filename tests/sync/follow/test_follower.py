@@ -159,7 +159,7 @@ async def test_a_block_with_another_hash_is_never_served(opened: Open) -> None:
         await world.until_at(sources["a"].head)
 
 
-async def test_an_invalid_block_quarantines_whoever_sent_it(opened: Open) -> None:
+async def test_an_invalid_block_quarantines_the_upstream_that_sent_it(opened: Open) -> None:
     async with opened("a", "b", blocks=0) as (world, sources):
         await world.until(lambda: world.follower.peers == 2)
         block, encoded = invalid_block(sources["b"])
@@ -197,7 +197,7 @@ def with_an_invalid_block(source: Source) -> None:
     )
 
 
-async def test_an_invalid_block_on_a_long_way_quarantines_whoever_gave_it(opened: Open) -> None:
+async def test_an_invalid_block_on_a_long_way_quarantines_the_upstream_that_gave_it(opened: Open) -> None:
     async with opened("a", blocks=0) as (world, sources):
         await world.until(lambda: world.follower.peers == 1)
         with_an_invalid_block(sources["a"])

@@ -100,5 +100,4 @@ def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> Reorg
 
 def head_of(header: bytes) -> Head:
     """Return the block that a header row is of."""
-    fields = header_fields(header)
-    return Head(BlockNumber(fields.number), Hash32(fields.hash))
+    return Head.of(header_fields(header))

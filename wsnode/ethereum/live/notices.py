@@ -42,9 +42,9 @@ def reorganisation_notice(change: Reorganisation, cursor: Position | None) -> Me
     """Return the notice that precedes the events of a reorganisation."""
     members: dict[str, Any] = {
         "reorg": {
-            "commonAncestor": _place(change.ancestor),
-            "dropped": [_place(head) for head in change.dropped[:MOST_LISTED]],
-            "added": [_place(head) for head in change.added[:MOST_LISTED]],
+            "commonAncestor": change.ancestor.members(),
+            "dropped": [head.members() for head in change.dropped[:MOST_LISTED]],
+            "added": [head.members() for head in change.added[:MOST_LISTED]],
         }
     }
     if cursor is not None:
@@ -87,10 +87,6 @@ def untold_notice(untold: Head, cursor: Position) -> Message:
 def named(head: Head) -> dict[str, str]:
     """Return a block as errors name it."""
     return {"blockNumber": hex(head.number), "blockHash": hexadecimal(head.hash)}
-
-
-def _place(head: Head) -> dict[str, str]:
-    return {"number": hex(head.number), "hash": hexadecimal(head.hash)}
 
 
 def _error(code: int, message: str, data: dict[str, Any]) -> Message:

@@ -34,7 +34,7 @@ def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:
     for block in blocks:
         side.remove(writer, block.hash)
     log_entries.add(writer, entries_of([receipts for _header, _body, receipts in rows], before))
-    head = Head(BlockNumber(blocks[-1].number), Hash32(blocks[-1].hash))
+    head = Head.of(blocks[-1])
     meta.set_mark(writer, meta.HEAD, head)
     return head
 

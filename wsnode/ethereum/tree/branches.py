@@ -48,12 +48,9 @@ class KnownBlocks:
 
     def total_difficulty(self, block_hash: bytes) -> int | None:
         """Return the difficulties of a block and all before it, added up, None if it is unknown."""
-        if (number := self._view.number_of(block_hash)) is not None:
-            return self._view.total_difficulty(number)
-        candidate = self._candidates.get(block_hash)
-        return (
-            self._view.side_total_difficulty(block_hash) if candidate is None else candidate.total_difficulty
-        )
+        if (candidate := self._candidates.get(block_hash)) is not None:
+            return candidate.total_difficulty
+        return self._view.total_difficulty_of(block_hash)
 
     def header(self, block_hash: bytes) -> bytes | None:
         """Return the header row of a block, None if it is unknown."""

@@ -29,7 +29,7 @@ class Candidate(msgspec.Struct, frozen=True):
     @property
     def head(self) -> Head:
         """Return its number and hash."""
-        return Head(BlockNumber(self.block.number), Hash32(self.block.hash))
+        return Head.of(self.block)
 
     @property
     def rows(self) -> Rows:

@@ -90,7 +90,7 @@ class Judge:
             # Stored beside with receipts: it was canonical once.
             or view.side_receipts(block.hash) is not None
         )
-        return Valid(_head(block)) if is_valid else None
+        return Valid(Head.of(block)) if is_valid else None
 
     def _execute(self, blocks: KnownBlocks, branch: Branch, block: UnverifiedBlock, view: Snapshot) -> Tried:
         """Execute the unexecuted blocks of a branch, and the block after it."""
@@ -145,7 +145,7 @@ class Judge:
         if error is not None:
             return self._refuse(block, error)
         self.candidates.add(unexecuted(block, total + block.difficulty))
-        return Accepted(_head(block))
+        return Accepted(Head.of(block))
 
 
 def _parent(base: Candidate | None, root: Head) -> BuiltBlock | tuple[int, bytes]:
@@ -153,10 +153,6 @@ def _parent(base: Candidate | None, root: Head) -> BuiltBlock | tuple[int, bytes
         return root.number, root.hash
     assert isinstance(base.block, BuiltBlock), "the base was executed"
     return base.block
-
-
-def _head(block: UnverifiedBlock) -> Head:
-    return Head(BlockNumber(block.number), Hash32(block.hash))
 
 
 def _unknown_parent(block: UnverifiedBlock) -> UnknownParent:

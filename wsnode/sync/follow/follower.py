@@ -11,7 +11,6 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.sync_feed import SyncProgress
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.node.following import NotSentError
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.sync.follow.advance import Advance
 from wsnode.sync.follow.ancestors import Ancestors
@@ -22,13 +21,13 @@ from wsnode.sync.follow.choice import agreed_number
 from wsnode.sync.follow.heard import HeardTransactions
 from wsnode.sync.follow.marks import EVERY_BLOCKS, EVERY_SECONDS, FINALIZED_BELOW, SAFE_BELOW, below, tagged
 from wsnode.sync.follow.pace import Pace, block_seconds
-from wsnode.sync.follow.report import Stage, described, shown
+from wsnode.sync.follow.report import Stage, described
 from wsnode.sync.follow.sending import send_to_all
 from wsnode.sync.follow.upstream import Upstream, Upstreams, named
 from wsnode.sync.progress import ImportProgress
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.errors import NotSentError, UpstreamError
 from wsnode.upstream.link import Link
 from wsnode.upstream.streams import Connect
 
@@ -328,7 +327,7 @@ class Follower:
             "state": self.stage.value,
             "trust": "every block is executed; "
             + ("a consensus client chooses" if self._is_driven else choose),
-            "head": shown(self._chain.head),
+            "head": self._chain.head.members(),
             "highest": None if self.highest is None else hex(self.highest),
             "lag": lag,
             "reorganisations": self.reorganisations,

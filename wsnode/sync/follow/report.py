@@ -3,8 +3,6 @@
 from enum import Enum
 from typing import Any
 
-from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.sync.follow.upstream import Upstream
 
 
@@ -24,7 +22,7 @@ def described(upstream: Upstream) -> dict[str, Any]:
         "url": str(upstream),
         "state": upstream.standing.value,
         **({"reason": upstream.why} if upstream.why else {}),
-        "head": None if upstream.announced is None else shown(upstream.announced),
+        "head": None if upstream.announced is None else upstream.announced.members(),
         "heads": "told" if upstream.is_told else "polled",
         "score": {
             "announceDelay": round(score.delay, 4),
@@ -35,8 +33,3 @@ def described(upstream: Upstream) -> dict[str, Any]:
         "failures": score.failures,
         "callsPerSecond": round(upstream.client.budget.per_second, 1),
     }
-
-
-def shown(head: Head) -> dict[str, Any]:
-    """Return a block by number and hash."""
-    return {"number": hex(head.number), "hash": hexadecimal(head.hash)}

@@ -18,7 +18,7 @@ class VerifiedBlocks:
 
     def add(self, block: UnverifiedBlock) -> None:
         """Take note of a block that was judged."""
-        head = Head(BlockNumber(block.number), Hash32(block.hash))
+        head = Head.of(block)
         self._beside[head.hash] = head, Hash32(block.parent_hash)
 
     def forget_below(self, number: int) -> None:

@@ -10,8 +10,7 @@ import msgspec
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.development.control import DevelopmentControl, Placed, Reorganisation
-from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import Address, hexadecimal
+from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.development.accounts import MAX_GAS, Accounts
 from wsnode.ethereum.rpc.development.mining import Steps, done
@@ -109,17 +108,13 @@ class Reorganising:
 def _described(outcome: Reorganisation) -> dict[str, Any]:
     change = outcome.change
     described: dict[str, Any] = {
-        "commonAncestor": _named(outcome.ancestor),
-        "dropped": [_named(head) for head in change.removed],
-        "added": [_named(head) for head in change.added],
+        "commonAncestor": outcome.ancestor.members(),
+        "dropped": [head.members() for head in change.removed],
+        "added": [head.members() for head in change.added],
     }
     if outcome.refused:
         described["refused"] = [{"index": index, "reason": reason} for index, reason in outcome.refused]
     return described
-
-
-def _named(head: Head) -> dict[str, str]:
-    return {"number": hex(head.number), "hash": hexadecimal(head.hash)}
 
 
 def _targets(params: AnvilParameters | ReorganisationObject) -> Iterable[int] | None:

@@ -175,7 +175,7 @@ def capabilities(view: Snapshot) -> dict[str, Any]:
     """Return the head, and for each kind of data the first block that has it; nothing is ever deleted."""
     stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": None}
     return {
-        "head": {"number": hex(view.number), "hash": f"0x{view.head.hash.hex()}"},
+        "head": view.head.members(),
         **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks", "stateproofs"), stored),
     }
 
