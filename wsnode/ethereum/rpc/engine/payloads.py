@@ -60,7 +60,7 @@ class CancunParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PragueParameters(msgspec.Struct, array_like=True, frozen=True):
-    """`[payload, blob hashes, beacon root, execution requests]`: a request is its type's byte and its content."""
+    """`[payload, blob hashes, beacon root, execution requests]`: of a request type and content."""
 
     payload: PayloadText
     blob_hashes: tuple[Hash32, ...]
