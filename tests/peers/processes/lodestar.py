@@ -26,7 +26,7 @@ MODULES = os.environ.get("WSNODE_LODESTAR")
 HERE = Path(__file__).parent / "lodestar_modules"
 VALIDATORS = 8
 SLOTS_PER_EPOCH = 8
-SLOT_SECONDS = 2
+SLOT_SECONDS = 4
 BEGIN_SECONDS = 15
 """Before the first slot, for the start of both."""
 
