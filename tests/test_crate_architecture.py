@@ -28,6 +28,7 @@ ORDER = (
     "chain/rows",
     "chain/tables",
     "chain/ends",
+    "chain/lower_end",
     "error",
     "json",
     "json/blocks",

@@ -108,6 +108,20 @@ def take_off_block(writer: Writer, number: int, /) -> None:
         CorruptRowError: There is no such block.
     """
 
+def prepend_block(writer: Writer, header: bytes, body: bytes, receipts: bytes, /) -> int:
+    """Put a block below the first canonical one, and return the number of its first log.
+
+    Raises:
+        CorruptRowError: There are no totals through the block, or fewer logs below than it has.
+    """
+
+def take_away_block(writer: Writer, number: int, /) -> None:
+    """Remove the rows of the first canonical block; what adds up through it stays.
+
+    Raises:
+        CorruptRowError: There is no such block.
+    """
+
 def chain_totals(reader: Reader, number: int, /) -> tuple[int, int]:
     """Return how many logs a canonical block and all before it have, and their difficulties added up.
 

@@ -90,6 +90,14 @@ class ChainSpec:
 
     @property
     def genesis_hash(self) -> bytes: ...
+    @property
+    def is_allotted(self) -> bool:
+        """Return whether the accounts of the genesis state are known, and not its root alone."""
+
+    @property
+    def terminal_total_difficulty(self) -> int | None:
+        """Return the total difficulty from which on blocks are those of proof of stake, None if never."""
+
     def genesis_block(self) -> VerifiedBlock:
         """Return the first block, with its rows."""
 
@@ -227,6 +235,24 @@ def encode_told_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
 
     Raises:
         InvalidBlockError: It is no such JSON, by the rule `json`.
+    """
+
+def encode_told_receipts(receipts: bytes) -> bytes:
+    """Return the row of a block's receipts that another node tells in JSON. Releases the lock.
+
+    Nothing is checked but their form: `verify_told_block` holds them against the block's header.
+
+    Raises:
+        InvalidBlockError: It is no such JSON, by the rule `json`.
+    """
+
+def verify_told_block(
+    spec: ChainSpec, block: UnverifiedBlock, receipts: bytes
+) -> BuiltBlock | InvalidBlockError:
+    """Return a block whose body and receipts are those of its header, or which rule it breaks, not raised.
+
+    Nothing is executed: the block that is returned has no changes, and says nothing of the state after it.
+    The header itself is not checked. Releases the lock.
     """
 
 @final

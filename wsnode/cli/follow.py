@@ -36,6 +36,21 @@ from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
     metavar="N",
     help="How many of them must have a block; 1, or 2 of three and more, if not given.",
 )
+@click.option("--light", is_flag=True, help="Keep a window of blocks, verified and not executed.")
+@click.option(
+    "--window",
+    type=click.IntRange(min=1),
+    metavar="BLOCKS",
+    help="With --light: how many blocks to keep; 7200, a day, if not given.",
+)
+@click.option(
+    "--checkpoint", metavar="HASH", help="With --light: the block to begin with, instead of a final one."
+)
+@click.option(
+    "--chain",
+    type=click.Choice(["mainnet", "sepolia", "hoodi"]),
+    help="With --light: a network whose genesis is known, instead of --genesis.",
+)
 @click.option(
     "--accept-reorg",
     is_flag=True,
@@ -54,12 +69,17 @@ def follow(
     upstreams: tuple[str, ...],
     agree: int | None,
     accept_reorg: bool,
+    light: bool,
+    window: int | None,
+    checkpoint: str | None,
+    chain: str | None,
     open_to_all: bool,
     **options: Any,
 ) -> None:
     """Follow a live chain of other nodes, and serve it.
 
-    Every block is fetched, from genesis on or from the head of DIR, executed and verified.
+    Every block is fetched, from genesis on or from the head of DIR, executed and verified. With --light it
+    begins at what is final by now, and blocks are verified by their headers instead.
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     require_addresses(upstreams)
@@ -68,7 +88,15 @@ def follow(
 
         from wsnode.node import config, run
 
-        told = config.follow_config(upstreams, agree, accept_reorg=accept_reorg)
+        told = config.follow_config(
+            upstreams,
+            agree,
+            accept_reorg=accept_reorg,
+            light=light,
+            window=window,
+            checkpoint=checkpoint,
+            chain=chain,
+        )
         settings = {
             "listen": str(address),
             "open": open_to_all,
@@ -81,7 +109,7 @@ def follow(
         def read_config() -> config.Config:
             return config.overridden(config.of_folder(data, options["vhost"], follow=told), **settings)
 
-        begin(data, genesis)
+        begin(data, known_genesis(genesis, chain), told.keeps)
         trio.run(partial(run.run, read_config(), announce_ready, read_config))
 
 
@@ -97,11 +125,22 @@ def require_addresses(upstreams: tuple[str, ...]) -> None:
             raise click.BadParameter(str(error), param_hint="--upstream") from None
 
 
-def begin(data: Path, genesis: Path | None) -> None:
+def known_genesis(genesis: Path | None, chain: str | None) -> bytes | None:
+    """Return the text of a genesis file, or the genesis of a known network."""
+    from wsnode.ethereum.networks import NETWORKS
+
+    if chain is not None:
+        if genesis is not None:
+            raise click.UsageError("--chain and --genesis: one of them is enough")
+        return NETWORKS[chain].genesis
+    return None if genesis is None else read_genesis(genesis)
+
+
+def begin(data: Path, genesis: bytes | None, keeps: int | None) -> None:
     """Make the chain of a genesis in a folder, or check that it has that one."""
     from wsnode.ethereum.chain import Chain
     from wsnode.node.networks import ETHEREUM_FOLDER
 
     if genesis is not None:
-        with Chain.open(data / ETHEREUM_FOLDER, read_genesis(genesis), writer=True):
+        with Chain.open(data / ETHEREUM_FOLDER, genesis, writer=True, keeps=keeps):
             pass

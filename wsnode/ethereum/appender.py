@@ -72,14 +72,14 @@ class Appender:
 
     def accept(self, block: BuiltBlock) -> None:
         """Put a block that is executed already on the head."""
-        self.chain.state.accept(block)
+        self.chain.executor.accept(block)
         self._follow([block])
 
     def take_pending(self) -> list[VerifiedBlock]:
         """Commit the state of all executed blocks and return those that the chain store lacks."""
         blocks, self.pending = self.pending, []
         if blocks:
-            self.chain.state.commit(sync=self.chain.durable)
+            self.chain.executor.commit(sync=self.chain.durable)
             self.pending_bytes = 0
             self._storing = frozenset(self._hashes)
             self._hashes.clear()
@@ -94,7 +94,7 @@ class Appender:
     def _execute(
         self, run: Sequence[UnverifiedBlock], attributes: BlockAttributes | None
     ) -> InvalidBlockError | None:
-        execution = self.chain.state.execute(
+        execution = self.chain.executor.execute(
             run, list(self._recent), total_difficulty=self._total_difficulty, attributes=attributes
         )
         self._follow(execution.verified)

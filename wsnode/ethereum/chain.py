@@ -6,20 +6,23 @@ from typing import IO, Final, Self
 
 import msgspec
 
-from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.execution import Executor, ToldBlocks
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Caller, Snapshot
 from wsnode.ethereum.state import ChainSpec, State
-from wsnode.ethereum.storage import canonical, chain_ids, meta, side
+from wsnode.ethereum.storage import canonical, chain_ids, meta, side, window
 from wsnode.ethereum.storage.errors import (
+    NoAllocationError,
     NoChainError,
     OtherGenesisError,
+    OtherKindError,
     StoresDisagreeError,
     UnknownSchemaError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.ethereum.storage.tables import SCHEMA_VERSION, TABLES
+from wsnode.ethereum.storage.tables import LIGHT_SCHEMA_VERSION, SCHEMA_VERSION, TABLES
 from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader, Writer
 
@@ -34,6 +37,7 @@ class LocalCaller(msgspec.Struct, frozen=True):
 
 LOCAL_CALLER: Final = LocalCaller()
 NO_HEAD: Final = Head(BlockNumber(0), Hash32(b""))
+GENESIS: Final = BlockNumber(0)
 
 
 class Marks(msgspec.Struct, frozen=True):
@@ -61,16 +65,33 @@ class Chain:
         self.spec = spec
         self.store = store
         self.state = state
+        with store.read() as reader:
+            self.window = window.window(reader)
+            """How many blocks a light folder keeps, None for a full one."""
+        self.told = None if self.window is None else ToldBlocks(store, spec, state)
+        """What judges a light folder's blocks, None for a full one."""
+        self.executor: Executor = state if self.told is None else self.told
         self._lock = lock
         self._known = (-1, NO_HEAD)
         """The last version of the store that was looked at, and its head."""
 
     @classmethod
-    def open(cls, folder: Path, genesis: bytes | None = None, *, writer: bool, durable: bool = True) -> Self:
+    def open(
+        cls,
+        folder: Path,
+        genesis: bytes | None = None,
+        *,
+        writer: bool,
+        durable: bool = True,
+        keeps: int | None = None,
+    ) -> Self:
         """Return the chain of a folder; a writer begins a new one from `genesis` when there is none.
 
+        A new one that `keeps` a window of blocks is light: it begins where `begin_at` says, and has no state.
+
         Raises:
-            ChainError: when the folder holds nothing, another chain, an unknown schema, or has a writer.
+            ChainError: when the folder holds nothing, another chain, an unknown schema, or has a writer; or
+                when it does not keep that window.
             InvalidGenesisError: when `genesis` cannot be understood.
             StateError, StoreError: when a store cannot be opened.
         """
@@ -78,23 +99,32 @@ class Chain:
         lock = place.lock() if writer else None
         try:
             spec = _agreed_spec(place, genesis, writer=writer, durable=durable)
-            return cls._open(place, spec, lock, durable=durable)
+            return cls._open(place, spec, lock, durable=durable, keeps=keeps)
         except BaseException:
             if lock is not None:
                 lock.close()
             raise
 
     @classmethod
-    def _open(cls, place: ChainFolder, spec: ChainSpec, lock: IO[str] | None, *, durable: bool) -> Self:
+    def _open(
+        cls,
+        place: ChainFolder,
+        spec: ChainSpec,
+        lock: IO[str] | None,
+        *,
+        durable: bool,
+        keeps: int | None = None,
+    ) -> Self:
         writer = lock is not None
         if not writer and not place.chain.exists():
             raise NoChainError(place.path)
         store = Environment(place.chain, TABLES, writer=writer, durable=durable)
         try:
             if writer:
-                store.write(lambda transaction: _begin(transaction, spec))
+                store.write(lambda transaction: _begin(transaction, place.path, spec, keeps))
             with store.read() as reader:
                 _require_known(reader, place.path, spec)
+                _require_kind(reader, place.path, keeps)
                 spec.set_chain_ids(chain_ids.chain_ids(reader))
             state = State(str(place.state), spec, writer=writer)
             chain = cls(place, spec, store, state, lock, durable=durable)
@@ -129,6 +159,61 @@ class Chain:
         with self.snapshot() as snapshot:
             return snapshot.head
 
+    def earliest_in(self, reader: Reader) -> BlockNumber:
+        """Return the first block that there is."""
+        if self.window is None:
+            return GENESIS
+        return window.first(reader) or GENESIS
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether a light folder has its first block; a full one always has."""
+        if self.window is None:
+            return True
+        with self.store.read() as reader:
+            return window.first(reader) is not None
+
+    def begin_at(self, block: VerifiedBlock | None, total_difficulty: int = 0) -> None:
+        """Begin a light folder with a block, which is safe and final, or with the genesis block for None.
+
+        Its parent's total difficulty is that of all blocks of proof of stake.
+        """
+
+        def change(writer: Writer) -> None:
+            if block is None:
+                window.begin_at_genesis(writer)
+            else:
+                window.begin_at(writer, block, total_difficulty)
+
+        self.store.write(change)
+
+    def prepend(self, blocks: Sequence[VerifiedBlock]) -> None:
+        """Put blocks below the first one of a light folder, highest first."""
+
+        def change(writer: Writer) -> None:
+            for block in blocks:
+                window.prepend(writer, block)
+
+        self.store.write(change)
+
+    def prune(self, blocks: int) -> None:
+        """Remove the lowest blocks of a light folder."""
+
+        def change(writer: Writer) -> None:
+            for _ in range(blocks):
+                window.prune(writer, self.earliest_in(writer))
+
+        self.store.write(change)
+
+    def prune_side(self, start: bytes, most: int) -> bytes:
+        """Remove blocks beside the chain below its first one, and return the next key to look at.
+
+        `most` blocks are looked at, from the key `start` on; the next key is empty once all have been.
+        """
+        return self.store.write(
+            lambda writer: window.prune_side(writer, start, self.earliest_in(writer), most)
+        )
+
     def append(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> Head:
         """Append verified blocks after the head in one transaction and return the new head.
 
@@ -151,12 +236,14 @@ class Chain:
             StateError: The block's state never had that root; the blocks above it are removed nevertheless.
         """
         removed = self._take_off(number)
-        self.state.unwind(number, state_root=state_root)
+        if self.window is None:
+            self.state.unwind(number, state_root=state_root)
         return removed
 
     def _take_off(self, number: int) -> list[Head]:
         def change(writer: Writer) -> tuple[list[Head], chain_ids.ChainIds]:
-            return canonical.unwind(writer, number), chain_ids.unwind(writer, number)
+            first = self.earliest_in(writer)
+            return canonical.unwind(writer, number, first), chain_ids.unwind(writer, number)
 
         removed, changes = self.store.write(change)
         self.spec.set_chain_ids(changes)
@@ -189,6 +276,9 @@ class Chain:
                     receipts_row=None,
                     difficulty=total_difficulty,
                 )
+                if self.window is not None and isinstance(block, BuiltBlock):
+                    # There is no state to execute it on again.
+                    side.keep_told_receipts(writer, block.hash, block.receipts)
 
         self.store.write(change)
 
@@ -225,6 +315,8 @@ class Chain:
             StateError, StoreError: They cannot be written.
             StoresDisagreeError: They hold different blocks.
         """
+        if self.window is not None:
+            return
         chain, state_number = self.head, self.state.committed_head[0]
         number = min(chain.number, state_number)
         if number < chain.number:
@@ -237,7 +329,7 @@ class Chain:
         """Close both stores and let another writer in."""
         self.store.close()
         # The engine closes its store with the last reference.
-        del self.state
+        del self.state, self.executor, self.told
         if self._lock is not None:
             self._lock.close()
 
@@ -268,18 +360,30 @@ def _mark(writer: Writer, marks: Marks) -> None:
             meta.set_mark(writer, mark, head)
 
 
-def _begin(writer: Writer, spec: ChainSpec) -> None:
-    if meta.schema_version(writer) is None:
-        meta.begin(writer, SCHEMA_VERSION, Hash32(spec.genesis_hash))
-        canonical.append(writer, [spec.genesis_block()])
+def _begin(writer: Writer, folder: Path, spec: ChainSpec, keeps: int | None) -> None:
+    if meta.schema_version(writer) is not None:
+        return
+    if keeps is None and not spec.is_allotted:
+        raise NoAllocationError(folder)
+    version = SCHEMA_VERSION if keeps is None else LIGHT_SCHEMA_VERSION
+    meta.begin(writer, version, Hash32(spec.genesis_hash))
+    canonical.append(writer, [spec.genesis_block()])
+    if keeps is not None:
+        window.set_window(writer, keeps)
+
+
+def _require_kind(reader: Reader, folder: Path, keeps: int | None) -> None:
+    kept = window.window(reader)
+    if keeps is not None and keeps != kept:
+        raise OtherKindError(folder, kept, keeps)
 
 
 def _require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
     version = meta.schema_version(reader)
     if version is None:
         raise NoChainError(folder)
-    if version != SCHEMA_VERSION:
-        raise UnknownSchemaError(folder, version, SCHEMA_VERSION)
+    if version not in (SCHEMA_VERSION, LIGHT_SCHEMA_VERSION):
+        raise UnknownSchemaError(folder, version, LIGHT_SCHEMA_VERSION)
     stored = meta.genesis_hash(reader)
     if stored != spec.genesis_hash:
         raise OtherGenesisError(folder, stored, spec.genesis_hash, ChainFolder(folder).maker())

@@ -20,9 +20,13 @@ class Source(Protocol):
     store: Environment
     spec: ChainSpec
     state: State
+    window: int | None
 
     def head_in(self, reader: Reader) -> Head:
         """Return the head that `reader` sees."""
+
+    def earliest_in(self, reader: Reader) -> BlockNumber:
+        """Return the first block that `reader` sees."""
 
 
 class Caller(Protocol):
@@ -44,11 +48,10 @@ class Caller(Protocol):
 class Snapshot:
     """The canonical chain up to one head, and the side blocks known then. A context manager."""
 
-    __slots__ = ("_moment", "caller", "head", "number", "reader", "spec", "state")
-
-    earliest = BlockNumber(0)
+    __slots__ = ("_chain", "_moment", "caller", "head", "number", "reader", "spec", "state")
 
     def __init__(self, chain: Source, caller: Caller) -> None:
+        self._chain = chain
         self.reader = reader = chain.store.read()
         self.spec = chain.spec
         self.state = chain.state
@@ -63,6 +66,16 @@ class Snapshot:
         if self._moment is None:
             self._moment = Moment(self.state, self.reader, self.number, self.head.hash)
         return self._moment
+
+    @property
+    def earliest(self) -> BlockNumber:
+        """Return the number of the first block: 0, but in a light folder."""
+        return self._chain.earliest_in(self.reader)
+
+    @property
+    def window(self) -> int | None:
+        """Return how many blocks a light folder keeps, None for a full one."""
+        return self._chain.window
 
     @property
     def head_timestamp(self) -> int:

@@ -18,6 +18,8 @@ from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import AddressError
 
 MOST_UPSTREAMS = 32
+DEFAULT_WINDOW = 7_200
+MOST_WINDOW = 1_000_000_000
 
 
 class ConfigurationError(Exception):
@@ -45,6 +47,19 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many blocks the head may be behind before `/readyz` says so."""
     accept_reorg: bool = False
     """Whether even what is final may be replaced, once."""
+    light: bool = False
+    """Whether a new folder keeps a window of blocks, verified and not executed."""
+    window: Annotated[int, msgspec.Meta(ge=1, le=MOST_WINDOW)] | None = None
+    """How many blocks a light folder keeps; a day of 12 seconds a block if absent."""
+    checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")] | None = None
+    """The hash of the block with which a light folder begins; what the upstreams call final if absent."""
+    chain: Literal["mainnet", "sepolia", "hoodi"] | None = None
+    """The network of a new folder, instead of a genesis file."""
+
+    @property
+    def keeps(self) -> int | None:
+        """Return the window of a new folder, None for a full one."""
+        return (self.window or DEFAULT_WINDOW) if self.light else None
 
     @property
     def agreeing(self) -> int:
@@ -60,6 +75,8 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"upstream {place}: {error}") from None
         if len(set(self.upstreams)) < len(self.upstreams):
             raise ValueError("an upstream is named twice")
+        if not self.light and (self.window, self.checkpoint, self.chain) != (None, None, None):
+            raise ValueError("window, checkpoint and chain are of light folders: say light too")
         if self.agreeing > len(self.upstreams):
             raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
 
@@ -323,14 +340,17 @@ def of_folder(
     return Config(networks={data.absolute().name: network})
 
 
-def follow_config(upstreams: Sequence[str], agree: int | None, *, accept_reorg: bool) -> FollowConfig:
+def follow_config(
+    upstreams: Sequence[str], agree: int | None, *, accept_reorg: bool, **settings: Any
+) -> FollowConfig:
     """Return what a command line says of upstreams.
 
     Raises:
         ConfigurationError: It is impossible.
     """
     try:
-        return FollowConfig(tuple(upstreams), agree, accept_reorg=accept_reorg)
+        told = FollowConfig(tuple(upstreams), agree, accept_reorg=accept_reorg, **settings)
+        return msgspec.convert(msgspec.structs.asdict(told), FollowConfig)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
 

@@ -8,6 +8,7 @@ from typing import Final
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import FollowConfig, NetworkConfig
 from wsnode.server.shared import Figure
@@ -64,7 +65,9 @@ class FollowedNetwork:
             accept_reorg=told.accept_reorg,
             max_lag=told.max_lag,
             is_driven=is_driven,
+            checkpoint=None if told.checkpoint is None else Hash32(bytes.fromhex(told.checkpoint[2:])),
         )
+        self._chain = chain
         self._hub = hub
         self.follower.on_stage.append(self._tell)
 
@@ -104,6 +107,10 @@ class FollowedNetwork:
                 is_counter=True,
             ),
         ]
+        if self._chain.window is not None:
+            with self._chain.snapshot() as view:
+                kept = view.number - view.earliest + 1
+            figures.append(Figure("wsnode_window_blocks", "Blocks that a light folder has", kept))
         if (lag := follower.lag) is not None:
             figures.append(Figure("wsnode_lag_blocks", "Blocks that the upstreams are ahead", lag))
         return figures + [figure for upstream in follower.upstreams for figure in _of(upstream)]

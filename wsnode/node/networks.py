@@ -13,6 +13,7 @@ from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.networks import NETWORKS
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.development.methods import Development
@@ -25,7 +26,7 @@ from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
-from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
+from wsnode.node.config import Config, ConfigurationError, FollowConfig, NetworkConfig, PartnerConfig
 from wsnode.node.driving import driven, read_genesis
 from wsnode.node.views import opening, refusing, versions_of
 from wsnode.server.access.directory import KeyRing, Network
@@ -172,16 +173,23 @@ def open_network(
     with ExitStack() as stack:
         writer = grow is not None or network.is_live
         genesis = None if network.engine is None else read_genesis(network.engine)
-        ethereum, starknet = _open_chains(folder, stack, genesis, writer=writer, durable=durable)
+        keeps = None
+        if network.follow is not None:
+            genesis, keeps = genesis or known_genesis(network.follow), network.follow.keeps
+        ethereum, starknet = _open_chains(folder, stack, genesis, writer=writer, durable=durable, keeps=keeps)
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
         if ethereum is None:
             if starknet is None or network.follow is not None:
                 raise ConfigurationError(f"{folder} holds no chain: {_makers(network)} makes one")
             yield alt_network(name, network.hosts, starknet, keys)
             return
+        is_light = ethereum.window is not None
+        if is_light and network.engine is not None:
+            raise ConfigurationError(f"{folder} is a light folder: payloads cannot be executed there")
         hub = Hub(ethereum)
         starknet_hub = None if starknet is None else _starknet_hub(starknet, hub)
-        pool = pool_beside(hub, ethereum, config.pool_limits) if network.pool else None
+        has_pool = network.pool and not is_light
+        pool = pool_beside(hub, ethereum, config.pool_limits) if has_pool else None
         growth = None
         if grow is not None and pool is not None:
             opened = Opened(ethereum, starknet, hub, pool, starknet_hub, gas_limit=network.gas_limit)
@@ -218,16 +226,28 @@ def open_network(
         yield made
 
 
+def known_genesis(told: FollowConfig) -> bytes | None:
+    """Return the genesis of a known network for a light folder, None if none is named."""
+    return None if told.chain is None else NETWORKS[told.chain].genesis
+
+
 def _makers(network: NetworkConfig) -> str:
     return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"
 
 
 def _open_chains(
-    folder: Path, stack: ExitStack, genesis: bytes | None, *, writer: bool, durable: bool
+    folder: Path,
+    stack: ExitStack,
+    genesis: bytes | None,
+    *,
+    writer: bool,
+    durable: bool,
+    keeps: int | None = None,
 ) -> tuple[EthereumChain | None, "StarknetChain | None"]:
     ethereum = starknet = None
     if genesis is not None or (folder / ETHEREUM_FOLDER).is_dir():
-        chain = EthereumChain.open(folder / ETHEREUM_FOLDER, genesis, writer=writer, durable=durable)
+        place = folder / ETHEREUM_FOLDER
+        chain = EthereumChain.open(place, genesis, writer=writer, durable=durable, keeps=keeps)
         ethereum = stack.enter_context(chain)
     if (folder / STARKNET_FOLDER).is_dir():
         from wsnode.starknet.chain import Chain as StarknetChain

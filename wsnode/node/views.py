@@ -1,9 +1,11 @@
 """Views of a network's chains: of both families at once where it has both."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wsnode.ethereum.chain import Chain as EthereumChain
+from wsnode.ethereum.rpc.form.light_view import LightView
 from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.jsonrpc.errors import limit_exceeded
@@ -43,6 +45,9 @@ class BothFamilies(EthereumSnapshot):
 
 def opening(first: EthereumChain, second: "StarknetChain | None") -> Callable[[Caller], EthereumSnapshot]:
     """Return what opens views of the chains that there are."""
+    if first.window is not None:
+        # A source of proved state would give views of its own here.
+        return refusing(partial(LightView, first))
     if second is None:
         return refusing(first.snapshot)
 

@@ -14,6 +14,7 @@ from tests.upstream.providers import Error, SocketProvider
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
@@ -61,6 +62,14 @@ class Source:
     def grow(self, blocks: int = 1) -> None:
         for _ in range(blocks):
             self.growing.grow()
+
+    def finalize(self, below: int) -> None:
+        """Make the block so far below the head final."""
+        with self.growing.chain.snapshot() as view:
+            number = BlockNumber(max(0, view.number - below))
+            block_hash = view.hash_of(number)
+        assert block_hash is not None
+        self.growing.chain.mark_final(Head(number, block_hash))
 
     async def tell(self) -> None:
         """Tell of the head, whatever it is."""
@@ -121,9 +130,11 @@ def sources_of(folder: Path, names: Sequence[str], nursery: trio.Nursery) -> Ite
 
 
 @asynccontextmanager
-async def followed(folder: Path, sources: dict[str, Source], **settings: Any) -> AsyncIterator[World]:
-    """Run a follower of `sources` on a folder of its own until the block ends."""
-    with Chain.open(folder / "ours", emitting_genesis(), writer=True, durable=False) as chain:
+async def followed(
+    folder: Path, sources: dict[str, Source], *, keeps: int | None = None, **settings: Any
+) -> AsyncIterator[World]:
+    """Run a follower of `sources` on a folder of its own, one that `keeps` a window, until the block ends."""
+    with Chain.open(folder / "ours", emitting_genesis(), writer=True, durable=False, keeps=keeps) as chain:
         world = World(chain, sources, **settings)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.follower.run)

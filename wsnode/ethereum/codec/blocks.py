@@ -8,7 +8,9 @@ from wsnode._native.evm import (
     block_from_rows,
     decode_blocks,
     encode_told_block,
+    encode_told_receipts,
     keccak256,
+    verify_told_block,
 )
 
 __all__ = [
@@ -19,5 +21,7 @@ __all__ = [
     "block_from_rows",
     "decode_blocks",
     "encode_told_block",
+    "encode_told_receipts",
     "keccak256",
+    "verify_told_block",
 ]

@@ -8,6 +8,8 @@ from wsnode._native.chain import (
     find_transaction,
     locate_logs,
     logs_before,
+    prepend_block,
+    take_away_block,
     take_off_block,
 )
 
@@ -19,5 +21,7 @@ __all__ = [
     "find_transaction",
     "locate_logs",
     "logs_before",
+    "prepend_block",
+    "take_away_block",
     "take_off_block",
 ]

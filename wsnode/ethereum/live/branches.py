@@ -27,7 +27,15 @@ def is_canonical(view: Snapshot, position: Position) -> bool:
     number = view.number_of(position.hash)
     if number is not None and number != position.number:
         raise UnknownBlockError(position)
-    return number is not None
+    return number is not None or _is_below_first(view, position)
+
+
+def _is_below_first(view: Snapshot, position: Position) -> bool:
+    """Return whether a position is behind the parent of the first block of a light folder."""
+    if position.number != view.earliest - 1:
+        return False
+    header = view.header(view.earliest)
+    return header is not None and view.parent_hash(header) == position.hash
 
 
 def dropped_from(view: Snapshot, position: Position) -> tuple[list[Head], Head]:

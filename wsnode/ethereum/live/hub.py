@@ -218,7 +218,8 @@ class Hub:
 
     def _begin_again(self, view: Snapshot, lost: Position) -> HeadChange:
         """Continue at the store's head, which cannot be reached from the last published block."""
-        logger.error("block %s, which subscribers were told of, is not stored any more", lost.head)
+        if lost.number >= view.earliest:
+            logger.error("block %s, which subscribers were told of, is not stored any more", lost.head)
         before = Position.after(self.head)
         self._move_to(view)
         self.groups.notify(unknown_block_notice(lost, Position.after(self.head)), before, CLOSE_UNKNOWN)

@@ -154,7 +154,9 @@ def _following_logs(view: Snapshot, wanted: LogFilter, position: Position, targe
 def _bounds(view: Snapshot, wanted: LogFilter, position: Position, target: Head) -> tuple[int, int]:
     """Return between which of the chain's logs to search."""
     begin, end = 0, totals(view.reader, target.number).logs
-    if position.number >= 0:
+    if 0 <= position.number < view.earliest:
+        begin = view.log_count_before(view.earliest)
+    elif position.number >= 0:
         before = view.log_count_before(position.number)
         begin = min(before + position.logs, totals(view.reader, position.number).logs)
     if wanted.first > 0:

@@ -39,11 +39,15 @@ def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:
     return head
 
 
-def unwind(writer: Writer, number: int) -> list[Head]:
-    """Move the blocks above `number` beside the chain and return them, highest first."""
+def unwind(writer: Writer, number: int, first: int = 0) -> list[Head]:
+    """Move the blocks above `number` beside the chain and return them, highest first.
+
+    `first` is the first block of the chain.
+    """
     last = meta.marked_head(writer, meta.HEAD)
     assert last is not None
-    removed = [_take_off(writer, above) for above in range(last.number, number, -1)]
+    first_log = logs_before(writer, first)
+    removed = [_take_off(writer, above, first_log) for above in range(last.number, number, -1)]
     header = _row(writer, number)
     head = Head(BlockNumber(number), Hash32(header.hash))
     meta.set_mark(writer, meta.HEAD, head)
@@ -60,14 +64,14 @@ def _row(reader: Reader, number: int) -> Header:
     return header_fields(row)
 
 
-def _take_off(writer: Writer, number: int) -> Head:
+def _take_off(writer: Writer, number: int, first_log: int) -> Head:
     key = number_key(number)
     header, body, receipts = (writer.get(table, key) for table in (HEADERS, BODIES, RECEIPTS))
     assert header is not None
     assert body is not None
     assert receipts is not None
     block_hash, through = Hash32(header_fields(header).hash), totals(writer, number)
-    log_entries.remove(writer, entries_of([receipts], logs_before(writer, number)))
+    log_entries.remove(writer, entries_of([receipts], logs_before(writer, number)), first_log)
     take_off_block(writer, number)
     side.add(
         writer,

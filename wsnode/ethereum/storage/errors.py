@@ -9,9 +9,11 @@ __all__ = [
     "ChainBusyError",
     "ChainError",
     "ChainIdsError",
+    "NoAllocationError",
     "NoChainError",
     "OtherConfigurationError",
     "OtherGenesisError",
+    "OtherKindError",
     "StoreError",
     "StoresDisagreeError",
     "UnknownSchemaError",
@@ -44,6 +46,25 @@ class UnknownSchemaError(ChainError):
     def __init__(self, folder: Path, found: int, known: int) -> None:
         super().__init__(f"{folder} has storage schema {found}, this program knows {known}: import again")
         self.folder, self.found, self.known = folder, found, known
+
+
+class OtherKindError(ChainError):
+    """The folder is light and was to be a full one, or the other way round: it stays what it was made as."""
+
+    def __init__(self, folder: Path, found: int | None, given: int | None) -> None:
+        def kind(window: int | None) -> str:
+            return "a full folder" if window is None else f"a light folder of {window} blocks"
+
+        super().__init__(f"{folder} is {kind(found)}, not {kind(given)}: take another folder")
+        self.folder, self.found, self.given = folder, found, given
+
+
+class NoAllocationError(ChainError):
+    """A full folder needs the accounts of the genesis block, of which only the state's root is known."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder}: the genesis has no alloc, which all but light folders need")
+        self.folder = folder
 
 
 class OtherGenesisError(ChainError):

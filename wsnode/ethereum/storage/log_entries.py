@@ -63,13 +63,31 @@ def _extended(row: bytes, new: "array[int]") -> bytes:
     return positions.serialize()
 
 
-def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
-    """Take logs out of the index, given as they were added."""
+def add_lower(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    """Add logs before those in the index, given as to `add`."""
+    for key, positions in entries:
+        row = writer.get(LOG_INDEX, key)
+        listed = BitMap(array("I", positions))
+        writer.put(
+            LOG_INDEX, key, encode_positions(listed if row is None else listed | decode_positions(row))
+        )
+
+
+def last_position(row: bytes) -> int:
+    """Return the greatest position that a row lists."""
+    positions = read_positions(row)
+    last: int = positions[-1] if isinstance(positions, list) else positions.max()
+    return last
+
+
+def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]], first: int = 0) -> None:
+    """Take logs out of the index, given as they were added; `first` is the first log of the chain."""
     for key, positions in entries:
         row = writer.get(LOG_INDEX, key)
         assert row is not None, f"log index lacks {key.hex()}"
         left = decode_positions(row) - BitMap(array("I", positions))
-        if left:
+        # What is left of pruned blocks is listed in no block that could take it away later.
+        if left and (int.from_bytes(key[-CHUNK_KEY:], "big") << CHUNK_BITS) + left.max() >= first:
             writer.put(LOG_INDEX, key, encode_positions(left))
         else:
             writer.delete(LOG_INDEX, key)

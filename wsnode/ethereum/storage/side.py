@@ -9,6 +9,7 @@ _HEADER: Final = b"h"
 _BODY: Final = b"b"
 _RECEIPTS: Final = b"r"
 _TOTAL_DIFFICULTY: Final = b"t"
+_TOLD_RECEIPTS: Final = b"v"
 
 
 def header(reader: Reader, block_hash: bytes) -> bytes | None:
@@ -24,6 +25,16 @@ def body(reader: Reader, block_hash: bytes) -> bytes | None:
 def receipts(reader: Reader, block_hash: bytes) -> bytes | None:
     """Return the receipts row, None when the block is unknown or was never executed."""
     return reader.get(SIDE_BLOCKS, block_hash + _RECEIPTS)
+
+
+def told_receipts(reader: Reader, block_hash: bytes) -> bytes | None:
+    """Return the receipts row of a block that never was canonical, if other nodes told it."""
+    return reader.get(SIDE_BLOCKS, block_hash + _TOLD_RECEIPTS)
+
+
+def keep_told_receipts(writer: Writer, block_hash: bytes, receipts_row: bytes) -> None:
+    """Keep the receipts row of a block that is beside the chain and never was canonical."""
+    writer.put(SIDE_BLOCKS, block_hash + _TOLD_RECEIPTS, receipts_row)
 
 
 def total_difficulty(reader: Reader, block_hash: bytes) -> int | None:
@@ -51,5 +62,5 @@ def add(
 
 def remove(writer: Writer, block_hash: bytes) -> None:
     """Forget a block beside the chain; an unknown one is no error."""
-    for kind in (_HEADER, _BODY, _RECEIPTS, _TOTAL_DIFFICULTY):
+    for kind in (_HEADER, _BODY, _RECEIPTS, _TOTAL_DIFFICULTY, _TOLD_RECEIPTS):
         writer.delete(SIDE_BLOCKS, block_hash + kind)

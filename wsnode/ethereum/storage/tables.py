@@ -9,6 +9,8 @@ from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.store.table import Table
 
 SCHEMA_VERSION: Final = 1
+LIGHT_SCHEMA_VERSION: Final = 2
+"""Of light folders, which begin above their genesis block."""
 
 TABLES: Final = tuple(map(Table, NAMES))
 (

@@ -123,7 +123,7 @@ class Judge:
         if block.number - root.number > MOST_ABOVE:
             return self._accept(blocks, block, total)
         try:
-            tried = self._chain.state.try_block(
+            tried = self._chain.executor.try_block(
                 block,
                 _parent(base, root),
                 blocks.ancestors(block.parent_hash),
@@ -141,7 +141,7 @@ class Judge:
     def _accept(self, blocks: KnownBlocks, block: UnverifiedBlock, total: int) -> Accepted | Invalid:
         """Check a block's header, and keep the block if that is right; `total` is up to its parent."""
         ancestors = blocks.ancestors(block.parent_hash)
-        error = self._chain.state.verify_header(block, ancestors, total_difficulty=total)
+        error = self._chain.executor.verify_header(block, ancestors, total_difficulty=total)
         if error is not None:
             return self._refuse(block, error)
         self.candidates.add(unexecuted(block, total + block.difficulty))

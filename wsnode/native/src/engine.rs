@@ -5,19 +5,20 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use alloy_consensus::{ReceiptEnvelope, TxEnvelope};
 use alloy_primitives::{B256, U256};
 use revm::database::CacheState;
 
-use crate::chain::rows::{BodyRow, HeaderRow};
-use crate::error::{Error, InvalidBlock};
+use crate::chain::rows::{BodyRow, HeaderRow, ReceiptsRow};
+use crate::error::{Broken, Error, InvalidBlock, Rule};
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::build::{
     build_block, try_block, Base, BlockAttributes, BuiltBlock, Candidate, Parent, Refused,
 };
 use crate::evm::call::{Layer, Overrides, Place};
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::{self, invalid, Applied, ChainHead, Execution, ReadCache};
-use crate::evm::rules::{Ancestor, Chosen, GENERATIONS};
+use crate::evm::execute::{self, invalid, verify_receipts, Applied, ChainHead, Execution, ReadCache};
+use crate::evm::rules::{verify_body, Ancestor, Chosen, GENERATIONS};
 use crate::state::{AccountPatch, Bounds, Head, StateReader, StateStore};
 
 /// The state of one chain, in a folder of its own.
@@ -244,6 +245,27 @@ impl Engine {
             Ok(writer)
         })
     }
+}
+
+/// Verify a block's body and receipts by its header, of which the hash is known to be right; nothing is executed.
+pub fn verify_told(
+    spec: &ChainSpec,
+    block: &UnverifiedBlock,
+    receipts: &[u8],
+) -> Result<BuiltBlock, InvalidBlock> {
+    verify_body(spec, block)
+        .and_then(|()| told_receipts(block, receipts))
+        .map(|receipts| BuiltBlock::unexecuted(block, &receipts))
+        .map_err(|broken| broken.by(Some(block.header.number), Some(block.hash)))
+}
+
+fn told_receipts(block: &UnverifiedBlock, row: &[u8]) -> Result<Vec<ReceiptEnvelope>, Broken> {
+    let types = block.transactions.iter().map(TxEnvelope::tx_type);
+    let receipts = ReceiptsRow::new(row).and_then(|row| row.values(types));
+    let receipts = receipts
+        .map_err(|reason| Broken::new(Rule::ReceiptsRoot, "a receipt for each transaction", reason))?;
+    verify_receipts(block, &receipts)?;
+    Ok(receipts)
 }
 
 /// A header row and a body row.

@@ -13,6 +13,8 @@ from wsnode.ethereum.tree.statuses import BelowFinalizedError, Invalid, UnknownP
 from wsnode.sync.follow.blocks.walk import Walks
 from wsnode.sync.follow.catching_up import CatchingUp
 from wsnode.sync.follow.choice import agreed_number, chosen
+from wsnode.sync.follow.light.beginning import Beginning
+from wsnode.sync.follow.light.receipts import Receipts
 from wsnode.sync.follow.pace import Pace
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
 from wsnode.sync.follow.verified import VerifiedBlocks
@@ -33,8 +35,13 @@ class Advance:
         catching_up: CatchingUp,
         pace: Pace,
         agree: int,
+        beginning: Beginning | None = None,
+        receipts: Receipts | None = None,
     ) -> None:
+        """A light folder has a `beginning`, and needs `receipts` to judge blocks."""
         self._chain = chain
+        self._beginning = beginning
+        self._receipts = receipts
         self._live = live
         self._upstreams = upstreams
         self.agree = agree
@@ -70,7 +77,7 @@ class Advance:
             UpstreamError: They cannot be had.
         """
         announced = upstream.announced
-        if announced is None:
+        if announced is None or not await self._begun():
             return
         if announced.hash not in self._verified:
             if self._catching_up.is_far(announced.number):
@@ -85,6 +92,9 @@ class Advance:
         )
         upstream.verified(announced, is_ancestor=is_ancestor)
         await self.choose()
+
+    async def _begun(self) -> bool:
+        return self._beginning is None or await self._beginning.begun(self.agree)
 
     async def choose(self) -> None:
         """Make the block the head that enough upstreams have, but for the time of a long way there."""
@@ -112,6 +122,8 @@ class Advance:
 
     async def _judge_up_to(self, upstream: Upstream, link: Link, announced: Head) -> None:
         for block in await self._walks.up_to(upstream, link, announced.hash, self.floor):
+            if self._receipts is not None:
+                await self._receipts.bring([block], upstream)
             status = await self._live.judge(block)
             if isinstance(status, Invalid):
                 raise Unfit(f"it sent an invalid block: {status.error}", for_good=True)

@@ -1,7 +1,7 @@
 """A long way to the upstreams' head: blocks by number, executed as they come and stored now and then."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -10,11 +10,13 @@ import trio
 
 from wsnode.ethereum.appender import Extension
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.tree.live import LiveTree, in_thread
 from wsnode.ethereum.tree.statuses import Invalid, UnknownParent
 from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.blocks.ranges import Batch, Ranges
+from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
 from wsnode.sync.progress import ImportProgress, Step
 from wsnode.upstream.errors import UpstreamError
@@ -38,8 +40,13 @@ class CatchingUp:
         upstreams: Upstreams,
         progress: ImportProgress,
         floor: Callable[[], int],
+        receipts: Receipts | None = None,
     ) -> None:
-        """`floor` returns the number of the block that no branch may leave ours below."""
+        """`floor` returns the number of the block that no branch may leave ours below.
+
+        A light folder needs `receipts` to judge blocks.
+        """
+        self._receipts = receipts
         self._chain = chain
         self._live = live
         self._upstreams = upstreams
@@ -127,6 +134,11 @@ class CatchingUp:
 
     async def _execute(self, batch: Batch) -> Hash32:
         """Put blocks on the head; they are committed now and then."""
+        if self._receipts is not None and len(batch.blocks) > AT_ONCE:
+            for some in _pieces(batch):
+                last = await self._execute(some)
+            return last
+        await self._bring(batch.blocks, batch.givers[0])
         async with self._live.lock:
             extension = await in_thread(partial(self._live.tree.extend, batch.blocks))
         self._count(batch)
@@ -141,14 +153,27 @@ class CatchingUp:
 
     async def _hold(self, batch: Batch) -> Hash32:
         """Keep blocks of a branch that is to become canonical as a whole."""
+        tree = self._live.tree
+        # It takes no execution to judge a block that is told, so that is done at once.
+        keep = tree.hold if self._receipts is None else tree.judge
         for block, giver in zip(batch.blocks, batch.givers, strict=True):
+            await self._bring([block], giver)
             async with self._live.lock:
-                status = await in_thread(partial(self._live.tree.hold, block))
+                status = await in_thread(partial(keep, block))
             if isinstance(status, Invalid):
                 giver.quarantine(Unfit(f"it sent an invalid block: {status.error}", for_good=True))
             if isinstance(status, Invalid | UnknownParent):
                 raise UpstreamError("invalid", f"{giver}: block {block.number} does not follow")
         return Hash32(batch.blocks[-1].hash)
+
+    async def _bring(self, blocks: Sequence[UnverifiedBlock], giver: Upstream) -> None:
+        """Fetch what it takes to judge a few blocks, if it takes anything."""
+        if self._receipts is None:
+            return
+        try:
+            await self._receipts.bring(blocks, giver)
+        except Unfit as unfit:
+            raise UpstreamError("invalid", str(unfit)) from None
 
     def _count(self, batch: Batch) -> None:
         done = self._done
@@ -170,6 +195,12 @@ class CatchingUp:
             await in_thread(lambda: tree.store(tree.take_pending()))
             self._live.tell()
         self._committed = trio.current_time()
+
+
+def _pieces(batch: Batch) -> Iterator[Batch]:
+    for start in range(0, len(batch.blocks), AT_ONCE):
+        end = start + AT_ONCE
+        yield Batch(batch.blocks[start:end], batch.givers[start:end])
 
 
 def _giver_of(batch: Batch, extension: Extension) -> Upstream:

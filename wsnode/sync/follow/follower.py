@@ -19,6 +19,7 @@ from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.catching_up import CatchingUp
 from wsnode.sync.follow.choice import agreed_number
 from wsnode.sync.follow.heard import HeardTransactions
+from wsnode.sync.follow.light.folder import LightFolder
 from wsnode.sync.follow.marks import EVERY_BLOCKS, EVERY_SECONDS, FINALIZED_BELOW, SAFE_BELOW, below, tagged
 from wsnode.sync.follow.pace import Pace, block_seconds
 from wsnode.sync.follow.report import Stage, described
@@ -59,8 +60,12 @@ class Follower:
         is_driven: bool = False,
         connect: Connect | None = None,
         pace: Pace = block_seconds,
+        checkpoint: Hash32 | None = None,
     ) -> None:
-        """A driven chain's head is chosen elsewhere; `connect` opens connections, by TCP unless given."""
+        """A driven chain's head is chosen elsewhere; `connect` opens connections, by TCP unless given.
+
+        A light folder begins at a `checkpoint`, at what is final by now unless given.
+        """
         self._chain = chain
         self._connect = connect
         self._pace = pace
@@ -70,8 +75,13 @@ class Follower:
         self.heard = heard
         self._nursery: trio.Nursery | None = None
         self._is_driven = is_driven
-        catching_up = CatchingUp(chain, live, self.upstreams, progress, self._floor)
-        self._advance = Advance(chain, live, self.upstreams, catching_up, pace, agree)
+        light = None if chain.window is None else LightFolder(chain, live, self.upstreams, checkpoint)
+        receipts = None if light is None else light.receipts
+        beginning = None if light is None else light.beginning
+        self.light = light
+        """What a folder that keeps a window needs besides."""
+        catching_up = CatchingUp(chain, live, self.upstreams, progress, self._floor, receipts)
+        self._advance = Advance(chain, live, self.upstreams, catching_up, pace, agree, beginning, receipts)
         self._ancestors = Ancestors(chain, live, self.upstreams, catching_up, self._floor)
         self._advance.accepts_any = accept_reorg
         self.stage = Stage.CONNECTING
@@ -151,6 +161,8 @@ class Follower:
                 nursery.start_soon(self._keep, upstream)
             nursery.start_soon(self._watch)
             nursery.start_soon(self._ancestors.run if self._is_driven else self._mark)
+            if self.light is not None:
+                nursery.start_soon(self.light.window.run)
 
     def want(self, block_hash: Hash32) -> None:
         """Have a block that a consensus client builds on fetched, and what is unknown below it."""
@@ -322,11 +334,12 @@ class Follower:
         """Return what `wsnode_status` tells."""
         lag = self.lag
         choose = f"{self.agree} of {len(self.upstreams.all)} upstreams choose"
+        chooses = "a consensus client chooses" if self._is_driven else choose
         return {
-            "mode": "full",
+            "mode": "full" if self.light is None else "light",
             "state": self.stage.value,
-            "trust": "every block is executed; "
-            + ("a consensus client chooses" if self._is_driven else choose),
+            "trust": f"{'every block is executed' if self.light is None else self.light.trust}; {chooses}",
+            **({} if self.light is None else self.light.status()),
             "head": self._chain.head.members(),
             "highest": None if self.highest is None else hex(self.highest),
             "lag": lag,

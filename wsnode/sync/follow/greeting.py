@@ -26,10 +26,9 @@ class Identity:
 
 def identity_of(view: Snapshot) -> Identity:
     """Return what an upstream of a chain must have."""
-    genesis = view.hash_of(0)
-    assert genesis is not None, "a chain has its genesis block"
+    genesis = Hash32(view.spec.genesis_hash)
     number = view.finalized or BlockNumber(0)
-    finalized = view.hash_of(number)
+    finalized = view.hash_of(number) if number else genesis
     assert finalized is not None, "the finalized block is canonical"
     return Identity(view.spec.chain_id, genesis, Head(number, finalized))
 

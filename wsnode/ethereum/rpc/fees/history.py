@@ -77,7 +77,7 @@ class FeeHistory:
             return NO_BLOCKS
         _check_percentiles(params.percentiles)
         newest = _newest(view, params.newest)
-        count = min(params.count, MAX_BLOCKS, newest + 1)
+        count = min(params.count, MAX_BLOCKS, newest + 1 - view.earliest)
         headers, rewards = [], []
         for number in range(newest + 1 - count, newest + 1):
             headers.append(header_fields(self._header(view, number)))

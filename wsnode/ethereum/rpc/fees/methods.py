@@ -45,7 +45,8 @@ class PriceOracle:
     def _samples(self, view: Snapshot) -> list[int]:
         samples: list[int] = []
         number, wanted = int(view.number), SAMPLED_BLOCKS
-        while wanted > 0 and number > 0:
+        lowest = max(view.earliest, 1)
+        while wanted > 0 and number >= lowest:
             tips = self._lowest_tips(view, number) or [self._price]
             wanted -= 1
             # For a block with few tips another one is read, up to twice the number of blocks.

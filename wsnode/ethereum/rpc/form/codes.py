@@ -29,4 +29,4 @@ UNSUPPORTED_FORK: Final = -38005
 
 # geth's core/history/historymode.go.
 PRUNED_HISTORY: Final = 4444
-"""Listed for methods that read state, as in geth; never returned, because nothing is pruned here."""
+"""A light folder does not have the block any more, or has no state."""

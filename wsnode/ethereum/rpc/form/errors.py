@@ -11,12 +11,13 @@ EXECUTION_TIMEOUT: Final = server_error("execution timeout")
 TRANSACTION_NOT_FOUND: Final = server_error("transaction not found")
 TRACING_FAILED: Final = server_error("tracing failed: …")
 
-BLOCK_ERRORS: Final = (server_error("pending block is not available"),)
+PRUNED: Final = RpcError(PRUNED_HISTORY, "pruned history unavailable")
+BLOCK_ERRORS: Final = (server_error("pending block is not available"), PRUNED)
 STATE_ERRORS: Final = (
     header_not_found(),
     server_error("header for hash not found"),
     NOT_CANONICAL,
-    RpcError(PRUNED_HISTORY, "pruned history unavailable"),
+    PRUNED,
 )
 CALL_ERRORS: Final = (
     *STATE_ERRORS,

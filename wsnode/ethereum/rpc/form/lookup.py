@@ -11,7 +11,7 @@ from wsnode.ethereum.rpc.form.parameters import (
     BlockParameter,
     NumberOrTag,
 )
-from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.rpc.form.results import header_not_found, pruned_history
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 
@@ -22,14 +22,25 @@ def numbered(view: Snapshot, number: NumberOrTag) -> BlockNumber | None:
     `number` is not `pending`.
 
     Raises:
-        RpcError: No block is safe or finalized yet.
+        RpcError: No block is safe or finalized yet, or the block is below the first one.
     """
     if number >= 0:
+        require_kept(view, number)
         return BlockNumber(number) if number <= view.number else None
     found = tagged(view, number)
     if found is None:
         raise server_error(f"{TAG_NAMES[number]} block not found")
     return found
+
+
+def require_kept(view: Snapshot, number: int) -> None:
+    """Refuse blocks below the first one.
+
+    Raises:
+        RpcError: It is one.
+    """
+    if number < (earliest := view.earliest):
+        raise pruned_history(number, earliest)
 
 
 def tagged(view: Snapshot, tag: NumberOrTag) -> BlockNumber | None:

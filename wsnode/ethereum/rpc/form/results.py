@@ -3,6 +3,7 @@
 from binascii import hexlify
 from typing import Final
 
+from wsnode.ethereum.rpc.form.codes import PRUNED_HISTORY
 from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
 from wsnode.jsonrpc.work import Rendered
 
@@ -22,6 +23,15 @@ def data(content: bytes) -> bytes:
 def refused_argument(error: ValueError) -> RpcError:
     """Return the error for an argument that only the method itself can check."""
     return invalid_params(str(error))
+
+
+def pruned_history(requested: int, earliest: int) -> RpcError:
+    """Return the error for a block below the first one that a light folder has."""
+    return RpcError(
+        PRUNED_HISTORY,
+        "pruned history unavailable",
+        {"requested": hex(requested), "earliest": hex(earliest)},
+    )
 
 
 def header_not_found() -> RpcError:

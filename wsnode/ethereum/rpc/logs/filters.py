@@ -13,6 +13,7 @@ from wsnode.ethereum.live.branches import UnknownBlockError
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import require_kept
 from wsnode.ethereum.rpc.form.parameters import Flag
 from wsnode.ethereum.rpc.logs.filter_changes import Filter, PendingFilter, Slices, StoreFilter
 from wsnode.ethereum.rpc.logs.methods import LogParameters, Logs, contracts_of, wanted_logs
@@ -73,6 +74,7 @@ class Filters:
         except UnknownBlockError as error:
             assert isinstance(found, StoreFilter)
             found.move(_head_of(view))
+            require_kept(view, error.position.number)
             raise unknown_block(error) from None
 
     def logs(self, view: Snapshot, params: IdParameters) -> Slices:

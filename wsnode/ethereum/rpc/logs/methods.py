@@ -10,8 +10,9 @@ from wsnode.ethereum.codec.rows import log_count
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import BlockLogs, LogMatches, search_logs
 from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.rpc.form.errors import PRUNED
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import tagged
+from wsnode.ethereum.rpc.form.lookup import require_kept, tagged
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import PENDING, TAG_NAMES, NumberOrTag
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
@@ -26,7 +27,7 @@ from wsnode.jsonrpc.work import Pieces
 
 Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
 
-LOG_ERRORS: Final = (server_error("unknown block"),)
+LOG_ERRORS: Final = (server_error("unknown block"), PRUNED)
 
 
 class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -76,6 +77,9 @@ class Logs:
 
     def _from_text(self, view: Snapshot, params: bytes) -> Slices | None:
         """Return the slices of the search, None for parameters in an unusual form."""
+        if view.earliest:
+            # The engine takes `earliest` for the genesis block.
+            return None
         plain = read_log_filter(params, self._limits.logs_parameters, view.number)
         return None if plain is None else self._found(view, LogFilter(*plain))
 
@@ -112,7 +116,8 @@ def block_range(view: Snapshot, filter_object: FilterObject) -> tuple[BlockNumbe
     """Return the first and the last block to search.
 
     Raises:
-        RpcError: They are in the wrong order or beyond the head, or no block has the tag yet.
+        RpcError: They are in the wrong order, beyond the head or below the first block, or no block has the
+            tag yet.
     """
     first, last = filter_object.from_block, filter_object.to_block
     if first is not None and last is not None and 0 <= last < first:
@@ -124,6 +129,7 @@ def block_range(view: Snapshot, filter_object: FilterObject) -> tuple[BlockNumbe
         raise invalid_params("invalid block range params")
     if end > view.number:
         raise invalid_params("block range extends beyond current head block")
+    require_kept(view, begin)
     return begin, end
 
 

@@ -10,7 +10,9 @@ from wsnode.ethereum.logs.pages import LogPage, page_of_logs
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import require_kept
 from wsnode.ethereum.rpc.form.named_contracts import numbers
+from wsnode.ethereum.rpc.form.results import pruned_history
 from wsnode.ethereum.rpc.logs.cursor import PageCursor, digest_of, next_log, parse_cursor
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject, decode_filter_object
 from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, wanted_logs
@@ -107,17 +109,23 @@ def _resume(view: Snapshot, cursor: PageCursor, digest: bytes) -> Place:
     """Return where the page after a cursor begins.
 
     Raises:
-        RpcError: The cursor belongs to another filter or to a chain that is no longer canonical.
+        RpcError: The cursor belongs to another filter or to a chain that is no longer canonical, or blocks
+            behind it are pruned.
     """
     if cursor.digest != digest:
         raise invalid_params("the cursor belongs to another filter")
     last = view.number_of(cursor.hash)
     if last is None:
+        if isinstance(cursor, Cursor):
+            require_kept(view, cursor.number)
         raise reorganised(cursor.hash)
     begin, end = next_log(cursor, view.log_count_before(last)), view.log_count_before(last + 1)
     if not 0 <= begin <= end:
         # None of ours: in every chain that has the block, so many logs precede its end.
         raise invalid_params("invalid cursor")
+    if begin < view.log_count_before(view.earliest):
+        # Logs that the page should have are gone with their blocks.
+        raise pruned_history(view.earliest - 1, view.earliest)
     return Place(begin, end, cursor.hash, last)
 
 

@@ -12,8 +12,9 @@ from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject, ReceiptSubject, StoredSubject
 from wsnode.ethereum.live.subscription import PendingSubscription, StoreSubscription, SyncSubscription
 from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.rpc.form.errors import PRUNED
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import numbered
+from wsnode.ethereum.rpc.form.lookup import numbered, require_kept
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import FINALIZED, LATEST, PENDING, SAFE
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
@@ -40,6 +41,7 @@ from wsnode.jsonrpc.schema import BOOLEAN
 from wsnode.pubsub.subscription import Channel, Subscription
 
 _SUBSCRIBE_ERRORS: Final = (
+    PRUNED,
     RpcError(METHOD_NOT_FOUND, 'no "x" subscription in eth namespace'),
     notifications_not_supported(),
     RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
@@ -151,7 +153,7 @@ def _position(view: Snapshot, options: Options) -> Position | None:
     """Return the position where a subscription begins, None for the head.
 
     Raises:
-        RpcError: The cursor's block is unknown, or no block has the tag.
+        RpcError: The cursor's block is unknown or pruned, or no block has the tag.
     """
     if options.cursor is not None:
         _require_known(view, options.cursor)
@@ -159,8 +161,13 @@ def _position(view: Snapshot, options: Options) -> Position | None:
     first = None if options.from_block is None else numbered(view, options.from_block)
     if first is None:
         return None
-    before = view.hash_of(first - 1) if first > 0 else None
-    return BEGINNING if before is None else Position.after(Head(BlockNumber(first - 1), before))
+    if first == 0:
+        return BEGINNING
+    header = view.header(first)
+    # Below the first block of a light folder there is no other, but it names its parent.
+    before = view.hash_of(first - 1) if header is None else view.parent_hash(header)
+    assert before is not None, "at most the block after the head is not stored"
+    return Position.after(Head(BlockNumber(first - 1), before))
 
 
 def _require_known(view: Snapshot, cursor: Position) -> None:
@@ -169,6 +176,7 @@ def _require_known(view: Snapshot, cursor: Position) -> None:
         if not is_canonical(view, cursor):
             known_rows(view, cursor)
     except UnknownBlockError as error:
+        require_kept(view, error.position.number)
         raise unknown_block(error) from None
 
 

@@ -44,6 +44,8 @@ STATUS: Final = record(
         "highest": or_null(QUANTITY),
         "lag": or_null(COUNT),
         "reorganisations": COUNT,
+        "earliest": QUANTITY,
+        "window": COUNT,
     },
 )
 

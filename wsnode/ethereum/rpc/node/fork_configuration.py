@@ -10,7 +10,7 @@ from wsnode.ethereum.rpc.form.schemas import ADDRESS, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.schema import BOOLEAN, COUNT, NULL, mapping_of, or_null, record, text
+from wsnode.jsonrpc.schema import BOOLEAN, COUNT, STRING, mapping_of, or_null, record, text
 
 _RULES: Final = or_null(
     record(
@@ -24,7 +24,13 @@ _RULES: Final = or_null(
     )
 )
 _CONFIGURATION: Final = record(dict.fromkeys(("current", "next", "last"), _RULES))
-_STORED: Final = record({"disabled": BOOLEAN, "oldestBlock": QUANTITY, "deleteStrategy": NULL})
+_STORED: Final = record(
+    {
+        "disabled": BOOLEAN,
+        "oldestBlock": or_null(QUANTITY),
+        "deleteStrategy": or_null(record({"type": STRING, "retentionBlocks": QUANTITY})),
+    }
+)
 _CAPABILITIES: Final = record(
     {
         "head": record({"number": QUANTITY, "hash": HASH}),
@@ -84,6 +90,7 @@ _PRAGUE_PRECOMPILES: Final = {
     "BLS12_MAP_FP2_TO_G2": 17,
 }
 _OSAKA_PRECOMPILES: Final = {"P256VERIFY": 256}
+_NO_STATE: Final = {"disabled": True, "oldestBlock": None, "deleteStrategy": None}
 _BEACON_ROOTS: Final = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"
 _PRAGUE_CONTRACTS: Final = {
     "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS": "0x0000bbddc7ce488642fb579f8b00f3a590007251",
@@ -172,11 +179,19 @@ class ForkConfiguration:
 
 
 def capabilities(view: Snapshot) -> dict[str, Any]:
-    """Return the head, and for each kind of data the first block that has it; nothing is ever deleted."""
-    stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": None}
+    """Return the head, and for each kind of data the first block that has it, and how many are kept.
+
+    Only light folders delete anything; they have no state.
+    """
+    window = view.window
+    strategy = None if window is None else {"type": "window", "retentionBlocks": hex(window)}
+    stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": strategy}
+    state = stored if window is None else _NO_STATE
     return {
         "head": view.head.members(),
-        **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks", "stateproofs"), stored),
+        "state": state,
+        **dict.fromkeys(("tx", "logs", "receipts", "blocks"), stored),
+        "stateproofs": state,
     }
 
 

@@ -16,7 +16,7 @@ pub struct BlockRows<'a> {
 }
 
 /// A key of the index of transactions and a place that is listed there.
-type PlaceEntry = ([u8; PLACE], [u8; PLACE]);
+pub(super) type PlaceEntry = ([u8; PLACE], [u8; PLACE]);
 
 impl ChainTables {
     /// Append a run of blocks behind the last one, or to an empty chain, and return how many logs were before them.
@@ -60,7 +60,7 @@ impl ChainTables {
         Ok(through)
     }
 
-    fn list_places(&self, change: &Transaction, entries: &[PlaceEntry]) -> Result<(), ChainError> {
+    pub(super) fn list_places(&self, change: &Transaction, entries: &[PlaceEntry]) -> Result<(), ChainError> {
         for (key, place) in entries {
             if change.put(self.transactions, PutFlags::NO_OVERWRITE, key, place)? {
                 continue;
@@ -95,7 +95,11 @@ impl ChainTables {
         Ok(())
     }
 
-    fn unlist_places(&self, change: &Transaction, entries: &[PlaceEntry]) -> Result<(), ChainError> {
+    pub(super) fn unlist_places(
+        &self,
+        change: &Transaction,
+        entries: &[PlaceEntry],
+    ) -> Result<(), ChainError> {
         for (key, place) in entries {
             let listed = change.get(self.transactions, key, <[u8]>::to_vec)?.unwrap_or_default();
             let left: Vec<_> = listed.as_chunks::<PLACE>().0.iter().filter(|other| *other != place).collect();
@@ -131,7 +135,7 @@ fn through(before: Totals, difficulty: &[u8], receipts: &ReceiptsRow<'_>) -> Res
     Ok(Totals { logs, difficulty: difficulty.ok_or(RowError::Corrupt("total difficulty above 256 bits"))? })
 }
 
-fn place_entries(number: u64, body: &BodyRow<'_>) -> Result<Vec<PlaceEntry>, RowError> {
+pub(super) fn place_entries(number: u64, body: &BodyRow<'_>) -> Result<Vec<PlaceEntry>, RowError> {
     let hashes = body.transaction_hashes()?.as_chunks::<32>().0.iter().enumerate();
     let entry = |(index, hash): (usize, &[u8; 32])| {
         let place = place(number, index).ok_or(RowError::Corrupt("no place for a transaction"))?;

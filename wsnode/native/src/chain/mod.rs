@@ -2,5 +2,6 @@
 
 pub mod ends;
 pub mod lookup;
+mod lower_end;
 pub mod rows;
 pub mod tables;

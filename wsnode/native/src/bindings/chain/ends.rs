@@ -16,6 +16,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TABLES", PyTuple::new(module.py(), tables::NAMES)?)?;
     module.add_function(wrap_pyfunction!(append_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(take_off_block, module)?)?;
+    module.add_function(wrap_pyfunction!(prepend_block, module)?)?;
+    module.add_function(wrap_pyfunction!(take_away_block, module)?)?;
     module.add_function(wrap_pyfunction!(logs_before, module)?)?;
     module.add_function(wrap_pyfunction!(chain_totals, module)?)
 }
@@ -46,6 +48,25 @@ fn take_off_block(writer: &Bound<'_, Writer>, number: u64) -> PyResult<()> {
     let reader = writer.as_super().get();
     let tables = reader.chain()?;
     caught(|| tables.take_off(&reader.transaction, number))?.map_err(|error| raised(reader, error))
+}
+
+/// Put a block below the first canonical one, given by its header, body and receipts row; returns its first log's number.
+#[pyfunction]
+#[pyo3(signature = (writer, header, body, receipts, /))]
+fn prepend_block(writer: &Bound<'_, Writer>, header: &[u8], body: &[u8], receipts: &[u8]) -> PyResult<u64> {
+    let reader = writer.as_super().get();
+    let tables = reader.chain()?;
+    let block = BlockRows { header, body, receipts };
+    caught(|| tables.prepend(&reader.transaction, &block))?.map_err(|error| raised(reader, error))
+}
+
+/// Remove the rows of the first canonical block.
+#[pyfunction]
+#[pyo3(signature = (writer, number, /))]
+fn take_away_block(writer: &Bound<'_, Writer>, number: u64) -> PyResult<()> {
+    let reader = writer.as_super().get();
+    let tables = reader.chain()?;
+    caught(|| tables.take_away(&reader.transaction, number))?.map_err(|error| raised(reader, error))
 }
 
 /// How many logs the canonical blocks before this one have.

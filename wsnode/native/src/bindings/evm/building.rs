@@ -9,8 +9,11 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::blocks::VerifiedBlock;
+use super::blocks::{exception, UnverifiedBlock, VerifiedBlock};
+use super::spec::ChainSpec;
+use crate::bindings::errors::guard;
 use crate::bindings::numbers::{address, hash};
+use crate::engine::verify_told;
 use crate::evm::build::{self, Base};
 use crate::state::StateAfter;
 
@@ -88,6 +91,21 @@ impl BuiltBlock {
     }
 }
 
+/// A block verified by its header and receipts and not executed, or which rule it breaks.
+#[pyfunction]
+fn verify_told_block(
+    py: Python<'_>,
+    spec: &ChainSpec,
+    block: PyRef<'_, UnverifiedBlock>,
+    receipts: PyBackedBytes,
+) -> PyResult<Py<PyAny>> {
+    let (spec, block) = (spec.0.clone(), block.0.clone());
+    match py.detach(|| guard(|| Ok(verify_told(&spec, &block, &receipts))))? {
+        Ok(built) => Ok(Py::new(py, BuiltBlock::new(built))?.into_any()),
+        Err(invalid) => Ok(exception(py, &invalid)),
+    }
+}
+
 /// A block after which state is read: number and hash of a committed one, or a built one.
 pub enum Block {
     Committed(BlockNumHash),
@@ -158,5 +176,6 @@ fn keccak256<'py>(py: Python<'py>, content: &[u8]) -> Bound<'py, PyBytes> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<BlockAttributes>()?;
     module.add_class::<BuiltBlock>()?;
+    module.add_function(wrap_pyfunction!(verify_told_block, module)?)?;
     module.add_function(wrap_pyfunction!(keccak256, module)?)
 }

@@ -50,6 +50,13 @@ fn encode_told_block<'py>(
     py.detach(encode).map(|encoded| PyBytes::new(py, &encoded))
 }
 
+/// The row of a block's receipts, from another node's JSON.
+#[pyfunction]
+fn encode_told_receipts(py: Python<'_>, receipts: PyBackedBytes) -> PyResult<Bound<'_, PyBytes>> {
+    let encode = || guard(|| block::encode_told_receipts(&receipts));
+    py.detach(encode).map(|row| PyBytes::new(py, &row))
+}
+
 /// A payload of the Engine API, whose form alone is right.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Payload(block::Payload);
@@ -114,5 +121,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Payload>()?;
     module.add_function(wrap_pyfunction!(decode_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(block_from_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(encode_told_block, module)?)
+    module.add_function(wrap_pyfunction!(encode_told_block, module)?)?;
+    module.add_function(wrap_pyfunction!(encode_told_receipts, module)?)
 }

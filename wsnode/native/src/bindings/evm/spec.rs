@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use super::blocks::VerifiedBlock;
 use crate::bindings::chain::header::Header;
 use crate::bindings::errors::guard;
+use crate::bindings::numbers::Number;
 use crate::evm::block;
 use crate::evm::chain_spec;
 use crate::evm::rules;
@@ -38,6 +39,18 @@ impl ChainSpec {
     #[getter]
     fn genesis_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.0.genesis_hash().as_slice())
+    }
+
+    /// Whether the accounts of the genesis state are known, and not its root alone.
+    #[getter]
+    fn is_allotted(&self) -> bool {
+        self.0.genesis().is_allotted
+    }
+
+    /// The total difficulty from which on blocks are those of proof of stake, or nothing.
+    #[getter]
+    fn terminal_total_difficulty(&self) -> Option<Number> {
+        self.0.terminal_total_difficulty().map(Number)
     }
 
     /// The first block.

@@ -14,6 +14,7 @@ mod header;
 mod log_entries;
 mod places;
 mod read;
+mod receipt_values;
 mod receipts;
 pub mod rlp;
 mod write;

@@ -22,7 +22,7 @@ pub use decode::{decode_blocks, decode_transaction, from_rows};
 pub use impersonation::{impersonated_sender, impersonation};
 pub use payload::{Beside, Payload};
 pub use senders::recover_transaction;
-pub use told::encode_told;
+pub use told::{encode_told, encode_told_receipts};
 
 /// A block without its senders.
 struct Decoded {

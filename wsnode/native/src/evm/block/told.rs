@@ -1,9 +1,12 @@
 //! Blocks as other nodes tell them in JSON, encoded again; what a block is follows from that alone.
 
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
-use alloy_rpc_types_eth::{Block as ToldBlock, BlockTransactions, Header as ToldHeader, Transaction};
+use alloy_rpc_types_eth::{
+    Block as ToldBlock, BlockTransactions, Header as ToldHeader, Transaction, TransactionReceipt,
+};
 use serde::de::DeserializeOwned;
 
+use crate::chain::rows::encode_receipts;
 use crate::error::{Broken, Error, Rule};
 
 /// The RLP of a block, out of its JSON with whole transactions and that of its ommers' headers.
@@ -25,6 +28,13 @@ pub fn encode_told(block: &[u8], ommers: &[&[u8]]) -> Result<Vec<u8>, Error> {
         withdrawals: told.withdrawals,
     };
     Ok(alloy_rlp::encode(Block { header: told.header.inner, body }))
+}
+
+/// The row of a block's receipts, out of their JSON. Nothing of it is checked: the receipts root decides.
+pub fn encode_told_receipts(receipts: &[u8]) -> Result<Vec<u8>, Error> {
+    let told: Vec<TransactionReceipt> = read(receipts, "the receipts of a block")?;
+    let receipts: Vec<_> = told.into_iter().map(|receipt| receipt.inner.into_primitives_receipt()).collect();
+    Ok(encode_receipts(&receipts))
 }
 
 fn read<T: DeserializeOwned>(text: &[u8], expected: &str) -> Result<T, Error> {

@@ -8,6 +8,7 @@ mod transactions;
 
 use std::sync::Arc;
 
+use alloy_consensus::ReceiptEnvelope;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::BlockNumHash;
 use alloy_primitives::{Address, Bytes, B256};
@@ -73,6 +74,12 @@ impl BuiltBlock {
             changes: Arc::new(executed.changes),
             parent,
         }
+    }
+
+    /// A block of others with its receipts, of which the state after it is not known: its changes are none.
+    pub fn unexecuted(block: &UnverifiedBlock, receipts: &[ReceiptEnvelope]) -> Self {
+        let (requests, changes) = <_>::default();
+        Self { block: Arc::new(block.verified(receipts)), requests, changes, parent: None }
     }
 
     /// The same block on another instance of its parent, or on the committed one; its own parent is released.

@@ -29,6 +29,8 @@ pub struct Genesis {
     pub header: Header,
     pub hash: B256,
     pub alloc: Alloc,
+    /// Whether the allotted accounts are known; otherwise only the root of their state is.
+    pub is_allotted: bool,
 }
 
 const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
@@ -37,7 +39,7 @@ const DEFAULT_DIFFICULTY: u64 = 131_072;
 /// The members of genesis.json, each still as its text.
 pub struct Document<'a> {
     pub config: &'a RawValue,
-    alloc: &'a RawValue,
+    alloc: Option<&'a RawValue>,
     members: BTreeMap<String, &'a RawValue>,
 }
 
@@ -46,18 +48,27 @@ impl<'a> Document<'a> {
         let mut members: BTreeMap<String, &RawValue> = serde_json::from_slice(text)
             .map_err(|reason| Error::InvalidGenesis(format!("genesis: not a JSON object: {reason}")))?;
         members.retain(|_, value| value.get() != "null");
-        let mut take = |name: &str| {
-            members.remove(name).ok_or_else(|| Error::InvalidGenesis(format!("genesis: {name} is missing")))
-        };
-        Ok(Self { config: take("config")?, alloc: take("alloc")?, members })
+        let config = members.remove("config").ok_or_else(|| refusal("config is missing"))?;
+        let alloc = members.remove("alloc");
+        if alloc.is_none() && !members.contains_key("stateRoot") {
+            return Err(refusal("alloc is missing"));
+        }
+        Ok(Self { config, alloc, members })
     }
 
     /// The genesis block under the rules of `config`.
     pub fn genesis(&self, config: &Config) -> Result<Genesis, Error> {
-        let alloc: Alloc = parse("alloc", self.alloc)?;
-        let header = self.header(config, state_root_ref_unhashed(&alloc))?;
+        let (alloc, state_root) = match self.alloc {
+            Some(text) => {
+                let alloc: Alloc = parse("alloc", text)?;
+                let state_root = state_root_ref_unhashed(&alloc);
+                (alloc, state_root)
+            }
+            None => (Alloc::new(), self.value("stateRoot")?.unwrap_or_default()),
+        };
+        let header = self.header(config, state_root)?;
         let hash = header.hash_slow();
-        Ok(Genesis { header, hash, alloc })
+        Ok(Genesis { header, hash, alloc, is_allotted: self.alloc.is_some() })
     }
 
     fn header(&self, config: &Config, state_root: B256) -> Result<Header, Error> {

@@ -86,6 +86,11 @@ impl ChainSpec {
         name
     }
 
+    /// The total difficulty at which proof of stake begins, if it ever does.
+    pub fn terminal_total_difficulty(&self) -> Option<U256> {
+        self.terminal_total_difficulty
+    }
+
     /// Whether a block is one of proof of stake, whose parent has this total difficulty.
     pub fn is_proof_of_stake(&self, parent_total_difficulty: U256) -> bool {
         self.terminal_total_difficulty.is_some_and(|terminal| parent_total_difficulty >= terminal)

@@ -10,7 +10,7 @@ mod transactions;
 pub use cache::ReadCache;
 pub use chain::{apply, execute, invalid, more_telling, Applied, ChainHead, Execution};
 pub use executor::{execute_transaction, executor, Executor};
-pub use outcome::{seal_receipts, verify as verify_outcome, Sealed};
+pub use outcome::{seal_receipts, verify as verify_outcome, verify_receipts, Sealed};
 pub use transactions::{run, set_root, surroundings, words, Executed};
 
 use crate::error::{Broken, Error};

@@ -6,6 +6,7 @@ use alloy_primitives::{hex, keccak256, Bloom, B256};
 
 use super::Executed;
 use crate::error::{demand, Broken, Rule};
+use crate::evm::block::UnverifiedBlock;
 
 /// The commitments to a list of receipts.
 #[derive(Debug, Clone, Copy)]
@@ -24,15 +25,28 @@ pub fn seal_receipts(receipts: &[ReceiptEnvelope]) -> Sealed {
 /// Compare everything but the state root, which is the most expensive to know.
 pub fn verify(header: &Header, executed: &Executed) -> Result<(), Broken> {
     demand(Rule::GasUsed, executed.gas_used, header.gas_used)?;
-    let sealed = seal_receipts(&executed.receipts);
-    demand(Rule::ReceiptsRoot, sealed.root, header.receipts_root)?;
-    if sealed.bloom != header.logs_bloom {
-        return Err(Broken::new(Rule::LogsBloom, shortened(&sealed.bloom), shortened(&header.logs_bloom)));
-    }
+    verify_sealed(header, &executed.receipts)?;
     match header.requests_hash {
         Some(stated) => demand(Rule::RequestsHash, executed.requests.requests_hash(), stated),
         None => Ok(()),
     }
+}
+
+/// Compare what receipts of others say with their block's header; each is of its transaction's type.
+pub fn verify_receipts(block: &UnverifiedBlock, receipts: &[ReceiptEnvelope]) -> Result<(), Broken> {
+    // The root first: while that is wrong, nothing that the receipts say speaks against the block.
+    verify_sealed(&block.header, receipts)?;
+    let gas_used = receipts.last().map_or(0, |last| last.cumulative_gas_used());
+    demand(Rule::GasUsed, gas_used, block.header.gas_used)
+}
+
+fn verify_sealed(header: &Header, receipts: &[ReceiptEnvelope]) -> Result<(), Broken> {
+    let sealed = seal_receipts(receipts);
+    demand(Rule::ReceiptsRoot, sealed.root, header.receipts_root)?;
+    if sealed.bloom != header.logs_bloom {
+        return Err(Broken::new(Rule::LogsBloom, shortened(&sealed.bloom), shortened(&header.logs_bloom)));
+    }
+    Ok(())
 }
 
 /// A bloom is too long for a message; its hash distinguishes two.

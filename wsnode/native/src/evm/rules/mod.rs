@@ -32,9 +32,14 @@ pub struct Ancestor {
 /// How many blocks back an ommer's parent may lie.
 pub const GENERATIONS: usize = 7;
 
+/// Check the rules that bind a body to its header, of which the hash is known to be right.
+pub fn verify_body(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+    body::verify(spec, block)
+}
+
 /// Check every rule that needs no execution.
 ///
-/// `ancestors` are the blocks before it, the nearest first: its parent, and as many as exist up to [`GENERATIONS`].
+////// `ancestors` are the blocks before it, the nearest first: its parent, and as many as exist up to [`GENERATIONS`].
 /// `parent_total_difficulty` decides whether the block must be one of proof of stake. What is `chosen` does not follow
 /// from the parent.
 pub fn verify(

@@ -1,0 +1,209 @@
+"""Light folders that follow: begun at what is final, backfilled, pruned, and lied to."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.ethereum.live.growing import EMITTERS, TOPICS, growing_chain
+from tests.sync.follow.light.conftest import Open
+from tests.sync.follow.world import NOT_SAID, Source, World
+from tests.upstream.providers import Error
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.logs.index import search_logs
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.sync.follow.report import Stage
+
+LOG = (EMITTERS[0], TOPICS[:1])
+
+
+def earliest(world: World) -> int:
+    with world.chain.snapshot() as view:
+        return view.earliest
+
+
+def require_equal(world: World, source: Source) -> None:
+    """Compare the rows of the window with the source's."""
+    with world.chain.snapshot() as ours, source.growing.chain.snapshot() as theirs:
+        for number in range(ours.earliest, ours.number + 1):
+            assert ours.header(number) == theirs.header(number)
+            assert ours.body(number) == theirs.body(number)
+            assert ours.receipts(number) == theirs.receipts(number)
+
+
+def found_logs(world: World) -> int:
+    with world.chain.snapshot() as view:
+        wanted = LogFilter((EMITTERS[0],), (), view.earliest, view.number)
+        search = search_logs(view.reader, wanted)
+        while True:
+            try:
+                next(search)
+            except StopIteration as end:
+                count: int = end.value.count
+                return count
+
+
+async def test_a_light_folder_begins_at_what_is_final_and_is_filled_to_its_window(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_at(sources["a"].head)
+        await world.until(lambda: earliest(world) == 81)
+        await world.until_stage(Stage.LIVE)
+        require_equal(world, sources["a"])
+        assert world.follower.hindrance() is None
+        status = world.follower.status()
+        assert (status["mode"], status["earliest"], status["window"]) == ("light", "0x51", 20)
+        assert status["trust"].startswith("bodies, receipts and logs are verified by headers")
+        # Neither the genesis block nor those between it and the window were asked for.
+        assert sources["a"].asked["eth_getBlockReceipts"] == 20
+
+
+async def test_a_light_folder_follows_and_prunes_what_falls_out_of_the_window(opened: Open) -> None:
+    async with opened("a", blocks=60) as (world, sources):
+        source = sources["a"]
+        await world.until_at(source.head)
+        for _ in range(8):
+            for _ in range(5):
+                source.growing.grow([LOG] * 3)
+            source.finalize(3)
+            await source.tell()
+            await world.until_at(source.head)
+            with world.chain.snapshot() as view:
+                final = view.hash_of(view.number - 3)
+            await world.follower._advance.mark(world.chain.head, safe=final, finalized=final)
+        await world.until(lambda: earliest(world) == 81)
+        require_equal(world, source)
+        assert found_logs(world) == 60
+
+
+async def test_what_is_not_final_yet_is_not_pruned(opened: Open) -> None:
+    async with opened("a", blocks=60, final=10) as (world, sources):
+        await world.until_at(sources["a"].head)
+        sources["a"].grow(40)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert world.follower.light is not None
+        while await world.follower.light.window.step():
+            pass
+        assert earliest(world) == 50
+
+
+async def test_a_short_chain_without_a_final_block_begins_at_its_genesis(opened: Open) -> None:
+    async with opened("a", blocks=12, final=12) as (world, sources):
+        sources["a"].overrides["eth_getBlockByNumber"] = lambda params: (
+            Error(-32000, "finalized block not found") if params[0] == "finalized" else NOT_SAID
+        )
+        await world.until_at(sources["a"].head)
+        assert earliest(world) == 0
+        require_equal(world, sources["a"])
+
+
+async def test_a_checkpoint_is_where_a_folder_begins(opened: Open, tmp_path: Path) -> None:
+    with growing_chain(tmp_path / "same") as same:
+        checkpoint = [same.grow() for _ in range(40)][-1].hash
+    async with opened("a", keeps=30, final=2, checkpoint=checkpoint) as (world, sources):
+        begun: list[int] = []
+        world.hub.on_change.append(lambda change: begun.append(earliest(world)))
+        await world.until_at(sources["a"].head)
+        assert begun[0] == 40
+        assert f"begun at checkpoint 0x{checkpoint.hex()}" in world.follower.status()["trust"]
+
+
+async def test_a_checkpoint_that_nobody_has_begins_nothing(opened: Open) -> None:
+    async with opened("a", checkpoint=Hash32(bytes(32))) as (world, sources):
+        await world.until(lambda: sources["a"].asked["debug_getRawBlock"] > 3)
+        assert not world.chain.has_begun
+        assert world.follower.hindrance() is not None
+
+
+async def test_a_reorganisation_is_followed_without_executing_anything(opened: Open) -> None:
+    async with opened("a", blocks=30) as (world, sources):
+        await world.until_at(sources["a"].head)
+        world.changes.clear()
+        sources["a"].growing.reorganise(3, [[LOG], [LOG, LOG], [], [LOG]])
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert [(len(change.removed), len(change.added)) for change in world.changes] == [(3, 4)]
+        require_equal(world, sources["a"])
+
+
+async def test_a_long_reorganisation_is_fetched_by_numbers(opened: Open) -> None:
+    async with opened("a", blocks=60, final=55) as (world, sources):
+        await world.until_at(sources["a"].head)
+        sources["a"].growing.reorganise(20, [[LOG]] * 60)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        require_equal(world, sources["a"])
+
+
+async def test_two_upstreams_must_agree_on_the_first_block(opened: Open) -> None:
+    async with opened("a", "b", agree=2, blocks=40) as (world, sources):
+        await world.until(lambda: world.chain.has_begun)
+        await world.until_at(sources["a"].head)
+
+
+def dropped_log(receipts: list[Any]) -> list[Any]:
+    receipts[0]["logs"] = receipts[0]["logs"][1:]
+    return receipts
+
+
+def changed_topic(receipts: list[Any]) -> list[Any]:
+    receipts[0]["logs"][0]["topics"] = []
+    return receipts
+
+
+def without_logs(receipts: list[Any]) -> list[Any]:
+    return [receipt | {"logs": [], "logsBloom": f"0x{'00' * 256}"} for receipt in receipts]
+
+
+def one_missing(receipts: list[Any]) -> list[Any]:
+    return receipts[1:]
+
+
+def failed(receipts: list[Any]) -> list[Any]:
+    receipts[0]["status"] = "0x0"
+    return receipts
+
+
+@pytest.mark.parametrize("lie", [dropped_log, changed_topic, without_logs, one_missing, failed])
+async def test_an_upstream_that_lies_of_receipts_is_quarantined_and_another_is_asked(
+    opened: Open, lie: Any
+) -> None:
+    async with opened("liar", "honest", blocks=40) as (world, sources):
+        await world.until_at(sources["honest"].head)
+        await world.until(lambda: world.follower.peers == 2)
+        for source in sources.values():
+            source.growing.grow([LOG, LOG])
+        liar = sources["liar"]
+        liar.overrides["eth_getBlockReceipts"] = lambda params: lie(
+            msgspec.json.decode(msgspec.json.encode(liar._ask("eth_getBlockReceipts", *params)["result"]))
+        )
+        await liar.tell()
+        await world.until(lambda: world.state_of("liar")[0] == "quarantined")
+        assert world.state_of("liar")[1].startswith("its receipts of block 41 are wrong: block 41")
+        await sources["honest"].tell()
+        await world.until_at(sources["honest"].head)
+        require_equal(world, sources["honest"])
+        assert found_logs(world) == 2
+
+
+async def test_receipts_that_are_null_at_first_are_asked_for_again(opened: Open) -> None:
+    async with opened("a", blocks=30) as (world, sources):
+        await world.until_at(sources["a"].head)
+        nulls = iter([None, None])
+        sources["a"].overrides["eth_getBlockReceipts"] = lambda params: next(nulls, NOT_SAID)
+        sources["a"].growing.grow([LOG])
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert next(nulls, NOT_SAID) is NOT_SAID
+
+
+async def test_an_upstream_without_a_common_first_block_is_not_followed_into_a_gap(opened: Open) -> None:
+    async with opened("a", blocks=50) as (world, sources):
+        await world.until(lambda: earliest(world) == 31)
+        head = world.chain.head
+        sources["a"].growing.reorganise(25, [[]] * 30)
+        await sources["a"].tell()
+        await world.until(lambda: world.state_of("a")[0] == "quarantined")
+        assert world.chain.head == head
+        assert Hash32(head.hash) == world.hub.head.hash

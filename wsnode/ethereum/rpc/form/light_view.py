@@ -1,0 +1,37 @@
+"""A moment of a light folder: blocks, receipts and logs are there, the state is not."""
+
+from wsnode.ethereum.rpc.form.codes import PRUNED_HISTORY
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import Moment, State
+from wsnode.jsonrpc.errors import RpcError
+
+
+def no_state() -> RpcError:
+    """Return the error of methods that need the state of a light folder."""
+    return RpcError(PRUNED_HISTORY, "pruned history unavailable", {"reason": "no state in a light folder"})
+
+
+class LightView(Snapshot):
+    """A snapshot whose state cannot be read: whatever asks for it gets the error for its caller."""
+
+    __slots__ = ()
+
+    @property
+    def state(self) -> State:
+        """Raise the error.
+
+        Raises:
+            RpcError: Always.
+        """
+        raise no_state()
+
+    @state.setter
+    def state(self, state: State) -> None:
+        """Leave it to the chain."""
+
+    @property
+    def moment(self) -> Moment:
+        """Return the snapshot in the engine's form; the engine finds no state either, and says nothing."""
+        if self._moment is None:
+            self._moment = Moment(self._chain.state, self.reader, self.number, self.head.hash)
+        return self._moment

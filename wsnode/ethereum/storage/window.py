@@ -1,0 +1,108 @@
+"""A chain that begins above its genesis block: its first block, moved by backfilling and pruning.
+
+Only light folders have one. Logs are numbered from `FIRST_LOG` on, which leaves room below for those of
+earlier blocks.
+"""
+
+from array import array
+from typing import Final
+
+from wsnode.ethereum.codec.blocks import VerifiedBlock
+from wsnode.ethereum.codec.chain_tables import logs_before, prepend_block, take_away_block
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.codec.rows import log_entries as entries_of
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.storage import canonical, log_entries, meta, side
+from wsnode.ethereum.storage.tables import (
+    LOG_INDEX,
+    META,
+    RECEIPTS,
+    SIDE_BLOCKS,
+    TOTALS,
+    number_from,
+    number_key,
+)
+from wsnode.store.environment import Reader, Writer
+
+FIRST_LOG: Final = 1 << 40
+_WINDOW: Final = b"window"
+_FIRST: Final = b"first"
+_SIDE_HEADER: Final = b"h"
+
+
+def window(reader: Reader) -> int | None:
+    """Return how many blocks a light folder keeps, None for a full one."""
+    stored = reader.get(META, _WINDOW)
+    return None if stored is None else number_from(stored)
+
+
+def set_window(writer: Writer, blocks: int) -> None:
+    """Make a new store that of a light folder."""
+    writer.put(META, _WINDOW, number_key(blocks))
+
+
+def first(reader: Reader) -> BlockNumber | None:
+    """Return the first block that a light folder has, None before it has begun."""
+    stored = reader.get(META, _FIRST)
+    return None if stored is None else number_from(stored)
+
+
+def begin_at_genesis(writer: Writer) -> None:
+    """Begin with the genesis block, which is there."""
+    writer.put(META, _FIRST, number_key(0))
+
+
+def begin_at(writer: Writer, block: VerifiedBlock, total_difficulty: int) -> None:
+    """Begin with a block in place of the genesis block, as safe and final.
+
+    `total_difficulty` is that of its parent.
+    """
+    take_away_block(writer, 0)
+    writer.delete(TOTALS, number_key(0))
+    before = number_key(FIRST_LOG) + total_difficulty.to_bytes(32, "big").lstrip(b"\0")
+    writer.put(TOTALS, number_key(block.number - 1), before)
+    head = canonical.append(writer, [block])
+    for mark in (meta.SAFE, meta.FINALIZED):
+        meta.set_mark(writer, mark, head)
+    writer.put(META, _FIRST, number_key(block.number))
+
+
+def prepend(writer: Writer, block: VerifiedBlock) -> None:
+    """Put the parent of the first block below it."""
+    before = prepend_block(writer, block.header, block.body, block.receipts)
+    side.remove(writer, block.hash)
+    log_entries.add_lower(writer, entries_of([block.receipts], before))
+    writer.put(META, _FIRST, number_key(block.number))
+
+
+def prune(writer: Writer, number: int) -> None:
+    """Remove the first block."""
+    receipts = writer.get(RECEIPTS, number_key(number))
+    assert receipts is not None, "the first block is stored"
+    # A row stays until the last log that it lists is gone: searches begin at the first log that is there.
+    for key, positions in entries_of([receipts], logs_before(writer, number)):
+        row = writer.get(LOG_INDEX, key)
+        if row is not None and log_entries.last_position(row) == array("I", positions)[-1]:
+            writer.delete(LOG_INDEX, key)
+    take_away_block(writer, number)
+    writer.put(META, _FIRST, number_key(number + 1))
+
+
+def prune_side(writer: Writer, start: bytes, below: int, most: int) -> bytes:
+    """Remove the blocks beside the chain with lower numbers, of `most` from a key on; return the next key.
+
+    It is empty once all have been looked at.
+    """
+    cursor = writer.cursor(SIDE_BLOCKS)
+    looked: list[bytes] = []
+    found = cursor.set_range(start)
+    while found and len(looked) < most:
+        if (key := cursor.key()).endswith(_SIDE_HEADER) and len(key) == len(_SIDE_HEADER) + 32:
+            looked.append(key[:32])
+        found = cursor.next()
+    after = cursor.key() if found else b""
+    for block_hash in looked:
+        header = side.header(writer, Hash32(block_hash))
+        if header is not None and header_fields(header).number < below:
+            side.remove(writer, block_hash)
+    return after

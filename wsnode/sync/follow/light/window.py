@@ -1,0 +1,137 @@
+"""The lower end of a light folder: backfilled to the window, and pruned below it, a slice at a time."""
+
+import logging
+from functools import partial
+from typing import Final
+
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.sync.follow.blocks.fetching import block_of_number, decoded
+from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts
+from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.hedging import first_answer
+
+REST_SECONDS: Final = 0.5
+FAILED_SECONDS: Final = 2.0
+PRUNED_AT_ONCE: Final = 1
+"""Blocks of one transaction: other writers wait for it, and its Python part holds back other threads."""
+SIDE_BLOCKS_AT_ONCE: Final = 64
+SIDE_EVERY: Final = 64
+"""Blocks pruned between two looks at the blocks beside the chain."""
+
+logger = logging.getLogger("wsnode.follow")
+
+
+class Window:
+    """Keeps the first block of a light folder where the window begins, but never above what is final."""
+
+    def __init__(self, chain: Chain, live: LiveTree, upstreams: Upstreams, receipts: Receipts) -> None:
+        assert chain.window is not None, "only a light folder has a window"
+        self._chain = chain
+        self._blocks = chain.window
+        self._live = live
+        self._upstreams = upstreams
+        self._receipts = receipts
+        self._pruned = 0
+        """Blocks pruned since the last look at the blocks beside the chain began."""
+        self._side: bytes = b""
+
+    async def run(self) -> None:
+        """Do what there is to do, for ever."""
+        while True:
+            try:
+                has_more = await self.step()
+            except (Unfit, UpstreamError) as error:
+                logger.warning("backfilling: %s", error)
+                await trio.sleep(FAILED_SECONDS)
+                continue
+            await trio.sleep(0 if has_more else REST_SECONDS)
+
+    async def step(self) -> bool:
+        """Backfill or prune one slice, and return whether there may be more to do.
+
+        Raises:
+            Unfit, UpstreamError: The blocks to be backfilled cannot be had.
+        """
+        if not self._chain.has_begun:
+            return False
+        first, lowest = self.bounds()
+        if first > lowest:
+            return await self._backfill(first, max(lowest, first - AT_ONCE))
+        if first < lowest:
+            count = min(lowest - first, PRUNED_AT_ONCE)
+            async with self._live.lock:
+                await in_thread(partial(self._chain.prune, count))
+            self._pruned += count
+            return True
+        return await self._prune_side()
+
+    def bounds(self) -> tuple[int, int]:
+        """Return the first block, and where the window begins."""
+        with self._chain.snapshot() as view:
+            first, finalized = view.earliest, view.finalized or 0
+            lowest = min(view.number - self._blocks + 1, finalized)
+        # A folder that begins later has no place for the genesis block: nothing lies below it.
+        return first, max(lowest, 0 if first == 0 else 1)
+
+    async def _backfill(self, first: int, lowest: int) -> bool:
+        with self._chain.snapshot() as view:
+            header = view.header(first)
+            assert header is not None, "the first block is stored"
+            wanted = view.parent_hash(header)
+        fetched = await self._fetched(range(first - 1, lowest - 1, -1))
+        linked: list[BuiltBlock] = []
+        for encoded, giver in fetched:
+            if block_hash(encoded) != wanted:
+                why = f"its block {first - 1 - len(linked)} is not the parent of ours"
+                giver.quarantine(Unfit(why, is_forked=True))
+                break
+            (block,) = await self._receipts.verified(await decoded(self._chain.spec, [encoded]), giver)
+            linked.append(block)
+            wanted = view.parent_hash(block.header)
+        async with self._live.lock:
+            # The first block is another one by now if the window's beginning has overtaken it.
+            if linked and self.bounds()[0] == first:
+                await in_thread(partial(self._chain.prepend, linked))
+        return True
+
+    async def _fetched(self, numbers: range) -> list[tuple[bytes, Upstream]]:
+        """Return blocks of these numbers, fetched together, and the giver of each."""
+        fetched: dict[int, tuple[bytes, Upstream]] = {}
+        failures: list[UpstreamError] = []
+        async with trio.open_nursery() as nursery:
+
+            async def fetch(number: int) -> None:
+                upstreams = {upstream.client: upstream for upstream in self._upstreams.fit}
+
+                async def ask(client: Client) -> bytes:
+                    return await block_of_number(upstreams[client], number)
+
+                try:
+                    client, encoded = await first_answer(list(upstreams), ask)
+                    fetched[number] = encoded, upstreams[client]
+                except UpstreamError as error:
+                    failures.append(error)
+                    nursery.cancel_scope.cancel()
+
+            for number in numbers:
+                nursery.start_soon(fetch, number)
+        if failures:
+            raise failures[0]
+        return [fetched[number] for number in numbers]
+
+    async def _prune_side(self) -> bool:
+        """Prune some blocks beside the chain, now and then; return whether there may be more."""
+        if self._pruned < SIDE_EVERY:
+            return False
+        async with self._live.lock:
+            self._side = await in_thread(partial(self._chain.prune_side, self._side, SIDE_BLOCKS_AT_ONCE))
+        if not self._side:
+            self._pruned = 0
+        return bool(self._side)
