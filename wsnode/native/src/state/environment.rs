@@ -2,14 +2,16 @@
 
 use super::layout::tables::{Head, Tables};
 use super::StateError;
-use crate::store::{require_begun, require_whole, space, MAX_READERS};
-use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
+use crate::store::{file, require_begun, require_whole, space};
+use heed::{Env, EnvFlags, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Address space reserved at first; the file grows only as it is written.
 pub(super) const MAP_SIZE: usize = 64 << 30;
+/// Tables that the file may have.
+const TABLES: u32 = 16;
 /// How long a reader that needs a larger map waits for the other readers of its process.
 const RESIZE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -64,18 +66,14 @@ impl Environment {
         if writer {
             std::fs::create_dir_all(path)?;
         }
-        let mut options = EnvOpenOptions::new().read_txn_without_tls();
-        options.max_dbs(16).max_readers(MAX_READERS).map_size(map_size);
+        let mut flags = EnvFlags::empty();
         if !writer {
             require_begun(path)?;
-            // SAFETY: READ_ONLY takes none of LMDB's guarantees away.
-            unsafe { options.flags(EnvFlags::READ_ONLY) };
+            flags |= EnvFlags::READ_ONLY;
         }
-        // SAFETY: the files of the folder are changed through LMDB only, with its locks on.
-        let env = unsafe { options.open(path)? };
+        let env = file::open(path, TABLES, flags, map_size)?;
         require_whole(&env, path)?;
         let tables = if writer {
-            env.clear_stale_readers()?;
             Tables::create(&env).map_err(|error| explained(path, error))?
         } else {
             Tables::open(&env)?
@@ -90,7 +88,7 @@ impl Environment {
         let mut readers = free.unwrap_or_else(PoisonError::into_inner);
         let txn = match self.begin_reading() {
             // The writer's process has enlarged the map: take its size over.
-            Err(heed::Error::Mdb(failure @ MdbError::MapResized)) => {
+            Err(failure @ heed::Error::Mdb(MdbError::MapResized)) => {
                 readers = self.resize(readers, 0, failure)?;
                 self.begin_reading()?
             }
@@ -106,14 +104,7 @@ impl Environment {
     }
 
     fn begin_reading(&self) -> heed::Result<RoTxn<'_, WithoutTls>> {
-        match self.env.read_txn() {
-            Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
-                // Slots of killed processes count until they are cleared.
-                self.env.clear_stale_readers()?;
-                self.env.read_txn()
-            }
-            begun => begun,
-        }
+        file::reading(&self.env, || self.env.read_txn())
     }
 
     /// Wait until no snapshot of this process is left, and resize the map.
@@ -121,7 +112,7 @@ impl Environment {
         &self,
         mut readers: MutexGuard<'m, Readers>,
         size: usize,
-        failure: MdbError,
+        failure: heed::Error,
     ) -> Result<MutexGuard<'m, Readers>, StateError> {
         readers.resizing = true;
         let busy = |readers: &mut Readers| readers.snapshots > 0;
@@ -130,7 +121,7 @@ impl Environment {
         readers.resizing = false;
         self.changed.notify_all();
         if waited.timed_out() {
-            return Err(heed::Error::Mdb(failure).into());
+            return Err(failure.into());
         }
         // SAFETY: there is no transaction in this process: no snapshot is left, none begins while
         // `readers` is locked, and the one writer comes here between its transactions.
@@ -152,14 +143,14 @@ impl Environment {
         // SAFETY: `writing` keeps a second thread from setting flags, and readers do not heed this one.
         unsafe { self.env.set_flags(EnvFlags::NO_SYNC, mode)? };
         loop {
-            let (failure, size) = match self.attempt(&write) {
-                Err(StateError::Lmdb(heed::Error::Mdb(full @ MdbError::MapFull))) => {
-                    (full, self.env.info().map_size * 2)
-                }
-                Err(StateError::Lmdb(heed::Error::Mdb(resized @ MdbError::MapResized))) => (resized, 0),
-                done => return done.map_err(|error| explained(self.env.path(), error)),
+            let failure = match self.attempt(&write) {
+                Err(StateError::Lmdb(failure)) => failure,
+                done => return done,
             };
-            drop(self.resize(self.readers(), size, failure)?);
+            match file::wanted_size(&self.env, &failure) {
+                Some(size) => drop(self.resize(self.readers(), size, failure)?),
+                None => return Err(explained(self.env.path(), failure.into())),
+            }
         }
     }
 

@@ -5,16 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use heed::types::Bytes;
-use heed::{
-    CommitOrAbort, CommitToken, Database, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn,
-    WithoutTls,
-};
+use heed::{CommitOrAbort, CommitToken, Database, Env, EnvFlags, MdbError, OnCommit, RoTxn, WithoutTls};
 
 use super::transaction::{Transaction, Version};
-use super::{require_begun, require_whole, space, StoreError, Table};
+use super::{file, require_begun, require_whole, space, StoreError, Table};
 
-/// Read transactions of all processes of a folder together, 64 bytes each in the lock file.
-pub const MAX_READERS: u32 = 16_384;
 /// The number of versions to keep before unread ones are dropped.
 const REMEMBERED: usize = 64;
 
@@ -81,7 +76,8 @@ impl Environment {
             require_begun(path)?;
         }
         let unusable = |reason| StoreError::Unusable { path: path.display().to_string(), reason };
-        let env = open(path, names.len(), writer, durable, map_size).map_err(unusable)?;
+        let tables = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let env = file::open(path, tables, flags(writer, durable), map_size).map_err(unusable)?;
         require_whole(&env, path)?;
         let tables = if writer { create_tables(&env, names) } else { open_tables(&env, names) };
         let tables =
@@ -147,11 +143,10 @@ impl Environment {
     /// The size that the map needs for a change that `error` has cut short, if that was the reason; 0 stands for what
     /// another process has made of it.
     pub fn wanted_size(&self, error: &StoreError) -> Result<Option<usize>, StoreError> {
-        Ok(match error {
-            StoreError::Lmdb(heed::Error::Mdb(MdbError::MapFull)) => Some(2 * self.map_size()?),
-            StoreError::Lmdb(heed::Error::Mdb(MdbError::MapResized)) => Some(0),
-            _ => None,
-        })
+        match error {
+            StoreError::Lmdb(error) => Ok(file::wanted_size(&self.env()?, error)),
+            _ => Ok(None),
+        }
     }
 
     /// Enlarge the map between two changes, while it has no view; snapshots end with the old one.
@@ -218,14 +213,7 @@ impl Environment {
 
 impl Open {
     fn begin_reading(&self) -> heed::Result<RoTxn<'static, WithoutTls>> {
-        match self.env.clone().static_read_txn() {
-            Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
-                // Slots of killed processes count until they are cleared.
-                self.env.clear_stale_readers()?;
-                self.env.clone().static_read_txn()
-            }
-            begun => begun,
-        }
+        file::reading(&self.env, || self.env.clone().static_read_txn())
     }
 
     /// The version `number`, if it is read already.
@@ -264,24 +252,11 @@ impl Open {
     }
 }
 
-fn open(
-    path: &Path,
-    tables: usize,
-    writer: bool,
-    durable: bool,
-    map_size: usize,
-) -> heed::Result<Env<WithoutTls>> {
-    let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    options.max_dbs(u32::try_from(tables).unwrap_or(u32::MAX)).max_readers(MAX_READERS).map_size(map_size);
+fn flags(writer: bool, durable: bool) -> EnvFlags {
     let mut flags = EnvFlags::NO_READ_AHEAD;
     flags.set(EnvFlags::READ_ONLY, !writer);
     flags.set(EnvFlags::NO_SYNC, !durable);
-    // SAFETY: of LMDB's guarantees only that against power failures is given up, and only where that was asked for.
-    unsafe { options.flags(flags) };
-    // SAFETY: the files of the folder are changed through LMDB only, with its locks on.
-    let env = unsafe { options.open(path)? };
-    env.clear_stale_readers()?;
-    Ok(env)
+    flags
 }
 
 /// Tables that are being opened.

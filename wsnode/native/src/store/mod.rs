@@ -2,11 +2,12 @@
 
 mod environment;
 mod error;
+pub mod file;
 pub mod space;
 mod transaction;
 mod whole;
 
-pub use environment::{Environment, Pin, Turn, MAX_READERS};
+pub use environment::{Environment, Pin, Turn};
 pub use error::StoreError;
 pub use transaction::{Entry, Transaction, Way};
 pub use whole::{require_begun, require_whole, CutShort, Doubt};
