@@ -255,19 +255,24 @@ def lying(upstream: str, *lies: str) -> Iterator[str]:
                 process.terminate()
 
 
+LIES = [
+    (("transaction-field=value", "no-method=debug_"), None),
+    (("raw-byte=0.2",), "another hash"),
+    (("chain-id=1",), "it is of chain 1, and this is chain 31337"),
+    (("stale-by=3",), None),
+    (("null-for=500",), None),
+    (("double-heads",), None),
+    (("skip-heads=3",), None),
+    (("rate-limit=-32016",), None),
+    (("silence",), None),
+]
+
+
 @pytest.mark.parametrize(
     ("lies", "words"),
     [
         (("header-field=stateRoot", "no-method=debug_"), "another hash"),
-        (("transaction-field=value", "no-method=debug_"), None),
-        (("raw-byte=0.2",), "another hash"),
-        (("chain-id=1",), "it is of chain 1, and this is chain 31337"),
-        (("stale-by=3",), None),
-        (("null-for=500",), None),
-        (("double-heads",), None),
-        (("skip-heads=3",), None),
-        (("rate-limit=-32016",), None),
-        (("silence",), None),
+        *(pytest.param(*lie, marks=pytest.mark.slow) for lie in LIES),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
 )
