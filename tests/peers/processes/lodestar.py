@@ -22,11 +22,10 @@ from tests.node_process import PATIENCE, kept_address
 from tests.vector_files import require_vectors
 
 MODULES = os.environ.get("WSNODE_LODESTAR")
-"""A folder with the modules of `lodestar_modules`."""
+"""A folder with `lodestar_modules`, after `npm ci --ignore-scripts` and `npm rebuild snappy bcrypto`."""
 HERE = Path(__file__).parent / "lodestar_modules"
 VALIDATORS = 8
 SLOTS_PER_EPOCH = 8
-SLOT_SECONDS = 4
 BEGIN_SECONDS = 15
 """Before the first slot, for the start of both."""
 
@@ -39,15 +38,16 @@ def genesis_file() -> Path:
 class Lodestar:
     """A beacon node that can be killed and started again; its validators forget what they signed."""
 
-    def __init__(self, folder: Path, command: list[str], rest: str) -> None:
+    def __init__(self, folder: Path, command: list[str], rest: str, preset: str) -> None:
+        self.url = f"http://{rest}"
         self._folder = folder
         self._command = command
-        self._rest = rest
+        self._preset = preset
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it; `wait_until` waits for it."""
-        environment = {**os.environ, "LODESTAR_PRESET": "minimal", "LC_ALL": "C"}
+        environment = {**os.environ, "LODESTAR_PRESET": self._preset, "LC_ALL": "C"}
         with (self._folder / "lodestar.log").open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=log, stderr=log, env=environment, cwd=self._folder
@@ -62,28 +62,31 @@ class Lodestar:
 
     def finalized(self) -> int:
         """Return the last final epoch, 0 while it cannot say."""
-        found = self._ask("/eth/v1/beacon/states/head/finality_checkpoints")
+        found = self.ask("/eth/v1/beacon/states/head/finality_checkpoints")
         return 0 if found is None else int(found["finalized"]["epoch"])
 
     def head(self) -> tuple[int, str] | None:
         """Return the slot of its head, and the hash of the payload there."""
-        found = self._ask("/eth/v2/beacon/blocks/head")
+        found = self.ask("/eth/v2/beacon/blocks/head")
         if found is None:
             return None
         message = found["message"]
         return int(message["slot"]), message["body"]["execution_payload"]["block_hash"]
 
-    def _ask(self, path: str) -> Any:
+    def ask(self, path: str) -> Any:
+        """Return the data of an answer, None while there is none."""
         try:
-            with urllib.request.urlopen(f"http://{self._rest}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(self.url + path, timeout=10) as answer:
                 return json.load(answer)["data"]
         except (OSError, HTTPException, ValueError):
             return None
 
 
 @contextmanager
-def started_lodestar(folder: Path, genesis_hash: str, engine: str, secret: Path) -> Iterator[Lodestar]:
-    """Run it until the end on a chain whose execution begins with a block."""
+def started_lodestar(
+    folder: Path, genesis_hash: str, engine: str, secret: Path, *, preset: str = "minimal", seconds: int = 4
+) -> Iterator[Lodestar]:
+    """Run it until the end on a chain whose execution begins with a block, with slots of so many seconds."""
     if MODULES is None:
         pytest.skip("WSNODE_LODESTAR names no folder with Lodestar's modules")
     program = Path(MODULES) / "node_modules/.bin/lodestar"
@@ -95,13 +98,13 @@ def started_lodestar(folder: Path, genesis_hash: str, engine: str, secret: Path)
         command += ["--startValidators", f"0..{VALIDATORS - 1}", "--genesisEth1Hash", genesis_hash]
         for fork in ("ALTAIR", "BELLATRIX", "CAPELLA"):
             command += [f"--params.{fork}_FORK_EPOCH", "0"]
-        command += ["--params.SECONDS_PER_SLOT", str(SLOT_SECONDS)]
+        command += ["--params.SECONDS_PER_SLOT", str(seconds)]
         command += ["--terminal-total-difficulty-override", "0"]
         command += ["--execution.urls", engine, "--jwt-secret", str(secret), "--eth1", "false"]
         command += ["--rest.port", rest.rpartition(":")[2], "--rest.namespace", "*"]
         command += ["--beaconNodes", f"http://{rest}", "--port", peers.rpartition(":")[2]]
         command += ["--discv5", "false", "--metrics", "false", "--suggestedFeeRecipient", "0x" + "fe" * 20]
-        lodestar = Lodestar(folder, command, rest)
+        lodestar = Lodestar(folder, command, rest, preset)
         try:
             lodestar.start()
             yield lodestar

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.upstream.providers import Error
 from wsnode.ethereum.codec.blocks import Payload
 from wsnode.ethereum.codec.rendering import render_payload
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.payloads import driven as driven_chain
 from wsnode.ethereum.payloads.driven import Beside, DrivenChain, ForkchoiceError
 from wsnode.sync.follow.report import Stage
 
@@ -69,16 +71,25 @@ async def test_the_upstreams_head_is_not_the_head_until_it_is_chosen(tmp_path: P
         await world.until_stage(Stage.LIVE)
 
 
-async def test_a_payload_whose_parents_are_unknown_is_valid_once_upstreams_gave_them(tmp_path: Path) -> None:
+async def test_a_payload_whose_parents_are_unknown_is_valid_as_soon_as_upstreams_gave_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driven_chain, "COMING_SECONDS", inf)
     async with driven(tmp_path, "a", blocks=7) as (world, (source,), driver):
-        assert await driver.give(7) == "SYNCING"
-        await world.until(lambda: world.live.tree.header(parent_of(source)) is not None)
-        # The head has not moved, and the payload needs nothing but to be asked for again.
-        assert world.chain.head.number == 0
         assert await driver.give(7) == "VALID"
+        assert world.chain.head.number == 0
         assert await driver.choose(source.head) == "VALID"
         assert world.chain.head == source.head
         assert [(len(each.removed), len(each.added)) for each in world.changes] == [(0, 7)]
+
+
+async def test_a_payload_does_not_wait_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driven_chain, "COMING_SECONDS", 0)
+    async with driven(tmp_path, "a", blocks=7) as (world, (source,), driver):
+        assert await driver.give(7) == "SYNCING"
+        await world.until(lambda: world.live.tree.header(parent_of(source)) is not None)
+        # The payload needs nothing but to be given again.
+        assert await driver.give(7) == "VALID"
 
 
 def parent_of(source: Source) -> bytes:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
+import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import Payload, UnverifiedBlock
@@ -37,15 +38,17 @@ from wsnode.ethereum.tree.statuses import (
     Valid,
 )
 
+COMING_SECONDS: Final = 1.0
+"""How long a call waits for blocks that are being fetched; consensus clients wait eight seconds for it."""
 MOST_MALFORMED: Final = 1024
 _OF_THE_HASH: Final = "block_hash"
 
 logger = logging.getLogger("wsnode.engine")
 
 
-Want: TypeAlias = Callable[[Hash32], None]
-"""Called with the hash of a block that a payload or a fork choice needs, and that is unknown; returns at
-once."""
+Want: TypeAlias = Callable[[Hash32], trio.Event | None]
+"""Called with the hash of a block that a payload or a fork choice needs, and that is unknown; returns at once
+what is set when the block is there or cannot be had."""
 
 
 class ForkchoiceError(Exception):
@@ -76,6 +79,8 @@ class DrivenChain:
         self._chain = chain
         self._tree = tree
         self._want = want or _leave
+        self._coming: trio.Event | None = None
+        """Of the block that was wanted last."""
         self._waiting = WaitingBlocks()
         self._malformed: dict[bytes, Malformed] = {}
         """By the hashes of payloads and blocks; those that came last."""
@@ -112,7 +117,10 @@ class DrivenChain:
             return self._refused(payload, block)
         if beside.blob_hashes is not None and block.blob_hashes != list(beside.blob_hashes):
             return _logged(block.hash, invalid(None, "the payload has other blobs than expected"))
-        return await self._judge(block)
+        status = await self._judge(block)
+        if status is SYNCING and await self._has_come():
+            status = await self._judge(block)
+        return status
 
     async def choose(self, head: Hash32, safe: Hash32 | None, finalized: Hash32 | None) -> PayloadStatus:
         """Make a block the head, and others safe and finalized, if all that is needed is known.
@@ -121,6 +129,12 @@ class DrivenChain:
             ForkchoiceError: They do not fit each other.
             StateError, StoreError: A store cannot be read, or written.
         """
+        status = await self._choose(head, safe, finalized)
+        if status is SYNCING and await self._has_come():
+            status = await self._choose(head, safe, finalized)
+        return status
+
+    async def _choose(self, head: Hash32, safe: Hash32 | None, finalized: Hash32 | None) -> PayloadStatus:
         if (known := self._malformed.get(head)) is not None:
             return self._status_of(known)
         if (waiting := self._waiting.get(head)) is not None:
@@ -134,7 +148,7 @@ class DrivenChain:
             change = await self._tree.set_head(head, safe=safe, finalized=finalized, keeps_final=True)
         except UnknownBlockError as error:
             if error.name == "head":
-                self._want(head)
+                self._coming = self._want(head)
                 return SYNCING
             raise ForkchoiceError(str(error)) from None
         except BelowFinalizedError as error:
@@ -145,6 +159,15 @@ class DrivenChain:
         _log_change(change)
         return valid(head)
 
+    async def _has_come(self) -> bool:
+        """Wait a moment for what is being fetched, and tell whether that is over."""
+        coming, self._coming = self._coming, None
+        if coming is None:
+            return False
+        with trio.move_on_after(COMING_SECONDS):
+            await coming.wait()
+        return coming.is_set()
+
     async def _judge(self, block: UnverifiedBlock) -> PayloadStatus:
         """Return what a block is, after those below it that waited for their ancestors too."""
         status = SYNCING
@@ -152,7 +175,7 @@ class DrivenChain:
             status = await self._judge_one(each)
             if status is SYNCING:
                 self._waiting.add(block)
-                self._want(Hash32(each.parent_hash))
+                self._coming = self._want(Hash32(each.parent_hash))
                 break
             self._waiting.pop(each.hash)
         return status

@@ -7,6 +7,7 @@ number of the block that is wanted at the most, because a state so far ahead can
 import logging
 from collections.abc import Callable, Sequence
 
+import msgspec
 import trio
 
 from wsnode.ethereum.chain import Chain
@@ -22,6 +23,13 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 logger = logging.getLogger("wsnode.follow")
+
+
+class Wanted(msgspec.Struct, frozen=True, eq=False):
+    """A block that is wanted; `is_over` when it has come, or nobody has it."""
+
+    block_hash: Hash32
+    is_over: trio.Event
 
 
 class Ancestors:
@@ -41,13 +49,18 @@ class Ancestors:
         self._catching_up = catching_up
         self._floor = floor
         self._walks = Walks(chain.spec, upstreams, self._is_known)
-        self._wanted: Hash32 | None = None
+        self._wanted: Wanted | None = None
         self._woken = trio.Event()
 
-    def want(self, block_hash: Hash32) -> None:
-        """Have a block fetched, in place of one that was wanted before."""
-        self._wanted = block_hash
+    def want(self, block_hash: Hash32) -> trio.Event:
+        """Have a block fetched, in place of one that was wanted before; the event says when that is over."""
+        if self._wanted is not None:
+            if self._wanted.block_hash == block_hash:
+                return self._wanted.is_over
+            self._wanted.is_over.set()
+        self._wanted = Wanted(block_hash, trio.Event())
         self._woken.set()
+        return self._wanted.is_over
 
     async def run(self) -> None:
         """Fetch what is wanted, for ever."""
@@ -55,8 +68,13 @@ class Ancestors:
             await self._woken.wait()
             self._woken = trio.Event()
             wanted, self._wanted = self._wanted, None
-            if wanted is not None and not self._is_known(wanted):
-                await self._bring(wanted)
+            if wanted is None:
+                continue
+            try:
+                if not self._is_known(wanted.block_hash):
+                    await self._bring(wanted.block_hash)
+            finally:
+                wanted.is_over.set()
 
     def _is_known(self, block_hash: bytes) -> bool:
         return self._live.tree.header(block_hash) is not None

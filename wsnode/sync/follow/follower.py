@@ -164,9 +164,12 @@ class Follower:
             if self.light is not None:
                 nursery.start_soon(self.light.window.run)
 
-    def want(self, block_hash: Hash32) -> None:
-        """Have a block that a consensus client builds on fetched, and what is unknown below it."""
-        self._ancestors.want(block_hash)
+    def want(self, block_hash: Hash32) -> trio.Event:
+        """Have a block that a consensus client builds on fetched, and what is unknown below it.
+
+        The event says when that is over.
+        """
+        return self._ancestors.want(block_hash)
 
     def _floor(self) -> int:
         return self._advance.floor
