@@ -33,6 +33,10 @@ class SocketProvider:
         self.calls: list[tuple[str, list[Any]]] = []
         self.headers: list[list[tuple[bytes, bytes]]] = []
         self.is_gone = False
+        self.batches: list[int] = []
+        """How many calls each batch had."""
+        self.most_batched = 1000
+        """A larger batch is refused, as one whole."""
         self._streams: list[trio.abc.Stream] = []
 
     async def connect(self, address: UpstreamAddress) -> trio.abc.Stream:
@@ -54,14 +58,26 @@ class SocketProvider:
                     await self._reply(connection, msgspec.json.decode(await connection.get_message()))
             nursery.cancel_scope.cancel()
 
-    async def _reply(self, connection: WebSocketConnection, call: dict[str, Any]) -> None:
+    async def _reply(self, connection: WebSocketConnection, call: Any) -> None:
+        await connection.send_message(msgspec.json.encode(self.reply(call)).decode())
+
+    def reply(self, call: Any) -> Any:
+        """Return what is answered to a call, or to a batch of calls."""
+        return self._batch_reply(call) if isinstance(call, list) else self._call_reply(call)
+
+    def _batch_reply(self, calls: list[dict[str, Any]]) -> Any:
+        self.batches.append(len(calls))
+        if len(calls) > self.most_batched:
+            return {"id": None, "error": {"code": -32600, "message": "batch too large"}}
+        # In any order, as the specification of JSON-RPC allows.
+        return [self._call_reply(call) for call in reversed(calls)]
+
+    def _call_reply(self, call: dict[str, Any]) -> dict[str, Any]:
         self.calls.append((call["method"], call["params"]))
         found = self.answer(call["method"], call["params"])
         if isinstance(found, Error):
-            reply = {"id": call["id"], "error": {"code": found.code, "message": found.message}}
-        else:
-            reply = {"id": call["id"], "result": found}
-        await connection.send_message(msgspec.json.encode(reply).decode())
+            return {"id": call["id"], "error": {"code": found.code, "message": found.message}}
+        return {"id": call["id"], "result": found}
 
     async def tell(self, subscription: str, result: Any) -> None:
         """Send an event of a subscription on every connection."""

@@ -299,3 +299,61 @@ async def test_too_many_questions_at_once_are_refused_here() -> None:
         release.set()
     assert found.count("busy") == 1
     assert found.count(1) == 1000
+
+
+@pytest.mark.parametrize("url", [WEBSOCKET, HTTP], ids=["WebSocket", "HTTP"])
+async def test_a_batch_is_answered_call_by_call_in_the_order_of_the_calls(url: UpstreamAddress) -> None:
+    def answer(method: str, params: list[Any]) -> Any:
+        return Error(-32601, "none") if params == [2] else [method, *params]
+
+    async with trio.open_nursery() as nursery:
+        provider = batching(nursery, url, answer)
+        client = await asked_client(nursery, provider, url)
+        first, second, third = await client.ask_all("m", [[1], [2], [3]])
+        assert (first, third) == (b'["m",1]', b'["m",3]')
+        assert isinstance(second, RefusedError)
+        assert second.is_missing_method
+        assert await client.ask("m", [4]) == ["m", 4]
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("url", [WEBSOCKET, HTTP], ids=["WebSocket", "HTTP"])
+async def test_a_batch_that_is_refused_as_a_whole_is_a_refusal(url: UpstreamAddress) -> None:
+    async with trio.open_nursery() as nursery:
+        provider = batching(nursery, url, echo, most=2)
+        client = await asked_client(nursery, provider, url)
+        with pytest.raises(RefusedError, match="batch too large"):
+            await client.ask_all("m", [[1], [2], [3]])
+        assert len(await client.ask_all("m", [[1], [2]])) == 2
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_batch_that_a_lost_connection_leaves_unanswered_is_an_error() -> None:
+    async with trio.open_nursery() as nursery:
+        provider = SocketProvider(nursery, echo)
+        client = await asked_client(nursery, provider, WEBSOCKET)
+        link = await client.link()
+        provider.is_gone = True
+        await provider.close()
+        await link.ended.wait()
+        with pytest.raises(UpstreamError, match="unreachable"):
+            await client.ask_all("m", [[1], [2]])
+        assert client.score.failures == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_each_call_of_a_batch_is_paid_for(autojump_clock: MockClock) -> None:
+    budget = Budget(10.0)
+    await budget.take(25)
+    assert trio.current_time() == pytest.approx(2.0)
+
+
+def batching(
+    nursery: trio.Nursery, url: UpstreamAddress, answer: Any, most: int = 1000
+) -> SocketProvider | PostProvider:
+    """Return a provider that takes batches, of the transport that a URL names."""
+    provider = SocketProvider(nursery, answer)
+    provider.most_batched = most
+    if url.is_websocket:
+        return provider
+    return PostProvider(nursery, lambda body: (200, [], msgspec.json.encode(provider.reply(body))))

@@ -36,13 +36,13 @@ class Budget:
         grown: float = self._rate * RECOVERY ** min(seconds, 1000.0)
         return min(self._most, grown)
 
-    async def take(self) -> None:
-        """Return when one more call may be made."""
-        await trio.sleep_until(self._due())
+    async def take(self, calls: int = 1) -> None:
+        """Return when that many more calls may be made."""
+        await trio.sleep_until(self._due(calls))
 
-    def _due(self) -> float:
+    def _due(self, calls: int) -> float:
         now, rate = self._clock(), self.per_second
-        self._spent_until = max(now, self._spent_until) + 1 / rate
+        self._spent_until = max(now, self._spent_until) + calls / rate
         return max(self._paused_until, self._spent_until - BURST_SECONDS)
 
     def refused(self, retry_after: float | None = None) -> None:

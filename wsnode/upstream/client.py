@@ -1,6 +1,7 @@
 """Another node, asked over a connection that is opened when first needed, and again when lost."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 import trio
@@ -16,6 +17,7 @@ from wsnode.upstream.streams import Connect, connector
 from wsnode.upstream.websocket import converse
 
 SECONDS: Final = 5.0
+BATCH_SECONDS: Final = 15.0
 QUESTIONS_AT_ONCE: Final = 1000
 
 logger = logging.getLogger("wsnode.upstream")
@@ -106,6 +108,31 @@ class Client:
             raise UpstreamError("timeout") from None
         self.score.answered(trio.current_time() - asked)
         return text
+
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+        """Return the JSON text of each result of a batch of calls, or its refusal.
+
+        Raises:
+            RefusedError: The upstream takes no batch, or none so large.
+            UpstreamError: There is no answer.
+        """
+        try:
+            with trio.fail_after(BATCH_SECONDS):
+                await self.budget.take(len(calls))
+                answers = await (await self.link()).ask_all(method, calls)
+        except trio.TooSlowError:
+            self.score.failed()
+            raise UpstreamError("timeout", f"a batch of {len(calls)} calls") from None
+        except RefusedError as error:
+            if error.is_about_rate:
+                self.budget.refused(error.retry_after)
+            raise
+        except UpstreamError:
+            self.score.failed()
+            raise
+        if any(isinstance(each, RefusedError) and each.is_about_rate for each in answers):
+            self.budget.refused()
+        return answers
 
     async def link(self) -> Link:
         """Return the open connection, a new one if there is none.

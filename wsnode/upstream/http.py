@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 import h11
@@ -11,7 +12,14 @@ import trio
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import RefusedError, UpstreamError
 from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
-from wsnode.upstream.messages import decode_message, encode_call, result_of
+from wsnode.upstream.messages import (
+    Message,
+    decode_batch,
+    encode_batch,
+    encode_call,
+    result_of,
+    result_or_refusal,
+)
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 CONNECTIONS: Final = 8
@@ -41,18 +49,42 @@ class HttpLink:
         Raises:
             UpstreamError: There is none.
         """
-        body = encode_call(next(self._numbers), method, params)
+        messages, retry_after = await self._answered(encode_call(next(self._numbers), method, params))
+        if len(messages) != 1:
+            raise UpstreamError("invalid", "a batch for a call")
+        return result_of(messages[0], retry_after)
+
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+        """Return the JSON texts of the results of a batch of calls, each with its parameters.
+
+        Raises:
+            RefusedError: The upstream takes no batch, or none so large.
+            UpstreamError: There is no answer.
+        """
+        numbered = {next(self._numbers): params for params in calls}
+        messages, retry_after = await self._answered(encode_batch(method, numbered))
+        found = {message.id: message for message in messages}
+        if None in found:
+            # One error for the whole batch.
+            result_of(found[None], retry_after)
+        return [result_or_refusal(found.get(number)) for number in numbered]
+
+    async def _answered(self, body: bytes) -> tuple[list[Message], float | None]:
+        """Return what is answered to a POST, and the seconds to be left alone.
+
+        Raises:
+            UpstreamError: There is none, or HTTP refuses.
+        """
         async with self._room:
             status, retry_after, text = await self._posted(body)
         self.heard += 1
         if status in REFUSALS:
             raise RefusedError(status, f"HTTP {status}", retry_after)
         try:
-            message = decode_message(text)
+            return decode_batch(text), retry_after
         except msgspec.DecodeError:
             logger.warning("%s answers with HTTP %d what is not JSON-RPC", self._address, status)
             raise UpstreamError("invalid", f"HTTP {status}") from None
-        return result_of(message, retry_after)
 
     async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
         """Refuse: HTTP has no notifications.

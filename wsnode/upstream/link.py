@@ -1,9 +1,11 @@
 """The link of a client to its upstream, over any transport."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 import trio
+
+from wsnode.upstream.errors import RefusedError
 
 MESSAGE_BYTES: Final = 64 << 20
 """The largest message: a block of 10 MB twice in hex, with the names of its members."""
@@ -24,6 +26,14 @@ class Link(Protocol):
 
         Raises:
             UpstreamError: There is none.
+        """
+
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+        """Return the JSON texts of the results of a batch of calls, each with its parameters.
+
+        Raises:
+            RefusedError: The upstream takes no batch, or none so large.
+            UpstreamError: There is no answer.
         """
 
     async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:

@@ -1,5 +1,6 @@
 """JSON-RPC as a client writes and reads it; results stay JSON text, which may be megabytes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ class Message(msgspec.Struct):
 
 
 _MESSAGE = msgspec.json.Decoder(Message)
+_BATCH = msgspec.json.Decoder(list[Message])
 _EVENT = msgspec.json.Decoder(Event)
 
 
@@ -42,13 +44,18 @@ def encode_call(number: int, method: str, params: list[Any]) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
-def decode_message(text: bytes | str) -> Message:
-    """Return a reply or a notification.
+def encode_batch(method: str, calls: Mapping[int, list[Any]]) -> bytes:
+    """Return the text of a batch of calls of one method, by their numbers."""
+    return b"[%b]" % b",".join(encode_call(number, method, params) for number, params in calls.items())
+
+
+def decode_batch(text: bytes | str) -> list[Message]:
+    """Return the messages of a batch, or the only one of a text that is none.
 
     Raises:
-        msgspec.DecodeError: It is none.
+        msgspec.DecodeError: It is neither.
     """
-    return _MESSAGE.decode(text)
+    return _BATCH.decode(text) if text[:1] in (b"[", "[") else [_MESSAGE.decode(text)]
 
 
 def decode_event(message: Message) -> Event:
@@ -69,6 +76,16 @@ def result_of(message: Message, retry_after: float | None = None) -> bytes:
     if message.error is not None:
         raise RefusedError(int(message.error.code), message.error.message[:200], retry_after)
     return bytes(message.result)
+
+
+def result_or_refusal(message: Message | None) -> bytes | RefusedError:
+    """Return the JSON text of a result in a batch, or why there is none."""
+    if message is None:
+        return RefusedError(0, "the batch was answered without it")
+    try:
+        return result_of(message)
+    except RefusedError as refused:
+        return refused
 
 
 def decode_result(text: bytes) -> Any:

@@ -2,7 +2,7 @@
 
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -11,20 +11,24 @@ import trio
 from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, wrap_client_stream
 
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.errors import RefusedError, UpstreamError
 from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
 from wsnode.upstream.messages import (
     Message,
+    decode_batch,
     decode_event,
-    decode_message,
     decode_result,
+    encode_batch,
     encode_call,
     result_of,
+    result_or_refusal,
 )
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 PING_SECONDS: Final = 20.0
 PONG_SECONDS: Final = 10.0
+RECEIVE_BYTES: Final = 1 << 17
+"""Blocks come by the megabyte, and each receipt of bytes costs a turn of the loop."""
 
 logger = logging.getLogger("wsnode.upstream")
 
@@ -54,6 +58,8 @@ class WebSocketLink:
         self._connection = connection
         self._scope = scope
         self._questions: dict[int, Question] = {}
+        self._batched: set[int] = set()
+        """The questions that were asked in batches."""
         self._listeners: dict[str, OnEvent] = {}
         self._numbers = itertools.count(1)
 
@@ -74,18 +80,50 @@ class WebSocketLink:
         decode_result(await self._ask("eth_subscribe", params, on_event))
 
     async def _ask(self, method: str, params: list[Any], on_event: OnEvent | None) -> bytes:
-        question, number = Question(on_event), next(self._numbers)
-        self._questions[number] = question
+        number = next(self._numbers)
+        (reply,) = await self._exchanged({number: Question(on_event)}, encode_call(number, method, params))
+        return result_of(reply)
+
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+        """Return the JSON texts of the results of a batch of calls, each with its parameters.
+
+        Raises:
+            RefusedError: The upstream takes no batch, or none so large.
+            UpstreamError: There is no answer.
+        """
+        numbered = {next(self._numbers): params for params in calls}
+        self._batched.update(numbered)
+        try:
+            questions = {number: Question(None) for number in numbered}
+            replies = await self._exchanged(questions, encode_batch(method, numbered))
+        finally:
+            self._batched.difference_update(numbered)
+        if all(reply.id is None for reply in replies):
+            # One error for the whole batch.
+            result_of(replies[0])
+        return [result_or_refusal(reply) for reply in replies]
+
+    async def _exchanged(self, questions: dict[int, Question], text: bytes) -> list[Message]:
+        """Send questions, and return the replies in their order.
+
+        Raises:
+            UpstreamError: The connection was lost.
+        """
+        self._questions |= questions
         try:
             with suppress(ConnectionClosed, trio.BrokenResourceError):
-                await self._connection.send_message(encode_call(number, method, params).decode())
+                await self._connection.send_message(text.decode())
                 if not self.ended.is_set():
-                    await question.is_over.wait()
+                    for question in questions.values():
+                        if not question.is_over.is_set():
+                            await question.is_over.wait()
         finally:
-            del self._questions[number]
-        if question.reply is None:
+            for number in questions:
+                del self._questions[number]
+        replies = [question.reply for question in questions.values() if question.reply is not None]
+        if len(replies) < len(questions):
             raise UpstreamError("unreachable")
-        return result_of(question.reply)
+        return replies
 
     def drop(self) -> None:
         """End the link; questions on it fail."""
@@ -124,9 +162,16 @@ class WebSocketLink:
 
     def _take(self, text: str | bytes) -> None:
         self.heard += 1
-        message = decode_message(text)
+        for message in decode_batch(text):
+            self._take_one(message)
+
+    def _take_one(self, message: Message) -> None:
         if message.method is not None:
             self._tell(message)
+        elif message.id is None and message.error is not None:
+            # A batch is refused, and nothing says which.
+            for number in self._batched & self._questions.keys():
+                self._questions[number].end(message)
         # A late reply has no waiting task.
         elif isinstance(message.id, int) and (question := self._questions.get(message.id)) is not None:
             if question.on_event is not None and message.error is None:
@@ -182,6 +227,7 @@ async def _hold(
                 address.resource,
                 extra_headers=headers,
                 max_message_size=MESSAGE_BYTES,
+                receive_buffer_size=RECEIVE_BYTES,
             )
         link = WebSocketLink(str(address), connection, scope)
         tell(link)

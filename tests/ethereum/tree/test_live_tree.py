@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import trio
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, growing_chain
 from tests.ethereum.live.sessions import LogView, open_node
@@ -79,3 +80,23 @@ async def test_what_leaves_and_what_joins_is_told_once_forward_sideways_and_back
         for told in client.told[logs]:
             view.apply(told)
         assert view.logs == [(name, index) for name in named(*new) for index in range(2)]
+
+
+async def test_rows_are_written_beside_what_is_executed_next_and_before_any_other_change(
+    growing: GrowingChain, branches: tuple[list[UnverifiedBlock], list[UnverifiedBlock]]
+) -> None:
+    old, new = branches
+    changes: list[HeadChange] = []
+    async with open_node(growing) as node:
+        node.hub.on_change.append(changes.append)
+        live = LiveTree(BlockTree(growing.chain), node.hub)
+        async with trio.open_nursery() as nursery:
+            assert (await live.extend(old[:2])).taken == 2
+            await live.commit(nursery)
+            assert (await live.extend(old[2:])).taken == 1
+            # This one needs the rows of the blocks before it, and stores the third.
+            assert isinstance(await live.judge(new[0]), Valid)
+            assert growing.chain.head.hash == old[2].hash
+            await live.set_head(new[0].hash)
+        # The third was stored and replaced before anybody was told of it.
+        assert [(len(change.removed), len(change.added)) for change in changes] == [(0, 2), (2, 1)]

@@ -44,6 +44,41 @@ async def test_a_long_way_is_fetched_by_numbers_and_a_short_one_by_hashes(opened
         assert sources["a"].asked["debug_getRawBlock"] == raw + 5
 
 
+async def test_a_long_way_is_fetched_in_batches(opened: Open) -> None:
+    async with opened("a", blocks=150) as (world, sources):
+        await world.until_at(sources["a"].head)
+        assert 3 <= len(sources["a"].provider.batches) < 30
+        # What is small is asked for in ever larger batches.
+        assert max(sources["a"].provider.batches) > 30
+
+
+@pytest.mark.parametrize("most", [1, 5])
+async def test_an_upstream_that_refuses_batches_is_asked_block_by_block(most: int, opened: Open) -> None:
+    async with opened("a", blocks=0) as (world, sources):
+        sources["a"].provider.most_batched = most
+        sources["a"].grow(100)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert world.follower.upstreams.all[0].takes_batches is (most > 1)
+
+
+async def test_blocks_that_a_batch_leaves_out_are_asked_for_alone(opened: Open) -> None:
+    async with opened("a", blocks=0) as (world, sources):
+        nulls = iter([None] * 5)
+        sources["a"].overrides["debug_getRawBlock"] = lambda params: (
+            next(nulls, NOT_SAID) if params[0] in ("0x7", "0x30", "0x31") else NOT_SAID
+        )
+        sources["a"].grow(100)
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+
+
+async def test_blocks_of_several_upstreams_make_one_chain(opened: Open) -> None:
+    async with opened("a", "b", blocks=120) as (world, sources):
+        await world.until_at(sources["a"].head)
+        await world.until_stage(Stage.LIVE)
+
+
 async def test_an_upstream_without_raw_blocks_is_asked_for_json(opened: Open) -> None:
     async with opened("a", blocks=0) as (world, sources):
         sources["a"].overrides["debug_getRawBlock"] = lambda params: Error(-32601, "does not exist")

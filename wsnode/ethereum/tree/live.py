@@ -1,13 +1,14 @@
 """The tree in a process that serves the chain: one change at a time, in a thread, published when complete."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Protocol, TypeVar
 
 import trio
 
-from wsnode.ethereum.codec.blocks import UnverifiedBlock
+from wsnode.ethereum.appender import Extension
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.tree.statuses import Invalid, Status
 from wsnode.ethereum.tree.tree import BlockTree
@@ -33,6 +34,16 @@ class LiveTree:
         self._audience = audience
         self.lock = trio.Lock()
         """Held by each change of the chain, through all its steps."""
+        self._stored = trio.Event()
+        """Set unless rows of committed blocks are being written."""
+        self._stored.set()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[BlockTree]:
+        """Have the tree for oneself: nothing else changes it, and nothing is being written."""
+        async with self.lock:
+            await self._stored.wait()
+            yield self.tree
 
     async def judge(self, block: UnverifiedBlock) -> Status:
         """Execute a block on its parent and return its status; the head does not change.
@@ -40,8 +51,46 @@ class LiveTree:
         Raises:
             StateError, StoreError: A store cannot be read, or written.
         """
+        async with self.turn() as tree:
+            return await in_thread(partial(tree.judge, block))
+
+    async def hold(self, block: UnverifiedBlock) -> Status:
+        """Return the status of a block by its header alone, as `BlockTree.hold`.
+
+        Raises:
+            StoreError: A store cannot be read, or written.
+        """
+        async with self.turn() as tree:
+            return await in_thread(partial(tree.hold, block))
+
+    async def extend(self, blocks: Sequence[UnverifiedBlock]) -> Extension:
+        """Execute blocks that follow the head; they are stored by `commit`, or by another change before.
+
+        Raises:
+            StateError, StoreError: A store cannot be read.
+        """
         async with self.lock:
-            return await in_thread(partial(self.tree.judge, block))
+            return await in_thread(partial(self.tree.extend, blocks))
+
+    async def commit(self, nursery: trio.Nursery) -> None:
+        """Commit the state after all executed blocks; `nursery` writes their rows beside what comes next.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        async with self.turn() as tree:
+            blocks = await in_thread(tree.take_pending)
+            self._stored = trio.Event()
+            nursery.start_soon(self._store, blocks)
+
+    async def _store(self, blocks: Sequence[VerifiedBlock]) -> None:
+        try:
+            # The state is ahead of the rows until they are written, so a cancellation waits for that.
+            with trio.CancelScope(shield=True):
+                await in_thread(partial(self.tree.store, blocks))
+        finally:
+            self._stored.set()
+        self.tell()
 
     async def set_head(
         self,
@@ -56,10 +105,8 @@ class LiveTree:
         Raises:
             UnknownBlockError, BelowFinalizedError, StateError, StoreError: As there.
         """
-        move = partial(
-            self.tree.set_head, block_hash, safe=safe, finalized=finalized, keeps_final=keeps_final
-        )
-        async with self.lock:
+        async with self.turn() as tree:
+            move = partial(tree.set_head, block_hash, safe=safe, finalized=finalized, keeps_final=keeps_final)
             with self.telling():
                 return await in_thread(move)
 

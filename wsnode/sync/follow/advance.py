@@ -112,8 +112,7 @@ class Advance:
 
     async def mark(self, head: Head, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
         """Mark what is safe and what is final below a head, and return whether that still is the head."""
-        tree = self._live.tree
-        async with self._live.lock:
+        async with self._live.turn() as tree:
             # With blocks that are executed and not stored yet, setting this head would take them back.
             if tree.head != head:
                 return False

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -12,7 +11,7 @@ from wsnode.ethereum.appender import Extension
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.statuses import Invalid, UnknownParent
 from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.blocks.ranges import Batch, Ranges
@@ -24,6 +23,7 @@ from wsnode.upstream.errors import UpstreamError
 FAR: Final = 16
 """A way of more blocks is fetched by numbers, many at once; a shorter one by hashes."""
 COMMIT_BYTES: Final = 1 << 23
+COMMIT_BLOCKS: Final = 4096
 COMMIT_SECONDS: Final = 2.0
 ATTEMPTS: Final = 3
 
@@ -105,12 +105,14 @@ class CatchingUp:
                 async with receiver:
                     async for batch in receiver:
                         last = await takes(batch)
+                        if self._is_commit_due():
+                            await self._commit(nursery)
             except UpstreamError as error:
                 # Not out of the nursery, which would wrap it in a group.
                 failures.insert(0, error)
             finally:
                 with trio.CancelScope(shield=True):
-                    await self._commit()
+                    await self._commit(nursery)
             nursery.cancel_scope.cancel()
         if takes == self._hold and last is not None:
             return last
@@ -139,27 +141,22 @@ class CatchingUp:
                 last = await self._execute(some)
             return last
         await self._bring(batch.blocks, batch.givers[0])
-        async with self._live.lock:
-            extension = await in_thread(partial(self._live.tree.extend, batch.blocks))
+        extension = await self._live.extend(batch.blocks)
         self._count(batch)
         if extension.error is not None or extension.taken < len(batch.blocks):
             giver = _giver_of(batch, extension)
             if extension.error is not None:
                 giver.quarantine(Unfit(f"it sent an invalid block: {extension.error}", for_good=True))
             raise UpstreamError("invalid", f"{giver}: {extension.error or 'a block that does not follow'}")
-        if self._live.tree.pending_bytes > COMMIT_BYTES or self._is_commit_due():
-            await self._commit()
         return Hash32(batch.blocks[-1].hash)
 
     async def _hold(self, batch: Batch) -> Hash32:
         """Keep blocks of a branch that is to become canonical as a whole."""
-        tree = self._live.tree
         # It takes no execution to judge a block that is told, so that is done at once.
-        keep = tree.hold if self._receipts is None else tree.judge
+        keep = self._live.hold if self._receipts is None else self._live.judge
         for block, giver in zip(batch.blocks, batch.givers, strict=True):
             await self._bring([block], giver)
-            async with self._live.lock:
-                status = await in_thread(partial(keep, block))
+            status = await keep(block)
             if isinstance(status, Invalid):
                 giver.quarantine(Unfit(f"it sent an invalid block: {status.error}", for_good=True))
             if isinstance(status, Invalid | UnknownParent):
@@ -187,13 +184,15 @@ class CatchingUp:
         self._progress.advanced(self._done)
 
     def _is_commit_due(self) -> bool:
-        return trio.current_time() - self._committed >= COMMIT_SECONDS
+        tree = self._live.tree
+        return bool(tree.pending) and (
+            tree.pending_bytes >= COMMIT_BYTES
+            or len(tree.pending) >= COMMIT_BLOCKS
+            or trio.current_time() - self._committed >= COMMIT_SECONDS
+        )
 
-    async def _commit(self) -> None:
-        async with self._live.lock:
-            tree = self._live.tree
-            await in_thread(lambda: tree.store(tree.take_pending()))
-            self._live.tell()
+    async def _commit(self, nursery: trio.Nursery) -> None:
+        await self._live.commit(nursery)
         self._committed = trio.current_time()
 
 

@@ -54,6 +54,8 @@ class Upstream:
         """Whether its head is below one that it had before, on the same chain."""
         self.offers_raw: bool | None = None
         """Whether it has blocks as RLP; not known before it was asked."""
+        self.takes_batches = True
+        """Whether it is asked for several blocks at once; not any more once it refused two."""
         self.is_told = False
         """Whether it tells of heads by itself; it is polled otherwise."""
         self.woken = trio.Event()

@@ -1,6 +1,6 @@
 """Blocks out of an upstream: as RLP where it offers that, else encoded again from its JSON."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -135,6 +135,52 @@ async def block_of_number(upstream: Upstream, number: int) -> bytes:
     return encoded
 
 
+async def blocks_of_numbers(upstream: Upstream, numbers: Sequence[int]) -> list[bytes | None]:
+    """Return the RLP of what an upstream says are canonical blocks, None for those to be asked for alone.
+
+    Raises:
+        RefusedError: It takes no batch, or none so large.
+        UpstreamError: It gives no answer, or what is no block.
+    """
+    calls = [[hex(number)] for number in numbers]
+    if upstream.offers_raw in (None, True):
+        answers = await upstream.client.ask_all(RAW, calls)
+        if any(not isinstance(each, RefusedError) for each in answers):
+            return await _in_thread_if_long(_all_raw, answers)
+    answers = await upstream.client.ask_all("eth_getBlockByNumber", [[*call, True] for call in calls])
+    return await _in_thread_if_long(_all_encoded, answers)
+
+
+async def _in_thread_if_long(
+    read: Callable[[Sequence[bytes | RefusedError]], list[bytes | None]],
+    answers: Sequence[bytes | RefusedError],
+) -> list[bytes | None]:
+    if sum(len(each) for each in answers if isinstance(each, bytes)) < SHORT:
+        return read(answers)
+    return await trio.to_thread.run_sync(read, answers)
+
+
+def _all_raw(answers: Sequence[bytes | RefusedError]) -> list[bytes | None]:
+    return [
+        None if isinstance(each, RefusedError) or each == NOTHING else _bytes_of(each) for each in answers
+    ]
+
+
+def _all_encoded(answers: Sequence[bytes | RefusedError]) -> list[bytes | None]:
+    return [None if isinstance(each, RefusedError) else _encoded_alone(each) for each in answers]
+
+
+def _encoded_alone(text: bytes) -> bytes | None:
+    """Return the RLP of a block in JSON, None if more than that is needed for it."""
+    told = told_block(text)
+    if told is None or told.uncles:
+        return None
+    try:
+        return encode_told_block(text, [])
+    except InvalidBlockError as error:
+        raise UpstreamError("invalid", str(error)) from None
+
+
 async def _asked(upstream: Upstream, wanted: str, method: str, link: Link | None) -> bytes | None:
     """Return a block's RLP, None while the upstream has no such block."""
     try:
@@ -161,6 +207,15 @@ async def _raw(upstream: Upstream, wanted: str, link: Link | None) -> bytes | No
     if text == NOTHING:
         return None
     upstream.offers_raw = True
+    return _bytes_of(text)
+
+
+def _bytes_of(text: bytes) -> bytes:
+    """Return bytes out of a JSON string of hexadecimal digits.
+
+    Raises:
+        UpstreamError: It is none.
+    """
     try:
         return bytes.fromhex(text[3:-1].decode())
     except ValueError:

@@ -1,6 +1,6 @@
-"""A long way to an upstream's head: blocks by number, fetched ahead, decoded and executed beside that."""
+"""Blocks by number, in batches fetched ahead from all upstreams, and decoded in their order."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -8,21 +8,29 @@ import trio
 
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.state import ChainSpec
-from wsnode.sync.follow.blocks.fetching import block_of_number, decoded
+from wsnode.sync.follow.blocks.fetching import block_of_number, blocks_of_numbers, decoded
 from wsnode.sync.follow.upstream import Upstream
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.errors import RefusedError, UpstreamError
 from wsnode.upstream.hedging import first_answer
 
-AT_ONCE: Final = 32
-"""Questions on the way together."""
-AHEAD_BLOCKS: Final = 512
+AT_ONCE: Final = 6
+"""Batches on the way together, over all upstreams."""
+FIRST_BLOCKS: Final = 8
+MOST_BLOCKS: Final = 100
+"""Of a batch; nodes refuse larger ones (geth above 1,000, providers above 100)."""
+ASKED_BYTES: Final = 1 << 20
+"""What the blocks of a batch should have together, by those before it."""
+AHEAD_BLOCKS: Final = 2048
 AHEAD_BYTES: Final = 32 << 20
-"""What is fetched and not decoded yet."""
-BATCH_BLOCKS: Final = 128
-BATCH_BYTES: Final = 4 << 20
+"""What is fetched, or asked for, and not decoded yet."""
+DECODED_BLOCKS: Final = 256
+DECODED_BYTES: Final = 2 << 20
+"""Of what is decoded together, on all cores."""
 TRIES: Final = 5
 PAUSE_SECONDS: Final = 0.5
+USUAL_SECONDS: Final = 0.25
+"""Of an upstream that has answered no batch yet."""
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -33,7 +41,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class Ranges:
-    """Fetches blocks of a range of numbers, in their order."""
+    """Fetches the blocks of a range of numbers."""
 
     def __init__(self, spec: ChainSpec, upstreams: Callable[[], Sequence[Upstream]]) -> None:
         self._spec = spec
@@ -41,31 +49,100 @@ class Ranges:
         self._fetched: dict[int, tuple[bytes, Upstream]] = {}
         self._bytes = 0
         self._next = 0
+        """The first block that is not decoded yet."""
+        self._asked = 0
+        """The first block that is not asked for yet."""
+        self._count = FIRST_BLOCKS
+        """How many blocks the next batch has."""
+        self._most = MOST_BLOCKS
+        self._seconds: dict[Upstream, float] = {}
+        """How long its last batch took."""
+        self._busy: dict[Upstream, int] = {}
+        """How many batches it has to answer."""
         self._changed = trio.Event()
 
     async def run(self, first: int, last: int, batches: "trio.MemorySendChannel[Batch]") -> None:
-        """Send the blocks `first` to `last` in batches, and close the channel.
+        """Send the blocks `first` to `last` decoded, in order, and close the channel.
 
         Raises:
             UpstreamError: A block cannot be had.
         """
+        self._next = self._asked = first
         async with batches, trio.open_nursery() as nursery:
-            numbers = iter(range(first, last + 1))
-            self._next = first
             for _ in range(AT_ONCE):
-                nursery.start_soon(self._fetch, numbers)
+                nursery.start_soon(self._fetch, last)
             while self._next <= last:
-                encoded, givers = await self._next_batch()
+                encoded, givers = await self._take()
                 await batches.send(Batch(await decoded(self._spec, encoded), givers))
 
-    async def _fetch(self, numbers: Iterator[int]) -> None:
-        for number in numbers:
-            while number - self._next >= AHEAD_BLOCKS or (self._bytes > AHEAD_BYTES and number != self._next):
+    async def _fetch(self, last: int) -> None:
+        while self._asked <= last:
+            if self._is_far_ahead:
                 await self._changed.wait()
-            found = await self._block(number)
-            self._fetched[number] = found
-            self._bytes += len(found[0])
-            self._wake()
+                continue
+            numbers = range(self._asked, min(self._asked + self._count, last + 1))
+            self._asked = numbers.stop
+            for number, found in (await self._batch(numbers)).items():
+                self._keep(number, found)
+            # One that a batch could not give is asked for alone, of all upstreams.
+            for number in numbers:
+                if number >= self._next and number not in self._fetched:
+                    self._keep(number, await self._block(number))
+
+    @property
+    def _is_far_ahead(self) -> bool:
+        """Return whether there is no room for more until the next blocks are decoded."""
+        return self._asked - self._next >= AHEAD_BLOCKS or (
+            self._bytes + AT_ONCE * ASKED_BYTES > AHEAD_BYTES and self._asked > self._next
+        )
+
+    def _keep(self, number: int, found: tuple[bytes, Upstream]) -> None:
+        self._fetched[number] = found
+        self._bytes += len(found[0])
+        self._wake()
+
+    async def _batch(self, numbers: Sequence[int]) -> dict[int, tuple[bytes, Upstream]]:
+        """Return the blocks that an upstream gives at once, all, some or none."""
+        upstream = self._least_busy()
+        if upstream is None or len(numbers) < 2:
+            return {}
+        self._busy[upstream] = self._busy.get(upstream, 0) + 1
+        began = trio.current_time()
+        try:
+            blocks = await blocks_of_numbers(upstream, numbers)
+        except UpstreamError as error:
+            self._shrink(upstream, len(numbers), error)
+            return {}
+        finally:
+            self._busy[upstream] -= 1
+            self._seconds[upstream] = trio.current_time() - began
+        found = {number: (block, upstream) for number, block in zip(numbers, blocks, strict=True) if block}
+        self._fit_count([len(block) for block, _ in found.values()])
+        return found
+
+    def _shrink(self, upstream: Upstream, count: int, error: UpstreamError) -> None:
+        """Ask for less at once after a batch that failed."""
+        smaller = max(2, count // 2)
+        self._count = min(self._count, smaller)
+        if isinstance(error, RefusedError) and not error.is_about_rate:
+            # It was too large, or it was a batch.
+            self._most = min(self._most, smaller)
+            upstream.takes_batches = count > 2
+
+    def _least_busy(self) -> Upstream | None:
+        """Return the upstream that will probably answer first."""
+        fit = [upstream for upstream in self._upstreams() if upstream.takes_batches]
+
+        def seconds(upstream: Upstream) -> float:
+            return (self._busy.get(upstream, 0) + 1) * self._seconds.get(upstream, USUAL_SECONDS)
+
+        return min(fit, key=seconds, default=None)
+
+    def _fit_count(self, sizes: Sequence[int]) -> None:
+        """Have the next batch be as large as blocks like these allow, and at most twice this one."""
+        if sizes:
+            fitting = ASKED_BYTES * len(sizes) // max(1, sum(sizes))
+            self._count = max(2, min(2 * self._count, fitting, self._most))
 
     async def _block(self, number: int) -> tuple[bytes, Upstream]:
         for attempt in range(1, TRIES + 1):
@@ -86,23 +163,22 @@ class Ranges:
         client, encoded = await first_answer(list(upstreams), ask)
         return encoded, upstreams[client]
 
-    async def _next_batch(self) -> tuple[list[bytes], list[Upstream]]:
+    async def _take(self) -> tuple[list[bytes], list[Upstream]]:
         """Return the next blocks that are there, once there are some."""
-        batch: list[bytes] = []
+        while self._next not in self._fetched:
+            await self._changed.wait()
+        encoded: list[bytes] = []
         givers: list[Upstream] = []
         size = 0
-        while not batch:
-            while len(batch) < BATCH_BLOCKS and size < BATCH_BYTES and self._next in self._fetched:
-                encoded, upstream = self._fetched.pop(self._next)
-                batch.append(encoded)
-                givers.append(upstream)
-                size += len(encoded)
-                self._next += 1
-            if not batch:
-                await self._changed.wait()
+        while len(encoded) < DECODED_BLOCKS and size < DECODED_BYTES and self._next in self._fetched:
+            block, upstream = self._fetched.pop(self._next)
+            encoded.append(block)
+            givers.append(upstream)
+            size += len(block)
+            self._next += 1
         self._bytes -= size
         self._wake()
-        return batch, givers
+        return encoded, givers
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, trio.Event()

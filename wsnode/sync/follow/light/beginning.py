@@ -60,7 +60,7 @@ class Beginning:
     async def _begin(self, agree: int) -> None:
         first = await first_block(self._chain, self._upstreams, agree, self.checkpoint, self._receipts)
         total = total_difficulty_of(self._chain.spec)
-        async with self._live.lock:
+        async with self._live.turn():
             with self._live.telling():
                 await in_thread(partial(self._chain.begin_at, first, total))
                 self._live.tree.reset()

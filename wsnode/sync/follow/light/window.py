@@ -66,7 +66,7 @@ class Window:
             return await self._backfill(first, max(lowest, first - AT_ONCE))
         if first < lowest:
             count = min(lowest - first, PRUNED_AT_ONCE)
-            async with self._live.lock:
+            async with self._live.turn():
                 await in_thread(partial(self._chain.prune, count))
             self._pruned += count
             return True
@@ -95,7 +95,7 @@ class Window:
             (block,) = await self._receipts.verified(await decoded(self._chain.spec, [encoded]), giver)
             linked.append(block)
             wanted = view.parent_hash(block.header)
-        async with self._live.lock:
+        async with self._live.turn():
             # The first block is another one by now if the window's beginning has overtaken it.
             if linked and self.bounds()[0] == first:
                 await in_thread(partial(self._chain.prepend, linked))
@@ -130,7 +130,7 @@ class Window:
         """Prune some blocks beside the chain, now and then; return whether there may be more."""
         if self._pruned < SIDE_EVERY:
             return False
-        async with self._live.lock:
+        async with self._live.turn():
             self._side = await in_thread(partial(self._chain.prune_side, self._side, SIDE_BLOCKS_AT_ONCE))
         if not self._side:
             self._pruned = 0
