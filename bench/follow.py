@@ -1,15 +1,19 @@
 """How soon a follower of geth tells of a block's logs, and how fast it catches up from genesis.
 
-    python -m bench.follow --geth PATH [--blocks 100] [--chain FOLDER]
+    python -m bench.follow --geth PATH [--blocks 100] [--transactions 100] [--chain FOLDER]
 
-geth makes a block a second with a transaction whose log both nodes tell. One process subscribes to geth and
-to the follower; times count from geth's announcement of the block to its own subscriber (`newHeads`).
+geth makes a block a second with transactions whose logs both nodes tell. One process subscribes to geth and
+to the follower; times count from geth's announcement of the block to its own subscriber (`newHeads`) to the
+first log of the block.
 With --chain, geth imports the chain of FOLDER (genesis.json, chain.rlp, meta.json) and serves it, and
-wsnode follows it from genesis; geth's import is timed too.
+wsnode follows it from genesis; geth's import is timed too. On a machine where others compute, compare the
+seconds of the processors.
 """
 
 import argparse
 import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -32,34 +36,47 @@ from wsnode.ethereum.state import sign_transaction
 EMITTER = "0x5f5fa000"
 CONTRACT = bytes(19) + b"\xe0"
 CALL_GAS = 60_000
+SHARES = (10, 50, 90, 99)
+"""Percentiles."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--geth", type=Path, required=True)
     parser.add_argument("--blocks", type=int, default=100)
+    parser.add_argument("--transactions", type=int, default=100, help="of a block")
     parser.add_argument("--chain", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="follow-") as temporary:
         if options.chain is not None:
             catch_up(options.geth, options.chain, Path(temporary))
         else:
-            trio.run(measure, options.geth, Path(temporary), options.blocks)
+            trio.run(measure, options.geth, Path(temporary), options.blocks, options.transactions)
 
 
 def catch_up(geth: Path, folder: Path, temporary: Path) -> None:
     """Print how long geth's import takes, and the way to its head by following."""
     meta = json.loads((folder / "meta.json").read_text())
-    imported = time_import(geth, folder, temporary / "timed", meta["chainId"])
-    report_rate("geth import", imported, meta)
+    print(f"{'':14} {'wall':>9} {'processor':>11} {'rate':>18}", flush=True)
+    report_rate("geth import", *time_import(geth, folder, temporary / "timed", meta["chainId"]), meta)
     with geth_with(geth, folder, temporary) as node:
-        began = time.perf_counter()
+        began, served = time.perf_counter(), processor_seconds(node)
         with follower(temporary, folder / "genesis.json", node.url) as ours:
             trio.run(wait_for_head, ours.url, meta["headNumber"])
-            report_rate("wsnode follow", time.perf_counter() - began, meta)
+            seconds = time.perf_counter() - began
+            report_rate("wsnode follow", seconds, processor_seconds(ours), meta)
+            print(f"geth meanwhile {'':9} {processor_seconds(node) - served:9.2f} s", flush=True)
 
 
-def time_import(geth: Path, folder: Path, temporary: Path, chain_id: int) -> float:
+def processor_seconds(node: Node) -> float:
+    """Return what a node has computed so far."""
+    assert node.process is not None, "the node runs here"
+    fields = Path(f"/proc/{node.process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def time_import(geth: Path, folder: Path, temporary: Path, chain_id: int) -> tuple[float, float]:
+    """Return the seconds of an import, and those that its processors computed."""
     temporary.mkdir()
     plain = temporary / "chain.rlp"
     unpack(chain_file(folder), plain)
@@ -74,13 +91,16 @@ def time_import(geth: Path, folder: Path, temporary: Path, chain_id: int) -> flo
     ]
     flags += ["--gcmode", "archive", "--state.scheme", "path", "--datadir.minfreedisk", "0"]
     subprocess.run([*flags, "init", str(folder / "genesis.json")], check=True, capture_output=True)
-    began = time.perf_counter()
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([*flags, "import", "--nocompaction", str(plain)], check=True, capture_output=True)
-    return time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    computed = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return time.perf_counter() - began, computed
 
 
-def report_rate(name: str, seconds: float, meta: dict[str, Any]) -> None:
-    print(f"{name:14} {seconds:7.2f} s  {meta['headNumber'] / seconds:9.0f} blocks/s", flush=True)
+def report_rate(name: str, seconds: float, computed: float, meta: dict[str, Any]) -> None:
+    rate = meta["headNumber"] / seconds
+    print(f"{name:14} {seconds:7.2f} s {computed:9.2f} s {rate:9.0f} blocks/s", flush=True)
 
 
 async def wait_for_head(url: str, number: int) -> None:
@@ -119,19 +139,20 @@ def geth_that_ticks(geth: Path, genesis: Path, temporary: Path) -> Iterator[Node
         yield node
 
 
-async def measure(geth: Path, temporary: Path, blocks: int) -> None:
+async def measure(geth: Path, temporary: Path, blocks: int, transactions: int) -> None:
     genesis = temporary / "genesis.json"
-    content = json.loads(development_genesis([ACCOUNTS[0].address], 10**24, int(time.time()) - 10))
+    addresses = [account.address for account in ACCOUNTS]
+    content = json.loads(development_genesis(addresses, 10**24, int(time.time()) - 10))
     content["alloc"][f"0x{CONTRACT.hex()}"] = {"balance": "0x0", "code": EMITTER}
     genesis.write_text(json.dumps(content))
     with (
         geth_that_ticks(geth, genesis, temporary) as upstream,
         follower(temporary, genesis, upstream.url) as ours,
     ):
-        await compare(upstream, ours, blocks)
+        await compare(upstream, ours, blocks, transactions)
 
 
-async def compare(upstream: Node, ours: Node, blocks: int) -> None:
+async def compare(upstream: Node, ours: Node, blocks: int, transactions: int) -> None:
     times: dict[str, dict[str, float]] = {name: {} for name in ("head", "geth", "wsnode")}
     contract = {"address": f"0x{CONTRACT.hex()}"}
     async with trio.open_nursery() as nursery:
@@ -139,18 +160,22 @@ async def compare(upstream: Node, ours: Node, blocks: int) -> None:
         await nursery.start(listen, upstream.url, ["logs", contract], times["geth"])
         await nursery.start(listen, ours.url, ["logs", contract], times["wsnode"])
         async with open_websocket_url(upstream.url) as node:
-            for nonce in range(blocks):
+            for number in range(blocks):
                 seen = len(times["wsnode"])
-                await ask(node, "eth_sendRawTransaction", call(nonce))
+                for place in range(number * transactions, (number + 1) * transactions):
+                    await ask(node, "eth_sendRawTransaction", call(place))
                 while len(times["wsnode"]) == seen:  # noqa: ASYNC110
                     await trio.sleep(0.005)
         nursery.cancel_scope.cancel()
-    print(f"{'from the head of geth, ms':28}{'p50':>8}{'p99':>8}")
+    print(f"{'from the head of geth, ms':28}" + "".join(f"{f'p{part}':>8}" for part in SHARES))
     for name in ("geth", "wsnode"):
-        delays = sorted(1e3 * (at - times["head"][block]) for block, at in times[name].items())
-        print(f"{name + ', its log':28}{share(delays, 0.5):8.2f}{share(delays, 0.99):8.2f}")
-    behind = sorted(1e3 * (at - times["geth"][block]) for block, at in times["wsnode"].items())
-    print(f"{'wsnode behind geth':28}{share(behind, 0.5):8.2f}{share(behind, 0.99):8.2f}")
+        report_delays(f"{name}, its log", times["head"], times[name])
+    report_delays("wsnode behind geth", times["geth"], times["wsnode"])
+
+
+def report_delays(name: str, first: dict[str, float], then: dict[str, float]) -> None:
+    delays = sorted(1e3 * (at - first[block]) for block, at in then.items())
+    print(f"{name:28}" + "".join(f"{share(delays, part / 100):8.2f}" for part in SHARES))
 
 
 async def listen(
@@ -175,11 +200,12 @@ async def ask(node: WebSocketConnection, method: str, *params: Any) -> Any:
     return reply["result"]
 
 
-def call(nonce: int) -> str:
+def call(place: int) -> str:
+    """Return a signed call, one of ever more that the accounts send by turns."""
     signed = sign_transaction(
-        ACCOUNTS[0].secret,
+        ACCOUNTS[place % len(ACCOUNTS)].secret,
         chain_id=31337,
-        nonce=nonce,
+        nonce=place // len(ACCOUNTS),
         to=CONTRACT,
         value=0,
         input=b"",

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Final
 
@@ -77,12 +78,9 @@ class Appender:
 
     def take_pending(self) -> list[VerifiedBlock]:
         """Commit the state of all executed blocks and return those that the chain store lacks."""
-        blocks, self.pending = self.pending, []
+        blocks = self._taken()
         if blocks:
-            self.chain.executor.commit(sync=self.chain.durable)
-            self.pending_bytes = 0
-            self._storing = frozenset(self._hashes)
-            self._hashes.clear()
+            self._commit_state()
         return blocks
 
     def store(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> None:
@@ -90,6 +88,29 @@ class Appender:
         if blocks:
             self.chain.append(blocks, marks)
         self._storing = frozenset()
+
+    def store_pending(self, marks: Marks | None = None) -> None:
+        """Commit the state of all executed blocks, and write their rows with the safe and finalized marks.
+
+        The rows are prepared while the state goes to the disk, and committed after it.
+        """
+        blocks = self._taken()
+        if blocks:
+            with ThreadPoolExecutor(1) as beside:
+                committed = beside.submit(self._commit_state)
+                self.chain.append(blocks, marks, committed.result)
+        self._storing = frozenset()
+
+    def _taken(self) -> list[VerifiedBlock]:
+        blocks, self.pending = self.pending, []
+        if blocks:
+            self.pending_bytes = 0
+            self._storing = frozenset(self._hashes)
+            self._hashes.clear()
+        return blocks
+
+    def _commit_state(self) -> None:
+        self.chain.executor.commit(sync=self.chain.durable)
 
     def _execute(
         self, run: Sequence[UnverifiedBlock], attributes: BlockAttributes | None

@@ -1,6 +1,6 @@
 """A chain on disk: its blocks in the chain store, its EVM state in the engine's store, one head."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Final, Self
 
@@ -214,16 +214,25 @@ class Chain:
             lambda writer: window.prune_side(writer, start, self.earliest_in(writer), most)
         )
 
-    def append(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> Head:
+    def append(
+        self,
+        blocks: Sequence[VerifiedBlock],
+        marks: Marks | None = None,
+        wait_state: Callable[[], None] | None = None,
+    ) -> Head:
         """Append verified blocks after the head in one transaction and return the new head.
 
-        Commit the state of these blocks first: the chain store is never ahead of it.
+        The chain store is never ahead of the state: commit that of these blocks first, or have `wait_state`
+        return once it is committed.
         """
 
         def change(writer: Writer) -> Head:
             if marks is not None:
                 _mark(writer, marks)
-            return canonical.append(writer, blocks)
+            head = canonical.append(writer, blocks)
+            if wait_state is not None:
+                wait_state()
+            return head
 
         return self.store.write(change)
 

@@ -165,7 +165,7 @@ class BlockTree(Appender):
 
     def _store_pending(self) -> None:
         if self.pending:
-            self.store(self.take_pending())
+            self.store_pending()
 
     def _switch(self, branch: Branch, marks: Marks) -> HeadChange | Invalid:
         removed = self._unwind_to(branch.root)
@@ -196,7 +196,7 @@ class BlockTree(Appender):
                 self._store_pending()
                 return self._refuse(branch, place, error)
             if place == last:
-                self.store(self.take_pending(), marks)
+                self.store_pending(marks)
             elif len(self.pending) >= _PIECE_BLOCKS or self.pending_bytes >= _PIECE_BYTES:
                 self._store_pending()
         for block_hash in branch.blocks:
