@@ -11,6 +11,7 @@ from wsnode.ethereum.building.pending_block import ALWAYS, SHARE
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.accounts import methods as state
 from wsnode.ethereum.rpc.accounts import modified_accounts, proofs, storage_ranges, storage_values
@@ -120,6 +121,8 @@ def build_registry(
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
     if pool is not None:
         _add_sending(registry, chain, pool, pending, hub, development, following, limits)
+    elif following is not None and chain.window is not None:
+        sending.add_methods(registry, sending.Relaying(chain.spec, following.send, PoolLimits()))
     if with_test_methods or development is not None:
         testing.add_methods(registry, pool, next_block)
     if hub is not None:

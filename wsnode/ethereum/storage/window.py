@@ -5,6 +5,7 @@ earlier blocks.
 """
 
 from array import array
+from time import sleep
 from typing import Final
 
 from wsnode.ethereum.codec.blocks import VerifiedBlock
@@ -28,6 +29,7 @@ FIRST_LOG: Final = 1 << 40
 _WINDOW: Final = b"window"
 _FIRST: Final = b"first"
 _SIDE_HEADER: Final = b"h"
+_KEYS_AT_ONCE: Final = 128
 
 
 def window(reader: Reader) -> int | None:
@@ -80,7 +82,10 @@ def prune(writer: Writer, number: int) -> None:
     receipts = writer.get(RECEIPTS, number_key(number))
     assert receipts is not None, "the first block is stored"
     # A row stays until the last log that it lists is gone: searches begin at the first log that is there.
-    for key, positions in entries_of([receipts], logs_before(writer, number)):
+    for place, (key, positions) in enumerate(entries_of([receipts], logs_before(writer, number))):
+        if place % _KEYS_AT_ONCE == 0:
+            # Other threads must not wait for the interpreter until a block of many logs is gone.
+            sleep(0)
         row = writer.get(LOG_INDEX, key)
         if row is not None and log_entries.last_position(row) == array("I", positions)[-1]:
             writer.delete(LOG_INDEX, key)

@@ -98,14 +98,15 @@ async def test_a_short_chain_without_a_final_block_begins_at_its_genesis(opened:
         require_equal(world, sources["a"])
 
 
-async def test_a_checkpoint_is_where_a_folder_begins(opened: Open, tmp_path: Path) -> None:
+async def test_a_checkpoint_is_where_a_folder_begins(
+    opened: Open, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "wsnode.follow")
     with growing_chain(tmp_path / "same") as same:
         checkpoint = [same.grow() for _ in range(40)][-1].hash
     async with opened("a", keeps=30, final=2, checkpoint=checkpoint) as (world, sources):
-        begun: list[int] = []
-        world.hub.on_change.append(lambda change: begun.append(earliest(world)))
         await world.until_at(sources["a"].head)
-        assert begun[0] == 40
+        assert f"the folder begins at block 40 0x{checkpoint.hex()}" in caplog.messages
         assert f"begun at checkpoint 0x{checkpoint.hex()}" in world.follower.status()["trust"]
 
 
@@ -171,7 +172,7 @@ async def test_an_upstream_that_lies_of_receipts_is_quarantined_and_another_is_a
 ) -> None:
     async with opened("liar", "honest", blocks=40) as (world, sources):
         await world.until_at(sources["honest"].head)
-        await world.until(lambda: world.follower.peers == 2)
+        await world.until(lambda: world.follower.peers == 2 and earliest(world) == 21)
         for source in sources.values():
             source.growing.grow([LOG, LOG])
         liar = sources["liar"]

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from typing import Any
 
 from wsnode.ethereum.codec.rows import Rows, header_fields
-from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows, require_kept
 from wsnode.ethereum.rpc.form.parameters import TAG_NAMES, BlockParameter
 from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.snapshot import Snapshot
@@ -35,9 +35,10 @@ def check_parent(view: Snapshot, found: Rows) -> None:
     """Check that a block's parent is canonical, because only canonical state is kept.
 
     Raises:
-        RpcError: It is not.
+        RpcError: It is not, or it is below the first block.
     """
     header = header_fields(found[0])
+    require_kept(view, max(header.number - 1, 0))
     if view.hash_of(header.number - 1) != header.parent_hash:
         raise server_error("hash is not currently canonical")
 

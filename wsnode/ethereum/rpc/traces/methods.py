@@ -15,7 +15,7 @@ from wsnode.ethereum.rpc.calls.message import message_of
 from wsnode.ethereum.rpc.calls.named_contracts import targets
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows, require_kept, rows
 from wsnode.ethereum.rpc.form.named_contracts import any_contract
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag, Payload
 from wsnode.ethereum.rpc.form.pending_state import PendingState
@@ -165,6 +165,7 @@ class Traces:
         header = header_fields(found[0])
         if header.number == 0:
             raise server_error("genesis is not traceable")
+        require_kept(view, header.number - 1)
         if view.hash_of(header.number - 1) != header.parent_hash:
             raise server_error("hash is not currently canonical")
         if is_script(options.tracer):

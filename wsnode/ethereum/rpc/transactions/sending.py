@@ -6,12 +6,15 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.pool.entry import BLOB_TYPE
+from wsnode.ethereum.pool.intake import decode_sent
+from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.rpc.form.schemas import HASH
 from wsnode.ethereum.rpc.transactions.refusal import refusal_by_pool
+from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, InThread, Step, Steps
@@ -83,7 +86,26 @@ class Sending:
             raise server_error(str(error)) from None
 
 
-def add_methods(registry: Registry, sending: Sending) -> None:
+class Relaying:
+    """The method without a pool: other nodes check what only the state can tell."""
+
+    def __init__(self, spec: ChainSpec, relay: Relay, limits: PoolLimits) -> None:
+        self._spec = spec
+        self._relay = relay
+        self._limits = limits
+
+    def send_raw_transaction(self, params: RawTransactionParameters) -> Steps:
+        """Return the hash of the sent transaction, which other nodes have taken."""
+        with refusal_by_pool():
+            transaction = decode_sent(self._spec, params.encoded, self._limits)
+        try:
+            yield AsyncCall(lambda: self._relay(params.encoded))
+        except NotSentError as error:
+            raise server_error(str(error)) from None
+        return data(transaction.hash)
+
+
+def add_methods(registry: Registry, sending: Sending | Relaying) -> None:
     """Register this module's method."""
     method = registry.method(METHOD, view=False, result=HASH, errors=SENDING_ERRORS)
     method(sending.send_raw_transaction)
