@@ -110,7 +110,8 @@ FLOORS = {
         "importer follow",
     ),
     "sync/follow": (
-        "upstream choice pace",
+        "choice pace",
+        "upstream",
         "report blocks",
         "greeting heard marks sending",
         "verified attending light",

@@ -27,7 +27,6 @@ from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.config import Config, ConfigurationError, FollowConfig, NetworkConfig, PartnerConfig
-from wsnode.node.driving import driven, read_genesis
 from wsnode.node.views import opening, refusing, versions_of
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
@@ -172,10 +171,8 @@ def open_network(
     folder = Path(network.data)
     with ExitStack() as stack:
         writer = grow is not None or network.is_live
-        genesis = None if network.engine is None else read_genesis(network.engine)
-        keeps = None
-        if network.follow is not None:
-            genesis, keeps = genesis or known_genesis(network.follow), network.follow.keeps
+        genesis = genesis_of(network)
+        keeps = None if network.follow is None else network.follow.keeps
         ethereum, starknet = _open_chains(folder, stack, genesis, writer=writer, durable=durable, keeps=keeps)
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
         if ethereum is None:
@@ -219,11 +216,29 @@ def open_network(
         if growth is not None and growth.watch is not None:
             growth.watch(made.registry)
         if network.engine is not None and live is not None and pool is not None:
+            from wsnode.node.driving import driven
+
             want = None if followed is None else followed.follower.want
             made = driven(made, ethereum, live, pool, network, want)
         if network.partner is not None:
             made = with_partner(made, network.partner, ethereum.spec, folder)
         yield made
+
+
+def genesis_of(network: NetworkConfig) -> bytes | None:
+    """Return the genesis of a chain that may have to begin, None if none is named.
+
+    Raises:
+        ConfigurationError: Its file cannot be read.
+    """
+    genesis = None
+    if network.engine is not None:
+        from wsnode.node.driving import read_genesis
+
+        genesis = read_genesis(network.engine)
+    if genesis is None and network.follow is not None:
+        genesis = known_genesis(network.follow)
+    return genesis
 
 
 def known_genesis(told: FollowConfig) -> bytes | None:

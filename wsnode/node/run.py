@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 import msgspec
 import trio
 
-from wsnode.console.files import Settings, console_files
 from wsnode.node.addresses import Address
 from wsnode.node.config import Config, ConfigurationError, FollowConfig
-from wsnode.node.driving import engine_limits
 from wsnode.node.networks import Grow, open_network
 from wsnode.server.accepting import serve
 from wsnode.server.access.directory import Network, Port
 from wsnode.server.access.keys import KeyFileRing
 from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
 from wsnode.server.http.files import StaticFile
+from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING, Server
 from wsnode.server.transport.sockets import open_tcp, open_unix
 from wsnode.server.transport.transport import read_certificate, tls_context
@@ -168,7 +167,7 @@ def reload(running: Running, reread: Callable[[], Config] | None) -> None:
         if network.reload is not None and network.name in config.networks:
             network.reload(config.networks[network.name])
     for beside in running.beside:
-        beside.apply(engine_limits(config.limits))
+        beside.apply(_limits_beside(config))
     if waiting := needs_restart(running.config, config):
         logger.warning("in force only after a restart: %s", ", ".join(waiting))
 
@@ -219,11 +218,21 @@ def _files(config: Config) -> dict[str, StaticFile]:
     """Return what browsers are served."""
     if not config.console:
         return {}
+    from wsnode.console.files import Settings, console_files
+
     return console_files(Settings(keys=not config.open, metrics=config.serves_metrics_to_clients))
 
 
+def _limits_beside(config: Config) -> Limits:
+    """Return the limits of the ports beside the clients' one: those of engines."""
+    # A node without an engine starts sooner without the modules of payloads.
+    from wsnode.node.driving import engine_limits
+
+    return engine_limits(config.limits)
+
+
 def _opened_port(port: Port, config: Config) -> tuple[Server, list[socket.socket]]:
-    server = Server([port.network], engine_limits(config.limits), public_metrics=False)
+    server = Server([port.network], _limits_beside(config), public_metrics=False)
     listeners = open_tcp(port.host, port.port)
     address = Address(port.host, listeners[0].getsockname()[1])
     logger.info("%s at http://%s and ws://%s", port.network.name, address, address)

@@ -1,6 +1,6 @@
 """Why another node gave no answer."""
 
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED
 
 
 class UpstreamError(Exception):
@@ -25,11 +25,6 @@ class RefusedError(UpstreamError):
     def is_about_rate(self) -> bool:
         """Return whether the upstream was asked too much."""
         return self.code in TOO_MUCH
-
-    @property
-    def is_missing_method(self) -> bool:
-        """Return whether the upstream has no such method."""
-        return self.code == METHOD_NOT_FOUND
 
 
 TOO_MUCH = (429, LIMIT_EXCEEDED, -32016)

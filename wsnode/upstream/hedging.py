@@ -11,11 +11,6 @@ from wsnode.upstream.errors import UpstreamError
 Result = TypeVar("Result")
 
 
-def ranked(clients: Sequence[Client]) -> list[Client]:
-    """Return clients, the best first; equals stay in their order."""
-    return sorted(clients, key=lambda client: client.score.cost)
-
-
 async def first_answer(
     clients: Sequence[Client], ask: Callable[[Client], Awaitable[Result]]
 ) -> tuple[Client, Result]:

@@ -95,7 +95,7 @@ class World:
             Silence(),
             heard,
             connect=self._connect,
-            pace=lambda view: 0.3,
+            pace=lambda chain: 0.3,
             **settings,
         )
 

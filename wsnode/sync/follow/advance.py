@@ -12,7 +12,7 @@ from wsnode.ethereum.tree.live import LiveTree, in_thread
 from wsnode.ethereum.tree.statuses import BelowFinalizedError, Invalid, UnknownParent
 from wsnode.sync.follow.blocks.walk import Walks
 from wsnode.sync.follow.catching_up import CatchingUp
-from wsnode.sync.follow.choice import agreed_number, chosen
+from wsnode.sync.follow.choice import chosen
 from wsnode.sync.follow.light.beginning import Beginning
 from wsnode.sync.follow.light.receipts import Receipts
 from wsnode.sync.follow.pace import Pace
@@ -133,13 +133,12 @@ class Advance:
 
     async def _come_near(self) -> None:
         """Go a long way, up to where enough upstreams are."""
-        while (beside := await self._catching_up.come_near(self._announced)) is not None:
+        while (beside := await self._catching_up.come_near(self._highest)) is not None:
             if not await self._set_head(beside):
                 break
 
-    def _announced(self) -> int | None:
-        numbers = [upstream.announced.number for upstream in self._upstreams.fit if upstream.announced]
-        return agreed_number(numbers, self.agree)
+    def _highest(self) -> int | None:
+        return self._upstreams.highest(self.agree)
 
     async def _set_head(self, block_hash: Hash32) -> bool:
         """Make a known block the head, and return whether it is valid and leaves what is final."""
@@ -182,9 +181,7 @@ class Advance:
             # First of all a lower head is one node that lags behind a URL shared by several.
             now = trio.current_time()
             self._lower_since = now if self._lower_since is None else self._lower_since
-            with self._chain.snapshot() as view:
-                slot = self._pace(view)
-            if now - self._lower_since < slot:
+            if now - self._lower_since < self._pace(self._chain):
                 return
         self._lower_since = None
         target = backers[0].head

@@ -14,7 +14,7 @@ from wsnode.sync.follow.blocks.fetching import head_at, told_block
 from wsnode.sync.follow.greeting import greet, identity_of
 from wsnode.sync.follow.pace import Pace
 from wsnode.sync.follow.upstream import RECHECK_SECONDS, Standing, Unfit, Upstream
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 FIRST_PAUSE: Final = 0.5
@@ -115,7 +115,7 @@ class Attendant:
         try:
             await link.subscribe(["newHeads"], self._hear)
         except UpstreamError as error:
-            if isinstance(error, RefusedError) or error.reason == "refused":
+            if error.reason == "refused":
                 return False
             raise
         return True
@@ -132,8 +132,7 @@ class Attendant:
 
     async def _poll(self, link: Link) -> None:
         while True:
-            with self._chain.snapshot() as view:
-                seconds = self._pace(view) / POLLS_A_BLOCK
+            seconds = self._pace(self._chain) / POLLS_A_BLOCK
             await trio.sleep(min(max(seconds, LEAST_POLL_SECONDS), MOST_POLL_SECONDS))
             head = await head_at(self._upstream, "latest", link)
             if head is not None:

@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from wsnode.ethereum.head import Head
+
+Number = TypeVar("Number", bound=int)
 
 
 class Path(msgspec.Struct, frozen=True):
@@ -21,9 +24,9 @@ def chosen(paths: Sequence[Path], agree: int) -> Head | int | None:
 
     Of two that are as high a canonical one stays; else the one that more have, else that of the first.
     """
-    if len(paths) < agree:
+    canonical = agreed_number([path.root for path in paths], agree)
+    if canonical is None:
         return None
-    canonical = sorted((path.root for path in paths), reverse=True)[agree - 1]
     support = Counter(head for path in paths for head in path.beside)
     beside = [head for head in support if support[head] >= agree and head.number > canonical]
     if not beside:
@@ -32,6 +35,6 @@ def chosen(paths: Sequence[Path], agree: int) -> Head | int | None:
     return max(beside, key=lambda head: (head.number, support[head]))
 
 
-def agreed_number(numbers: Sequence[int], agree: int) -> int | None:
+def agreed_number(numbers: Sequence[Number], agree: int) -> Number | None:
     """Return the height that `agree` upstreams have reached."""
     return sorted(numbers, reverse=True)[agree - 1] if len(numbers) >= agree else None

@@ -17,7 +17,6 @@ from wsnode.sync.follow.ancestors import Ancestors
 from wsnode.sync.follow.attending import Attendant
 from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.catching_up import CatchingUp
-from wsnode.sync.follow.choice import agreed_number
 from wsnode.sync.follow.heard import HeardTransactions
 from wsnode.sync.follow.light.folder import LightFolder
 from wsnode.sync.follow.marks import EVERY_BLOCKS, EVERY_SECONDS, FINALIZED_BELOW, SAFE_BELOW, below, tagged
@@ -113,8 +112,7 @@ class Follower:
     @property
     def highest(self) -> int | None:
         """Return the height that enough upstreams say they have reached, None if too few can be asked."""
-        fit = self.upstreams.fit
-        return agreed_number([each.announced.number for each in fit if each.announced], self.agree)
+        return self.upstreams.highest(self.agree)
 
     @property
     def lag(self) -> int | None:
@@ -279,8 +277,7 @@ class Follower:
     async def _watch(self) -> None:
         """Ask everybody once no head has come for long, and look again at a lower head that stays."""
         while True:
-            with self._chain.snapshot() as view:
-                seconds = self._pace(view)
+            seconds = self._pace(self._chain)
             await trio.sleep(seconds)
             if not self._is_driven:
                 await self._advance.choose()

@@ -6,6 +6,7 @@ from typing import Final
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.sync.follow.blocks.fetching import head_at
+from wsnode.sync.follow.choice import agreed_number
 from wsnode.sync.follow.upstream import Upstream
 from wsnode.upstream.errors import UpstreamError
 
@@ -26,8 +27,7 @@ async def tagged(upstreams: Sequence[Upstream], tag: str, view: Snapshot, agree:
             continue
         if told is not None and view.hash_of(told.number) == told.hash:
             numbers.append(told.number)
-    numbers.sort(reverse=True)
-    return numbers[agree - 1] if len(numbers) >= agree else None
+    return agreed_number(numbers, agree)
 
 
 def below(head: int, blocks: int) -> BlockNumber:

@@ -7,6 +7,7 @@ from typing import Final
 import trio
 
 from wsnode.ethereum.head import Head
+from wsnode.sync.follow.choice import agreed_number
 from wsnode.upstream.client import Client
 from wsnode.upstream.link import Link
 
@@ -108,6 +109,10 @@ class Upstreams:
         """Return those that are followed, the best first."""
         fit = [upstream for upstream in self.all if upstream.is_fit]
         return sorted(fit, key=lambda upstream: upstream.client.score.cost)
+
+    def highest(self, agree: int) -> int | None:
+        """Return the height that `agree` upstreams say they have reached, None if too few can be asked."""
+        return agreed_number([each.announced.number for each in self.fit if each.announced], agree)
 
 
 def named(clients: Sequence[Client]) -> list[Upstream]:
