@@ -228,6 +228,22 @@ def test_a_folder_stays_what_it_was_made_as(tmp_path: Path) -> None:
             Chain.open(tmp_path / folder, emitting_genesis(), writer=True, keeps=9)
 
 
+def test_a_light_folder_is_refused_where_blocks_are_to_be_executed(light: Light) -> None:
+    light.source.chain.require_full()
+    with pytest.raises(OtherKindError, match="is a light folder of 8 blocks, not a full folder"):
+        light.chain.require_full()
+
+
+def test_a_reader_sees_what_the_writer_has_kept(tmp_path: Path, source: GrowingChain) -> None:
+    with light_folder(tmp_path / "light", source) as light:
+        light.begin(10)
+        light.follow()
+        light.chain.prune(2)
+        head = light.chain.head
+    with Chain.open(tmp_path / "light", writer=False) as reader, reader.snapshot() as view:
+        assert (reader.window, view.head, view.earliest) == (8, head, 12)
+
+
 def test_a_light_folder_opened_again_goes_on(tmp_path: Path, source: GrowingChain) -> None:
     with light_folder(tmp_path / "light", source) as light:
         light.begin(10)

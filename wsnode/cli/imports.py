@@ -41,6 +41,7 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None) -> N
         from wsnode.sync.importer import import_files
 
         with Chain.open(data / ETHEREUM_FOLDER, read_genesis(genesis), writer=True) as chain:
+            chain.require_full()
             try:
                 with shown_progress() as shown:
                     trio.run(import_files, chain, files, shown)

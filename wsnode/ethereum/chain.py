@@ -173,6 +173,15 @@ class Chain:
         with self.store.read() as reader:
             return window.first(reader) is not None
 
+    def require_full(self) -> None:
+        """Refuse a light folder.
+
+        Raises:
+            OtherKindError: It is one.
+        """
+        if self.window is not None:
+            raise OtherKindError(self.folder.path, self.window, None)
+
     def begin_at(self, block: VerifiedBlock | None, total_difficulty: int = 0) -> None:
         """Begin a light folder with a block, which is safe and final, or with the genesis block for None.
 

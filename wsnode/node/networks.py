@@ -180,9 +180,9 @@ def open_network(
                 raise ConfigurationError(f"{folder} holds no chain: {_makers(network)} makes one")
             yield alt_network(name, network.hosts, starknet, keys)
             return
+        if grow is not None or network.engine is not None:
+            ethereum.require_full()
         is_light = ethereum.window is not None
-        if is_light and network.engine is not None:
-            raise ConfigurationError(f"{folder} is a light folder: payloads cannot be executed there")
         hub = Hub(ethereum)
         starknet_hub = None if starknet is None else _starknet_hub(starknet, hub)
         has_pool = network.pool and not is_light
