@@ -19,7 +19,7 @@ from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.catching_up import CatchingUp
 from wsnode.sync.follow.heard import HeardTransactions
 from wsnode.sync.follow.light.folder import LightFolder
-from wsnode.sync.follow.marks import EVERY_BLOCKS, EVERY_SECONDS, FINALIZED_BELOW, SAFE_BELOW, below, tagged
+from wsnode.sync.follow.marks import Marking
 from wsnode.sync.follow.pace import Pace, block_seconds
 from wsnode.sync.follow.report import Stage, described
 from wsnode.sync.follow.sending import send_to_all
@@ -82,6 +82,7 @@ class Follower:
         catching_up = CatchingUp(chain, live, self.upstreams, progress, self._floor, receipts)
         self._advance = Advance(chain, live, self.upstreams, catching_up, pace, agree, beginning, receipts)
         self._ancestors = Ancestors(chain, live, self.upstreams, catching_up, self._floor)
+        self._marking = Marking(chain, self.upstreams, self._advance.mark)
         self._advance.accepts_any = accept_reorg
         self.stage = Stage.CONNECTING
         self._starting = chain.head.number
@@ -89,8 +90,6 @@ class Follower:
         """When each of the last heads was announced first."""
         self._news = 0.0
         """When the last head was announced."""
-        self._marked: tuple[int, float] | None = None
-        """Block and time at which safe and final blocks were asked for last."""
         self.on_stage: list[Callable[[], None]] = []
         """Called when following has come to another stage."""
 
@@ -307,28 +306,8 @@ class Follower:
         """Mark what is safe and what is final, as the head moves on."""
         while True:
             await trio.sleep(1)
-            head, now = self._chain.head, trio.current_time()
-            if self.stage is Stage.LIVE and self._is_mark_due(head.number, now):
-                self._marked = head.number, now
-                await self._mark_below(head)
-
-    def _is_mark_due(self, number: int, now: float) -> bool:
-        if self._marked is None:
-            return True
-        blocks, seconds = number - self._marked[0], now - self._marked[1]
-        return abs(blocks) >= EVERY_BLOCKS or (blocks != 0 and seconds >= EVERY_SECONDS)
-
-    async def _mark_below(self, head: Head) -> None:
-        fit = self.upstreams.fit
-        with self._chain.snapshot() as view:
-            safe = await tagged(fit, "safe", view, self.agree)
-            finalized = await tagged(fit, "finalized", view, self.agree)
-            before = view.finalized or 0
-            final = max(below(head.number, FINALIZED_BELOW) if finalized is None else finalized, before)
-            secure = max(below(head.number, SAFE_BELOW) if safe is None else safe, final)
-            marks = {"safe": view.hash_of(secure), "finalized": view.hash_of(final)}
-        if not await self._advance.mark(head, safe=marks["safe"], finalized=marks["finalized"]):
-            self._marked = None
+            if self.stage is Stage.LIVE:
+                await self._marking.follow(self._chain.head, self.agree)
 
     def status(self) -> dict[str, Any]:
         """Return what `wsnode_status` tells."""

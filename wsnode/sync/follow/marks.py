@@ -1,13 +1,17 @@
 """What is safe and what is final, by the upstreams' word as far as it is about our chain."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
-from wsnode.ethereum.primitives.values import BlockNumber
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.choice import agreed_number
-from wsnode.sync.follow.upstream import Upstream
+from wsnode.sync.follow.upstream import Upstream, Upstreams
 from wsnode.upstream.errors import UpstreamError
 
 EVERY_BLOCKS: Final = 32
@@ -15,6 +19,49 @@ EVERY_SECONDS: Final = 60.0
 SAFE_BELOW: Final = 32
 FINALIZED_BELOW: Final = 64
 """How far below the head a block is safe and final where no upstream says so: two epochs, as with anvil."""
+
+
+class Mark(Protocol):
+    """Marks blocks below a head, and returns whether that still is the head."""
+
+    async def __call__(self, head: Head, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
+        """Mark them."""
+
+
+class Marking:
+    """Marks what is safe and what is final now and then, as the head moves on."""
+
+    def __init__(self, chain: Chain, upstreams: Upstreams, mark: Mark) -> None:
+        self._chain = chain
+        self._upstreams = upstreams
+        self._mark = mark
+        self._marked: tuple[int, float] | None = None
+        """Block and time at which safe and final blocks were asked for last."""
+
+    async def follow(self, head: Head, agree: int) -> None:
+        """Mark blocks below the head, if it is time for that."""
+        now = trio.current_time()
+        if self._is_due(head.number, now):
+            self._marked = head.number, now
+            if not await self._mark_below(head, agree):
+                self._marked = None
+
+    def _is_due(self, number: int, now: float) -> bool:
+        if self._marked is None:
+            return True
+        blocks, seconds = number - self._marked[0], now - self._marked[1]
+        return abs(blocks) >= EVERY_BLOCKS or (blocks != 0 and seconds >= EVERY_SECONDS)
+
+    async def _mark_below(self, head: Head, agree: int) -> bool:
+        fit = self._upstreams.fit
+        with self._chain.snapshot() as view:
+            safe = await tagged(fit, "safe", view, agree)
+            finalized = await tagged(fit, "finalized", view, agree)
+            before = view.finalized or 0
+            final = max(below(head.number, FINALIZED_BELOW) if finalized is None else finalized, before)
+            secure = max(below(head.number, SAFE_BELOW) if safe is None else safe, final)
+            marks = view.hash_of(secure), view.hash_of(final)
+        return await self._mark(head, safe=marks[0], finalized=marks[1])
 
 
 async def tagged(upstreams: Sequence[Upstream], tag: str, view: Snapshot, agree: int) -> BlockNumber | None:
