@@ -120,7 +120,7 @@ FLOORS = {
         "follower",
     ),
     "sync/follow/blocks": ("fetching", "ranges walk"),
-    "node": ("addresses settings views", "config", "driving following", "networks", "run"),
+    "node": ("addresses settings views", "config", "config_file driving following", "networks", "run"),
     "cli": (
         "failures",
         "terminal",

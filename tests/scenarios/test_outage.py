@@ -18,7 +18,8 @@ from tests.conftest import encoded_blocks
 from tests.node_process import Node, import_chain, kept_address, post, started
 from tests.vector_files import require_vectors
 from wsnode.cli.main import app
-from wsnode.node.config import ConfigurationError, read
+from wsnode.node.config import ConfigurationError
+from wsnode.node.config_file import read
 
 METHOD = "eth_getTransactionByHash"
 KNOWN_BLOCKS = 40

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wsnode.node.config import Config, ConfigurationError, NetworkConfig, read
+from wsnode.node.config import Config, ConfigurationError, NetworkConfig
+from wsnode.node.config_file import read
 from wsnode.node.run import Running, reload
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server

@@ -10,7 +10,7 @@ import pytest
 
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.node import config
+from wsnode.node import config, config_file
 from wsnode.server.limits import Limits
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"
@@ -43,7 +43,7 @@ def every_limit() -> Iterator[tuple[str, type]]:
 def refusal(name: str, value: float) -> str:
     content = {"networks": {"one": {"data": "one"}}, "limits": {name: value}}
     with pytest.raises(config.ConfigurationError) as refused:
-        config.checked(content, Path(), "wsnode.toml")
+        config_file.checked(content, Path(), "wsnode.toml")
     return str(refused.value)
 
 

@@ -19,7 +19,8 @@ from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN, Address
 
 if TYPE_CHECKING:
-    from wsnode.node.config import AllLimits, Guests
+    from wsnode.node.config import Guests
+    from wsnode.node.config_file import AllLimits
 
 MNEMONIC = "test test test test test test test test test test test junk"
 ETHER = 10**18
@@ -89,7 +90,8 @@ def common(options: Mapping[str, Any]) -> Common:
     Raises:
         click.UsageError: They contradict one another.
     """
-    from wsnode.node.config import AllLimits, ConfigurationError, Guests
+    from wsnode.node.config import ConfigurationError, Guests
+    from wsnode.node.config_file import AllLimits
 
     level = options["log_level"]
     if options["verbose"] and level not in (None, "debug"):

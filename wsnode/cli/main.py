@@ -106,7 +106,7 @@ def serve(
     with one_line_failures():
         import trio
 
-        from wsnode.node import config, run
+        from wsnode.node import config, config_file, run
 
         driver = None
         if engine is not None:
@@ -115,7 +115,7 @@ def serve(
 
         def read_config() -> config.Config:
             told = (
-                config.read(file)
+                config_file.read(file)
                 if file is not None
                 else config.of_folder(data or Path(), vhost, engine=driver)
             )

@@ -27,7 +27,8 @@ from wsnode.ethereum.primitives.values import Address as EthereumAddress
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
 from wsnode.node.addresses import Address, announce_ready
-from wsnode.node.config import AllLimits, Config, ConfigurationError, Guests, NetworkConfig, overridden
+from wsnode.node.config import Config, ConfigurationError, Guests, NetworkConfig, overridden
+from wsnode.node.config_file import AllLimits
 from wsnode.node.networks import ETHEREUM_FOLDER
 from wsnode.node.run import run
 from wsnode.server.upkeep.printing import Printer
