@@ -6,6 +6,7 @@ use revm::interpreter::{InstructionResult, SuccessOrHalt};
 use revm::precompile::PrecompileHalt;
 
 use super::diagnosis::LastStep;
+use super::opcode_name::opcode_name;
 
 const STACK_LIMIT: usize = 1024;
 const RETURN: u8 = 0xf3;
@@ -115,10 +116,6 @@ pub fn precompile_words(reason: &PrecompileHalt) -> &'static str {
     }
 }
 
-fn opcode_name(code: u8) -> String {
-    OpCode::new(code).map_or_else(|| format!("opcode {code:#x} not defined"), |known| known.as_str().into())
-}
-
 fn taken(code: u8) -> usize {
     OpCode::new(code).map_or(0, |known| known.inputs().into())
 }
@@ -145,5 +142,11 @@ mod tests {
     fn an_unknown_opcode_is_shown_as_a_number() {
         let step = LastStep { opcode: 0x0c, ..LastStep::default() };
         assert_eq!(words(&HaltReason::OpcodeNotFound, step), "invalid opcode: opcode 0xc not defined");
+    }
+
+    #[test]
+    fn an_instruction_that_only_geth_names_has_its_name() {
+        let step = LastStep { opcode: 0xee, ..LastStep::default() };
+        assert_eq!(words(&HaltReason::OpcodeNotFound, step), "invalid opcode: RETURNCONTRACT");
     }
 }

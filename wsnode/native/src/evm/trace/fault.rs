@@ -132,14 +132,6 @@ fn is_charged_early(begun: &Begun) -> bool {
     }
 }
 
-/// The instruction's name as geth prints it.
-pub fn write_name(text: &mut Vec<u8>, code: u8) {
-    match OpCode::new(code) {
-        Some(known) => text.extend_from_slice(known.as_str().as_bytes()),
-        None => text.extend_from_slice(format!("opcode {code:#x} not defined").as_bytes()),
-    }
-}
-
 /// The part of the cost that does not depend on the stack, as geth divides it.
 fn constant(code: u8, rules: SpecId) -> u64 {
     let berlin = rules.is_enabled_in(SpecId::BERLIN);

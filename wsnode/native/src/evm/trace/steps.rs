@@ -11,7 +11,7 @@ use revm::primitives::hardfork::SpecId;
 use super::fault::{self, Fault};
 use super::options::StepOptions;
 use super::reading::{item, slot, storage, Frame, Slot};
-use crate::evm::call::CallContext;
+use crate::evm::call::{opcode_name, CallContext};
 use crate::json::traces;
 
 /// With as much gas every slot can be written.
@@ -171,7 +171,7 @@ impl Steps {
         logs.extend_from_slice(b"{\"pc\":");
         traces::decimal(logs, self.step.pc);
         logs.extend_from_slice(b",\"op\":\"");
-        fault::write_name(logs, self.step.opcode);
+        logs.extend_from_slice(opcode_name(self.step.opcode).as_bytes());
         logs.extend_from_slice(b"\",\"gas\":");
         traces::decimal(logs, self.step.gas);
         logs.extend_from_slice(b",\"gasCost\":");
