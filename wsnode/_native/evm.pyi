@@ -69,6 +69,18 @@ class ReorganisedError(StateError):
 class BoundError(StateError):
     """A bound is exceeded: too many changes since the block, or too many results."""
 
+class LackingError(EngineError):
+    """Values of the state are not known yet; once they are kept, the same can be tried again."""
+
+    accounts: Sequence[bytes]
+    slots: Sequence[tuple[bytes, bytes]]
+    """Addresses with the 32 bytes of a slot."""
+    numbers: Sequence[int]
+    """Blocks whose hashes are unknown."""
+
+class WrongProofError(EngineError):
+    """A proof does not prove what it says."""
+
 class StoppedError(StateError):
     """Its `CancelFlag` was set."""
 
@@ -97,6 +109,14 @@ class ChainSpec:
     @property
     def terminal_total_difficulty(self) -> int | None:
         """Return the total difficulty from which on blocks are those of proof of stake, None if never."""
+
+    @property
+    def first_number(self) -> int:
+        """Return the first block's number; not 0 where that is another chain's block."""
+
+    @property
+    def begins_elsewhere(self) -> bool:
+        """Return whether the state after the first block is known by proofs alone."""
 
     def genesis_block(self) -> VerifiedBlock:
         """Return the first block, with its rows."""
@@ -225,6 +245,20 @@ def block_from_rows(spec: ChainSpec, header: bytes, body: bytes) -> UnverifiedBl
 
     Raises:
         CorruptRowError: A row cannot be read.
+    """
+
+def encode_proved_receipts(block: bytes, receipts: bytes) -> bytes:
+    """Return the row of the receipts of a block in RLP, out of another node's JSON.
+
+    Raises:
+        InvalidBlockError: They are not the block's, or no JSON of receipts.
+    """
+
+def read_told_header(block: bytes) -> tuple[int, bytes, bytes]:
+    """Return number, hash and parent's hash of the header in another node's JSON of a block.
+
+    Raises:
+        InvalidBlockError: It is no such JSON.
     """
 
 def encode_told_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
@@ -544,6 +578,29 @@ class State:
         Raises:
             InvalidTransactionError: The overrides are not what they must be, or move a precompiled contract.
             StateError: Executed blocks are not committed yet.
+        """
+
+    def keep_proofs(
+        self,
+        proofs: Sequence[
+            tuple[bytes, Sequence[bytes], Sequence[tuple[bytes, Sequence[bytes]]], bytes | None]
+        ],
+    ) -> None:
+        """Verify what another node sent of the state after the first block, and keep it.
+
+        Of each account: its address, the nodes that prove it, slots with the nodes that prove them, and its
+        code, None if that is known.
+
+        Raises:
+            WrongProofError: One of them is wrong; nothing is kept.
+            StateError: They cannot be written.
+        """
+
+    def keep_hashes(self, hashes: Sequence[tuple[int, bytes]]) -> None:
+        """Keep verified hashes of blocks before the first one.
+
+        Raises:
+            StateError: They cannot be written.
         """
 
     def account(self, address: bytes, block: tuple[int, bytes] | BuiltBlock) -> tuple[int, int, bytes] | None:

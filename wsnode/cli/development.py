@@ -194,6 +194,22 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     help="Of a new chain's first blocks; 1 gwei in its genesis if not given.",
 )
 @click.option(
+    "--fork",
+    "--fork-url",
+    "-f",
+    multiple=True,
+    metavar="URL",
+    help="Begin on a block of the chain of this node, whose state is proved as it is needed; "
+    "further ones prove it too.",
+)
+@click.option(
+    "--fork-block",
+    "--fork-block-number",
+    type=click.IntRange(1, 2**63 - 1),
+    metavar="N",
+    help="Which block; the node's head if not given.",
+)
+@click.option(
     "--order",
     type=click.Choice(["fees", "fifo"]),
     default="fees",
@@ -215,6 +231,8 @@ def dev(
     hardfork: str | None,
     gas_limit: int,
     base_fee: int | None,
+    fork: tuple[str, ...],
+    fork_block: int | None,
     order: str,
     state: Path | None,
     load_state: Path | None,
@@ -231,8 +249,13 @@ def dev(
         raise click.UsageError("give either --data, which keeps the chain, or --state")
     if base_fee is not None and hardfork is not None and FORKS.index(hardfork) < LONDON:
         raise click.UsageError(f"--base-fee: {hardfork} has none, it came with london")
+    if not fork and fork_block is not None:
+        raise click.UsageError("--fork-block: give a --fork too")
+    if fork and (base_fee is not None or files[0] is not None):
+        raise click.UsageError("--fork: the other chain has its base fee and its state")
     with one_line_failures():
         from wsnode.demo.accounts import derived
+        from wsnode.demo.forking import ForkSource
         from wsnode.demo.run import Beginning, Served, serve_development
         from wsnode.demo.state_file import StateFiles
         from wsnode.ethereum.pool.order import Order
@@ -245,6 +268,7 @@ def dev(
             chain_id=chain_id,
             fork=hardfork,
             base_fee=base_fee,
+            source=ForkSource(fork, fork_block) if fork else None,
             order=Order(order),
             state=StateFiles(*files),
         )

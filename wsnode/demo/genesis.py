@@ -7,6 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.node.fork_point import FirstBlock
 
 EXTRA = b"wsnode dev"
 CHAIN_ID: Final = 31337
@@ -69,6 +71,30 @@ def development_genesis(
         del genesis["baseFeePerGas"]
     if not has_begun(fork, "paris"):
         genesis["difficulty"] = hex(LOWEST_DIFFICULTY)
+    return msgspec.json.format(msgspec.json.encode(genesis), indent=2)
+
+
+def forked_genesis(first: FirstBlock, *, chain_id: int | None = None, fork: str | None = None) -> bytes:
+    """Return what stands for the genesis of a chain that begins on another chain's block.
+
+    The rules of a fork are in force from that block on: those that are in force at it unless one is named.
+    Its accounts are set on top of the block's state: contracts that blocks of the fork call.
+    """
+    known = msgspec.json.decode(demo_genesis())
+    newest = known["config"]
+    name = fork or first.fork
+    config = _config(newest, name, chain_id or first.chain_id)
+    if first.blobs is not None and "blobSchedule" in config:
+        config["blobSchedule"][name] = first.blobs
+    genesis = {
+        "config": config,
+        "alloc": {address: known["alloc"][address] for address in first.absent}
+        if has_begun(name, "cancun")
+        else {},
+        "extraData": f"0x{EXTRA.hex()}",
+        "firstBlock": hexadecimal(first.encoded),
+        "firstReceipts": hexadecimal(first.receipts),
+    }
     return msgspec.json.format(msgspec.json.encode(genesis), indent=2)
 
 

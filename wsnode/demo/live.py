@@ -9,6 +9,7 @@ from wsnode.demo.accounts import Account
 from wsnode.demo.narration import Narrator
 from wsnode.demo.traffic import Settle, Traffic
 from wsnode.ethereum.development.chain import DevelopmentChain
+from wsnode.ethereum.development.control import ForkedFrom
 from wsnode.ethereum.development.maker import FEE_RECIPIENT
 from wsnode.ethereum.pool.order import Order
 from wsnode.ethereum.primitives.values import Address
@@ -28,6 +29,9 @@ class DevelopmentSettings(msgspec.Struct, frozen=True):
     base_fee: int | None = None
     """Of the first block after those that are there, in wei; what follows from them if None."""
     tells_every_failure: bool = False
+    fork: ForkedFrom | None = None
+    funds: bytes | None = None
+    """What accounts of a forked chain are given anew after a reset."""
 
 
 class Live:
@@ -52,6 +56,7 @@ class Live:
             block_time=settings.block_time,
             fee_recipient=settings.fee_recipient,
             gas_limit=opened.gas_limit,
+            funds=settings.funds,
         )
         opened.pool.order = settings.order
         if settings.base_fee is not None:
@@ -59,7 +64,8 @@ class Live:
         background = [chain.run]
         if self._with_traffic and settings.block_time:
             background.append(_traffic(opened, settings.block_time, chain.settle).run)
-        development = Development(chain, [account.secret for account in settings.accounts])
+        secrets = [account.secret for account in settings.accounts]
+        development = Development(chain, secrets, settings.fork)
         with self._told(opened, chain) as watch, _grown_starknet(opened) as others:
             yield Growth(development, [*background, *others], watch)
 

@@ -14,6 +14,7 @@ import trio
 
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
+from wsnode.demo.forking import ForkSource, begin_fork, forked_from, funds_of
 from wsnode.demo.genesis import CHAIN_ID, FORKS, demo_genesis, development_genesis
 from wsnode.demo.introduction import introduce_demo, introduce_development
 from wsnode.demo.live import DevelopmentSettings, Live
@@ -27,7 +28,7 @@ from wsnode.ethereum.primitives.values import Address as EthereumAddress
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
 from wsnode.node.addresses import Address, announce_ready
-from wsnode.node.config import Config, ConfigurationError, Guests, NetworkConfig, overridden
+from wsnode.node.config import Config, ConfigurationError, ForkConfig, Guests, NetworkConfig, overridden
 from wsnode.node.config_file import AllLimits
 from wsnode.node.networks import ETHEREUM_FOLDER
 from wsnode.node.run import run
@@ -65,6 +66,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     mnemonic: str
     chain_id: int | None = None
     fork: str | None = None
+    source: ForkSource | None = None
+    """The chain to begin on, in place of a genesis of its own."""
     base_fee: int | None = None
     """The base fee of the genesis and of the first block, in wei."""
     order: Order = Order.FEES
@@ -101,18 +104,30 @@ def serve_development(served: Served, beginning: Beginning) -> None:
     with _folder(served.data) as folder:
         place = ChainFolder(folder / ETHEREUM_FOLDER)
         is_new = not place.genesis.exists()
-        if is_new:
+        if is_new and beginning.source is not None:
+            begin_fork(
+                place,
+                beginning.source,
+                _funds(beginning),
+                chain_id=beginning.chain_id,
+                fork=beginning.fork,
+                is_kept=served.data is not None,
+            )
+        elif is_new:
             begin(folder, _genesis(served, beginning), durable=served.data is not None)
         elif beginning.state.source is not None:
             raise ConfigurationError(f"{place.path} holds a chain already: a state is for a new one")
         spec = require_development(place)
         _require_chosen(place, spec, beginning)
+        source = _source(place, spec, beginning)
         settings = DevelopmentSettings(
             served.block_time,
             beginning.accounts,
             order=beginning.order,
             base_fee=beginning.base_fee if is_new else None,
             tells_every_failure=served.log_level == "debug",
+            fork=None if source is None else forked_from(source, spec),
+            funds=None if source is None else funds_of(place.read_genesis(), *_funds(beginning)),
         )
         introduce = partial(
             introduce_development,
@@ -121,10 +136,36 @@ def serve_development(served: Served, beginning: Beginning) -> None:
             mnemonic=beginning.mnemonic,
             chain_id=spec.chain_id if is_new else _present_id(place),
         )
-        _serve("dev", served, folder, settings, introduce)
+        _serve("dev", served, folder, settings, introduce, source)
         if beginning.state.target is not None:
             with Chain.open(place.path, writer=False) as chain:
                 write_accounts(chain, beginning.state.target)
+
+
+def _funds(beginning: Beginning) -> tuple[list[bytes], int]:
+    return [account.address for account in beginning.accounts], beginning.balance
+
+
+def _source(place: ChainFolder, spec: ChainSpec, beginning: Beginning) -> ForkSource | None:
+    """Return the chain on which the one in a folder began.
+
+    Raises:
+        ConfigurationError: The command line names another block, or none where there is one.
+    """
+    source = beginning.source
+    if not spec.begins_elsewhere:
+        if source is not None:
+            raise ConfigurationError(
+                f"{place.path} holds a chain that was not forked: --fork is for a new one"
+            )
+        return None
+    if source is None:
+        raise ConfigurationError(
+            f"{place.path} holds a chain forked at block {spec.first_number}: --fork names that chain's node"
+        )
+    if source.block not in (None, spec.first_number):
+        raise ConfigurationError(f"{place.path} holds a chain forked at block {spec.first_number}")
+    return source
 
 
 def _genesis(served: Served, beginning: Beginning) -> bytes:
@@ -206,8 +247,10 @@ def _serve(
     folder: Path,
     settings: DevelopmentSettings,
     introduce: Callable[[Address], None],
+    source: ForkSource | None = None,
 ) -> None:
-    network = NetworkConfig(str(folder), served.guests.hosts, gas_limit=served.gas_limit)
+    fork = None if source is None else ForkConfig(tuple(source.urls))
+    network = NetworkConfig(str(folder), served.guests.hosts, gas_limit=served.gas_limit, fork=fork)
     level = "error" if served.is_quiet else served.log_level
     config = overridden(
         Config(

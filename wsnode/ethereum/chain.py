@@ -1,8 +1,8 @@
 """A chain on disk: its blocks in the chain store, its EVM state in the engine's store, one head."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final, Self, TypeAlias
 
 import msgspec
 
@@ -11,7 +11,7 @@ from wsnode.ethereum.execution import Executor, ToldBlocks
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Caller, Snapshot
-from wsnode.ethereum.state import ChainSpec, State
+from wsnode.ethereum.state import ChainSpec, LackingError, State
 from wsnode.ethereum.storage import canonical, chain_ids, meta, side, window
 from wsnode.ethereum.storage.errors import (
     NoAllocationError,
@@ -36,6 +36,8 @@ class LocalCaller(msgspec.Struct, frozen=True):
 
 
 LOCAL_CALLER: Final = LocalCaller()
+Fetch: TypeAlias = Callable[[LackingError], Awaitable[None]]
+"""Returns once what was lacking is known; raises RpcError if that cannot be."""
 NO_HEAD: Final = Head(BlockNumber(0), Hash32(b""))
 GENESIS: Final = BlockNumber(0)
 
@@ -71,6 +73,9 @@ class Chain:
         self.told = None if self.window is None else ToldBlocks(store, spec, state)
         """What judges a light folder's blocks, None for a full one."""
         self.executor: Executor = state if self.told is None else self.told
+        self.fetch: Fetch | None = None
+        """Fetches what is unknown of the state below the first block, where that is another chain's."""
+        self._first = BlockNumber(spec.first_number)
         self._lock = lock
         self._known = (-1, NO_HEAD)
         """The last version of the store that was looked at, and its head."""
@@ -162,7 +167,7 @@ class Chain:
     def earliest_in(self, reader: Reader) -> BlockNumber:
         """Return the first block that there is."""
         if self.window is None:
-            return GENESIS
+            return self._first
         return window.first(reader) or GENESIS
 
     @property
@@ -347,6 +352,7 @@ class Chain:
         """Close both stores and let another writer in."""
         self.store.close()
         # The engine closes its store with the last reference.
+        self.fetch = None
         del self.state, self.executor, self.told
         if self._lock is not None:
             self._lock.close()
@@ -385,6 +391,8 @@ def _begin(writer: Writer, folder: Path, spec: ChainSpec, keeps: int | None) -> 
         raise NoAllocationError(folder)
     version = SCHEMA_VERSION if keeps is None else LIGHT_SCHEMA_VERSION
     meta.begin(writer, version, Hash32(spec.genesis_hash))
+    if spec.first_number:
+        canonical.begin_at(writer, spec.first_number)
     canonical.append(writer, [spec.genesis_block()])
     if keeps is not None:
         window.set_window(writer, keeps)

@@ -24,7 +24,7 @@ from wsnode.jsonrpc.errors import (
     response_too_large,
 )
 from wsnode.jsonrpc.method import BOUNDS, FIRST_BOUND, Method
-from wsnode.jsonrpc.slices import aside, replying, timed
+from wsnode.jsonrpc.slices import aside, failing, replying, supplied, timed
 from wsnode.jsonrpc.work import CancelToken, Channel, Replying, Request, Step, Steps, View
 
 LOGGED_PARAMS_BYTES = 200
@@ -150,6 +150,8 @@ class Calls:
                     self.results[method.name] = result
                 self.may_go_together = True
         except Exception as error:
+            if self._may_be_supplied(error):
+                return self._go_on(method, failing(error), params, identity, began)
             reply = self._fail(method, params, identity, error)
             meter = method.failed
         self.mark = now = perf_counter()
@@ -229,11 +231,34 @@ class Calls:
 
     def _go_on(self, method: Method, slices: Steps, params: bytes, identity: bytes, began: float) -> Replying:
         self._require_place(method)
-        return self._slices(method, slices, params, identity, began)
+        return self._slices(method, self._supplied(method, slices, params), params, identity, began)
 
     def _begin_slices(self, method: Method, params: bytes, identity: bytes, began: float) -> Replying:
         self._require_place(method)
-        return self._slices(method, method.kind.answer(self, params), params, identity, began)
+        slices = self._supplied(method, method.kind.answer(self, params), params)
+        return self._slices(method, slices, params, identity, began)
+
+    def _may_be_supplied(self, error: Exception) -> bool:
+        """Return whether what a call lacks may be fetched, now that there is room for one more slow call."""
+        supplies = self._dispatcher.registry.supplies
+        return supplies is not None and self.refusal is None and supplies.is_lack(error)
+
+    def _supplied(self, method: Method, slices: Steps, params: bytes) -> Steps:
+        """Return the steps of a call, which fetches what it lacks if anything does that here."""
+        supplies = self._dispatcher.registry.supplies
+        if supplies is None:
+            return slices
+        seen = self.scope, self.view
+
+        def again() -> Any:
+            # The view is the call's own by now, and the turn may have another.
+            held, (self.scope, self.view) = (self.scope, self.view), seen
+            try:
+                return method.kind.answer(self, params)
+            finally:
+                self.scope, self.view = held
+
+        return supplied(slices, again, supplies.begin(method.name, params))
 
     def _require_place(self, method: Method) -> None:
         """Check that another slow call may begin."""

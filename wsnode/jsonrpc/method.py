@@ -283,6 +283,12 @@ class Method:
         """Return the handler."""
         return self.kind.function
 
+    def failing(self, errors: Sequence[RpcError]) -> "Method":
+        """Return the method with more errors."""
+        method = copy(self)
+        method.errors = (*self.errors, *errors)
+        return method
+
     def observed(self, listener: OnSuccess) -> "Method":
         """Return the method with `listener` called after each call that succeeds; not for frequent ones."""
         function, leading = self.kind.function, self.kind.leading

@@ -30,6 +30,7 @@ from wsnode.jsonrpc.method import (
 )
 from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
 from wsnode.jsonrpc.schema import ANYTHING, Schema
+from wsnode.jsonrpc.work import Supplies
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -54,6 +55,8 @@ class Registry:
         """The number of calls of unknown methods."""
         self.forwarded = Counter[str]()
         """The number of forwarded calls by outcome."""
+        self.supplies: Supplies | None = None
+        """What fetches that which calls lack, where another node has it."""
         self.components: dict[str, Schema] = {}
         """Schemas that those of the methods refer to by name."""
         self._unavailable = dict(unavailable or {})
@@ -135,6 +138,11 @@ class Registry:
             return handler
 
         return register
+
+    def supply(self, supplies: Supplies, errors: Sequence[RpcError]) -> None:
+        """Have what calls lack fetched; any method may then fail with `errors`."""
+        self.supplies = supplies
+        self.methods = {name: method.failing(errors) for name, method in self.methods.items()}
 
     def observe(self, name: str, listener: OnSuccess) -> None:
         """Have `listener` called after each call of a method that succeeds."""

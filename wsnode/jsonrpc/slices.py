@@ -1,12 +1,13 @@
-"""The time that a call in slices may take, and how its result becomes a reply."""
+"""The time that a call in slices may take, what it lacks, and how its result becomes a reply."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from types import GeneratorType
 from typing import Any
 
 from wsnode.jsonrpc.codec import reply_pieces
 from wsnode.jsonrpc.errors import TimeLimitError, out_of_time, request_timed_out
 from wsnode.jsonrpc.method import Method
-from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Step, Steps
+from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Shortage, Step, Steps
 
 LARGE_BYTES = 1024 * 1024
 """Texts of more bytes are joined in a thread; from here on the interpreter runs others meanwhile."""
@@ -77,3 +78,38 @@ def joined(pieces: list[bytes]) -> Generator[Step, Any, bytes]:
     work.made = 2 * size
     text: bytes = yield work
     return text
+
+
+def supplied(steps: Steps, again: Callable[[], Any], shortage: Shortage) -> Generator[Step, Any, Any]:
+    """Yield the steps of a call, and where they lack something fetch it and make the call again."""
+    while True:
+        try:
+            return (yield from steps)
+        except Exception as error:
+            fetch = shortage.fetch_for(error)
+            if fetch is None:
+                raise
+        finally:
+            steps.close()
+        yield AsyncCall(fetch)
+        steps = _begun(again)
+
+
+def _begun(again: Callable[[], Any]) -> Generator[Step, Any, Any]:
+    result = again()
+    if isinstance(result, GeneratorType):
+        return (yield from result)
+    return result
+
+
+def failing(error: Exception) -> Generator[Step, Any, Any]:
+    """Raise the error of a call that has failed at once, where its steps would begin."""
+    yield from _failed(error)
+
+
+def _failed(error: Exception) -> Iterator[Step]:
+    try:
+        raise error
+    finally:
+        # The error's traceback holds this frame.
+        del error

@@ -83,6 +83,31 @@ Replying: TypeAlias = Generator[Step, Any, bytes | None]
 """Steps of a call that return its reply."""
 
 
+Fetch: TypeAlias = Callable[[], Awaitable[None]]
+"""Returns once what a call lacked is there; raises RpcError if that cannot be."""
+
+
+class Shortage(Protocol):
+    """What one call has lacked so far."""
+
+    def fetch_for(self, error: Exception) -> Fetch | None:
+        """Return what fetches that of which an error says that it is lacking, None for any other error.
+
+        Raises:
+            RpcError: The call may fetch no more.
+        """
+
+
+class Supplies(Protocol):
+    """What fetches for calls."""
+
+    def is_lack(self, error: Exception) -> bool:
+        """Return whether an error says that something is lacking."""
+
+    def begin(self, method: str, params: bytes) -> Shortage:
+        """Return the account of one call, whose parameters are JSON text."""
+
+
 class View(Protocol):
     """A context manager: what handlers of one turn read from."""
 

@@ -99,6 +99,12 @@ class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Address.parse(self.listen)
 
 
+class ForkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The nodes that prove the state below a chain's first block, and have the blocks below it."""
+
+    upstreams: tuple[str, ...]
+
+
 class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One network: its folder, and the hosts that choose it (none: every host)."""
 
@@ -110,6 +116,8 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether transactions can be sent to it."""
     gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
     """The target of built blocks' gas limit."""
+    fork: ForkConfig | None = None
+    """The nodes of the chain on which a development chain began."""
     engine: EngineConfig | None = None
     """The port on which a consensus client chooses the head; without it other processes write the chain."""
 

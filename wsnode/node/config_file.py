@@ -14,6 +14,7 @@ from wsnode.node.config import (
     ConfigurationError,
     EngineConfig,
     FollowConfig,
+    ForkConfig,
     MetricsConfig,
     NetworkConfig,
     PartnerConfig,
@@ -52,6 +53,7 @@ _NETWORK = Known(
     {
         "partner": Known(PartnerConfig.__struct_fields__),
         "follow": Known(FollowConfig.__struct_fields__),
+        "fork": Known(ForkConfig.__struct_fields__),
         "engine": Known(EngineConfig.__struct_fields__),
     },
 )

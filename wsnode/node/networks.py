@@ -213,6 +213,10 @@ def open_network(
             gas_limit=network.gas_limit,
             with_test_methods=config.open,
         )
+        if network.fork is not None:
+            from wsnode.node.forking import client_of, forked
+
+            made = forked(made, ethereum, [client_of(url) for url in network.fork.upstreams])
         if growth is not None and growth.watch is not None:
             growth.watch(made.registry)
         if network.engine is not None and live is not None and pool is not None:

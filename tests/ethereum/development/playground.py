@@ -1,6 +1,6 @@
 """A development chain with all its methods, without a socket."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,16 @@ from wsnode.demo.genesis import development_genesis
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import begin
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
+from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import Config, NetworkConfig
+from wsnode.node.forking import forked
 from wsnode.node.networks import Growth, Opened, open_network
+from wsnode.upstream.client import Client
 
 ETHER = 10**18
+AUTOMATIC = DevelopmentSettings(0, ACCOUNTS)
 GENESIS_TIME = 1_750_000_000
 CREATOR, RECIPIENT, STRANGER = (
     f"0x{address.hex()}" for address in (ACCOUNTS[0].address, ACCOUNTS[1].address, b"\xaa" * 20)
@@ -51,6 +55,10 @@ class Playground:
         if "error" in reply:
             raise RefusedError(reply["error"])
         return reply["result"]
+
+    def raw(self, method: str, params: list[Any]) -> dict[str, Any]:
+        """Return a reply, be it a result or an error."""
+        return self._ask(method, *params)
 
     @property
     def head(self) -> int:
@@ -95,22 +103,35 @@ class Playground:
 
 
 @contextmanager
-def playground(folder: Path, *, gas_limit: int = GAS_LIMIT_TARGET) -> Iterator[Playground]:
-    """Open the chain in a folder, or begin one there; each transaction gets a block at once."""
+def playground(
+    folder: Path,
+    *,
+    gas_limit: int = GAS_LIMIT_TARGET,
+    clients: Sequence[Client] | None = None,
+    settings: DevelopmentSettings = AUTOMATIC,
+) -> Iterator[Playground]:
+    """Open the chain in a folder, or begin one there; each transaction gets a block at once.
+
+    `clients` prove the state of the block of another chain on which it began.
+    """
     if not (folder / "eth").exists():
         addresses = [account.address for account in ACCOUNTS]
         begin(folder, development_genesis(addresses, 10_000 * ETHER, GENESIS_TIME))
     told = NetworkConfig(str(folder), gas_limit=gas_limit)
     config = Config(networks={"dev": told}, open=True)
-    live = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
+    live = Live(settings, with_traffic=False)
     growths: list[Growth] = []
+    chains: list[Chain] = []
 
     @contextmanager
     def grow(opened: Opened) -> Iterator[Growth]:
         with live(opened) as growth:
+            chains.append(opened.ethereum)
             growths.append(growth)
             yield growth
 
     with open_network("dev", told, config, grow=grow, durable=False) as network:
+        if clients is not None:
+            network = forked(network, chains[0], clients)
         dispatcher = Dispatcher(network.registry, network.open_view)
         yield Playground(validating(asking(dispatcher)), dispatcher, growths[0].development.control)

@@ -7,9 +7,11 @@ from wsnode._native.evm import (
     VerifiedBlock,
     block_from_rows,
     decode_blocks,
+    encode_proved_receipts,
     encode_told_block,
     encode_told_receipts,
     keccak256,
+    read_told_header,
     verify_told_block,
 )
 
@@ -20,8 +22,10 @@ __all__ = [
     "VerifiedBlock",
     "block_from_rows",
     "decode_blocks",
+    "encode_proved_receipts",
     "encode_told_block",
     "encode_told_receipts",
     "keccak256",
+    "read_told_header",
     "verify_told_block",
 ]

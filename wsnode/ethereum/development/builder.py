@@ -1,9 +1,10 @@
 """Builds, verifies and stores blocks on the head of a chain: for one thread at a time."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 import msgspec
+import trio
 
 from wsnode.ethereum.building.next_block import NextBlock
 from wsnode.ethereum.chain import Chain, Marks
@@ -12,11 +13,16 @@ from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import LackingError
 from wsnode.ethereum.tree.tree import BlockTree
 
 # The safe and the finalized block are as far below the head as in anvil, to leave room for reorganisations.
 EPOCH: Final = 32
 EPOCHS_TO_FINALITY: Final = 2
+MOST_ROUNDS: Final = 256
+"""How often what a block lacks of the state below the first one is fetched."""
+
+Result = TypeVar("Result")
 
 
 class BuiltBlock(msgspec.Struct, frozen=True):
@@ -88,7 +94,9 @@ class BlockBuilder:
         fee_recipient: bytes,
     ) -> BuiltBlock:
         parent, attributes = self.tree.tip, following.attributes(fee_recipient)
-        built, refused = self._chain.state.build_block(parent, attributes, transactions, senders=senders)
+        built, refused = self._known(
+            lambda: self._chain.state.build_block(parent, attributes, transactions, senders=senders)
+        )
         block = block_from_rows(self._chain.spec, built.header, built.body)
         extension = self.tree.extend([block], attributes)
         if extension.error is not None:
@@ -130,11 +138,27 @@ class BlockBuilder:
             StateError: It cannot be written; the state is as it was before.
         """
         with self.tree.whole():
-            self._chain.state.patch(accounts, sync=self._chain.durable)
+            self._known(lambda: self._chain.state.patch(accounts, sync=self._chain.durable))
+
+    def _known(self, work: Callable[[], Result]) -> Result:
+        """Return the result of work, once what it lacks of the state below the first block is there.
+
+        Raises:
+            RpcError: It cannot be had.
+        """
+        for _ in range(MOST_ROUNDS):
+            try:
+                return work()
+            except LackingError as error:
+                if self._chain.fetch is None:
+                    raise
+                # The thread is one of the event loop's.
+                trio.from_thread.run(self._chain.fetch, error)
+        return work()
 
 
 def _below(snapshot: Snapshot, head: Head, epochs: int) -> Head:
-    number = BlockNumber(max(head.number - epochs * EPOCH, 0))
+    number = BlockNumber(max(head.number - epochs * EPOCH, snapshot.earliest))
     block_hash = snapshot.hash_of(number)
     assert block_hash is not None, "blocks below the head are stored"
     return Head(number, block_hash)

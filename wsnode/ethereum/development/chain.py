@@ -24,6 +24,7 @@ from wsnode.ethereum.development.snapshots import Moment, Moments
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
+from wsnode.ethereum.state import LackingError
 from wsnode.ethereum.storage.errors import ChainIdsError
 from wsnode.ethereum.tree.live import Audience
 
@@ -40,16 +41,19 @@ class DevelopmentChain(BlockMaker):
         block_time: float | None = None,
         fee_recipient: Address = FEE_RECIPIENT,
         gas_limit: int = GAS_LIMIT_TARGET,
+        funds: bytes | None = None,
     ) -> None:
         """Begin with a block every `block_time` seconds, or without it on each transaction.
 
-        The blocks' gas limit moves towards `gas_limit`.
+        The blocks' gas limit moves towards `gas_limit`. `funds` changes accounts of the first block's state,
+        after a reset again; it is JSON as state overrides are.
         """
         super().__init__(
             chain, pool, audience, block_time=block_time, fee_recipient=fee_recipient, gas_limit=gas_limit
         )
         self._moments = Moments()
         self._first_fee_recipient = fee_recipient
+        self._funds = funds
         self.impersonation = Impersonation()
         self.log = DevelopmentLog()
 
@@ -93,12 +97,16 @@ class DevelopmentChain(BlockMaker):
                 self._moments.forget_above(root)
 
     async def reset(self) -> None:
-        """Begin anew after the genesis block, with everything else as it was in the beginning."""
+        """Begin anew after the first block, with everything else as it was in the beginning."""
         async with self._lock:
             with self._chain.snapshot() as view:
-                genesis = view.header(0)
-            assert genesis is not None, "the genesis block is stored"
-            await self._go_back(0, Hash32(header_fields(genesis).state_root))
+                number = view.earliest
+                first = view.header(number)
+            assert first is not None, "the first block is stored"
+            await self._go_back(number, Hash32(header_fields(first).state_root))
+            if (funds := self._funds) is not None:
+                await written(lambda: self._builder.patch(funds))
+                self._pool.refresh()
             self._moments.clear()
             self.decide(Setting(), NO_WISHES)
             self.impersonation.end_all()
@@ -135,7 +143,7 @@ class DevelopmentChain(BlockMaker):
         async with self._lock:
             changes = {}
             for address, changed in accounts.items():
-                nonce, _balance = self._nonce_and_balance(address)
+                nonce, _balance = await self._nonce_and_balance(address)
                 changes[address] = {**changed, "nonce": hex(max(nonce, changed["nonce"]))}
             await self._patch(changes)
 
@@ -146,7 +154,7 @@ class DevelopmentChain(BlockMaker):
             ControlError: Its balance would not fit 256 bits.
         """
         async with self._lock:
-            balance = wei + self._nonce_and_balance(address)[1]
+            balance = wei + (await self._nonce_and_balance(address))[1]
             if balance >= 1 << 256:
                 raise ControlError("the balance is too big")
             await self._patch({address: {"balance": hex(balance)}})
@@ -195,10 +203,17 @@ class DevelopmentChain(BlockMaker):
                 self._moments.forget_above(root)
             return outcome
 
-    def _nonce_and_balance(self, address: Address) -> tuple[int, int]:
+    async def _nonce_and_balance(self, address: Address) -> tuple[int, int]:
         head = self._chain.head
-        account = self._chain.state.account(address, (head.number, head.hash))
-        return (0, 0) if account is None else account[:2]
+        while True:
+            try:
+                account = self._chain.state.account(address, (head.number, head.hash))
+            except LackingError as error:
+                if self._chain.fetch is None:
+                    raise
+                await self._chain.fetch(error)
+            else:
+                return (0, 0) if account is None else account[:2]
 
     async def _patch(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
         text = msgspec.json.encode({hexadecimal(address): each for address, each in accounts.items()})

@@ -82,6 +82,14 @@ class DevelopmentLog:
         self.enabled = True
 
 
+class ForkedFrom(msgspec.Struct, frozen=True):
+    """The chain on which a development chain began: its node without secret parts, its id, the block."""
+
+    url: str
+    chain_id: int
+    block: Head
+
+
 class DevelopmentControl(Protocol):
     """A chain under control of its methods; each change returns once it is published."""
 

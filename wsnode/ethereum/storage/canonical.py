@@ -11,7 +11,7 @@ from wsnode.ethereum.codec.rows import log_entries as entries_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.storage import log_entries, meta, side
-from wsnode.ethereum.storage.tables import BODIES, HEADERS, RECEIPTS, number_key
+from wsnode.ethereum.storage.tables import BODIES, HEADERS, RECEIPTS, TOTALS, number_key
 from wsnode.store.environment import Reader, Writer
 
 
@@ -25,6 +25,11 @@ class Totals(msgspec.Struct, frozen=True):
 def totals(reader: Reader, number: int) -> Totals:
     """Return what had added up through a canonical block."""
     return Totals(*chain_totals(reader, number))
+
+
+def begin_at(writer: Writer, number: int) -> None:
+    """Have an empty chain begin with another chain's block; what adds up begins with it."""
+    writer.put(TOTALS, number_key(number - 1), bytes(8))
 
 
 def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:

@@ -19,7 +19,10 @@ use crate::evm::call::{Layer, Overrides, Place};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::execute::{self, invalid, verify_receipts, Applied, ChainHead, Execution, ReadCache};
 use crate::evm::rules::{verify_body, Ancestor, Chosen, GENERATIONS};
-use crate::state::{AccountPatch, Bounds, Head, StateReader, StateStore};
+use crate::state::{AccountPatch, Base as ProvedBase, Bounds, Head, StateReader, StateStore};
+
+/// Where in its folder a chain keeps what it knows by proofs.
+const PROVED: &str = "proved";
 
 /// The state of one chain, in a folder of its own.
 #[derive(Debug)]
@@ -45,9 +48,12 @@ impl Engine {
     /// Open the state in the folder `path`; a writer takes the folder's lock and writes the genesis state if it is empty.
     pub fn open(path: &Path, spec: Arc<ChainSpec>, is_writer: bool) -> Result<Self, Error> {
         let lock = if is_writer { Some(lock(path)?) } else { None };
-        let mut store = StateStore::open(path, is_writer)?;
-        if is_writer {
-            let genesis = spec.genesis();
+        let genesis = spec.genesis();
+        let base = genesis.elsewhere.is_some().then(|| ProvedBase::open(&path.join(PROVED), genesis.head()));
+        let mut store = StateStore::open_on(path, is_writer, base.transpose()?)?;
+        if is_writer && genesis.elsewhere.is_some() {
+            store.init_after(genesis.head())?;
+        } else if is_writer {
             store.init_genesis(
                 genesis.hash,
                 genesis.alloc.iter().map(|(address, account)| (*address, account)),
@@ -191,6 +197,11 @@ impl Engine {
             cache.clear();
             Ok(store.patch(patches, sync)?)
         })
+    }
+
+    /// The state below the first block, which is another chain's and known by proofs alone.
+    pub fn base(&self) -> Result<&ProvedBase, Error> {
+        self.reader.base().ok_or_else(|| Error::internal("the whole state is here"))
     }
 
     /// Run `work` where messages see the block `base`.

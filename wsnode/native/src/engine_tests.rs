@@ -32,7 +32,7 @@ impl Vectors {
 
     /// Header and body rows of the blocks before `number`, the nearest first.
     fn ancestors(&self, number: usize) -> OwnedRows {
-        let start = genesis(&self.spec);
+        let start = genesis(&self.spec).unwrap();
         let mut rows = vec![(start.header_row.to_vec(), start.body_row.to_vec())];
         rows.extend(self.blocks.iter().map(|block| (block.header_row.to_vec(), block.body_row.to_vec())));
         rows.truncate(number);

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.development.control import ControlError, DevelopmentControl
+from wsnode.ethereum.development.control import ControlError, DevelopmentControl, ForkedFrom
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.rpc.development.parameters import LenientCount, MineOptions, ResetOptions
+from wsnode.ethereum.rpc.development.parameters import Forking, LenientCount, MineOptions, ResetOptions
 from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, METADATA, NOTHING, SETTINGS
 from wsnode.ethereum.rpc.fees.methods import FIRST_PRICE, head_header
 from wsnode.ethereum.rpc.form.parameters import Flag
@@ -61,7 +61,7 @@ class DepthParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class ResetParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[options]`, which name a chain to fork; forking is not supported."""
+    """`[options]`, which may name the chain that is forked, and the block."""
 
     options: ResetOptions = NO_FORK
 
@@ -119,8 +119,9 @@ def refusals() -> Iterator[None]:
 class Mining:
     """Mining on demand, its automatic modes, and snapshots."""
 
-    def __init__(self, control: DevelopmentControl) -> None:
+    def __init__(self, control: DevelopmentControl, fork: ForkedFrom | None = None) -> None:
         self._control = control
+        self._fork = fork
 
     def mine(self, params: MineParameters) -> Steps:
         """Return `0x0` once the requested blocks are mined."""
@@ -169,10 +170,20 @@ class Mining:
         yield from done(lambda: self._control.roll_back(depth))
         return NULL
 
-    def reset(self, _params: ResetParameters) -> Steps:
-        """Return null once the chain is back in its initial state."""
+    def reset(self, params: ResetParameters) -> Steps:
+        """Return null once the chain is back in its initial state; a forked one can be told its own block."""
+        if (forking := params.options.forking) is not None:
+            self._require_same(forking)
         yield from done(self._control.reset)
         return NULL
+
+    def _require_same(self, wanted: Forking) -> None:
+        if self._fork is None:
+            raise invalid_params("nothing can be forked: start with --fork")
+        if wanted.block not in (None, self._fork.block.number):
+            raise invalid_params(
+                f"the chain is forked at block {self._fork.block.number}: start with --fork-block for another"
+            )
 
     def hardhat_reset(self, params: ResetParameters) -> Steps:
         """Return true once the chain is back in its initial state."""
@@ -201,7 +212,7 @@ class Logging:
         return TRUE
 
 
-def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
+def metadata_of(control: DevelopmentControl, fork: ForkedFrom | None) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the handler of anvil_metadata."""
     instance = f"0x{token_hex(32)}"
 
@@ -214,14 +225,22 @@ def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
             "instanceId": instance,
             "latestBlockNumber": view.number,
             "latestBlockHash": hexadecimal(view.head.hash),
-            "forkedNetwork": None,
+            "forkedNetwork": None
+            if fork is None
+            else {
+                "chainId": fork.chain_id,
+                "forkBlockNumber": fork.block.number,
+                "forkBlockHash": hexadecimal(fork.block.hash),
+            },
             "snapshots": {hex(number): [head.number, hexadecimal(head.hash)] for number, head in snapshots},
         }
 
     return metadata
 
 
-def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[[Snapshot], dict[str, Any]]:
+def settings_of(
+    control: DevelopmentControl, pool: TransactionPool, fork: ForkedFrom | None
+) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the handler of anvil_nodeInfo."""
 
     def settings(view: Snapshot) -> dict[str, Any]:
@@ -243,18 +262,24 @@ def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[
                 "gasLimit": hex(following.gas_limit),
                 "gasPrice": hex(base_fee + FIRST_PRICE),
             },
-            "forkConfig": {"forkUrl": None, "forkBlockNumber": None, "forkRetryBackoff": None},
+            "forkConfig": {
+                "forkUrl": None if fork is None else fork.url,
+                "forkBlockNumber": None if fork is None else fork.block.number,
+                "forkRetryBackoff": None,
+            },
         }
 
     return settings
 
 
-def add_methods(registry: Registry, control: DevelopmentControl, pool: TransactionPool) -> None:
+def add_methods(
+    registry: Registry, control: DevelopmentControl, pool: TransactionPool, fork: ForkedFrom | None = None
+) -> None:
     """Register this module's methods."""
-    mining, logging = Mining(control), Logging(control)
+    mining, logging = Mining(control, fork), Logging(control)
     for name in ("anvil_metadata", "hardhat_metadata"):
-        registry.method(name, result=METADATA)(metadata_of(control))
-    registry.method("anvil_nodeInfo", result=SETTINGS)(settings_of(control, pool))
+        registry.method(name, result=METADATA)(metadata_of(control, fork))
+    registry.method("anvil_nodeInfo", result=SETTINGS)(settings_of(control, pool, fork))
     for handler, result, names in (
         (mining.mine, QUANTITY, ("evm_mine",)),
         (mining.mine_many, NOTHING, ("anvil_mine",)),

@@ -3,6 +3,8 @@
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from wsnode.ethereum.rpc.calls.call_object import CallObject, decode_call_object
 from wsnode.ethereum.rpc.development.schemas import (
     HEX,
@@ -38,10 +40,20 @@ class MineOptions:
         self.blocks = blocks
 
 
-class ResetOptions:
-    """Options of a reset; absent or empty, because forking is not supported."""
+class Forking(msgspec.Struct, frozen=True):
+    """A chain to begin on, and the block; None leaves either as it is."""
 
-    __slots__ = ()
+    url: str | None = None
+    block: int | None = None
+
+
+class ResetOptions:
+    """Options of a reset: none, or what is forked."""
+
+    __slots__ = ("forking",)
+
+    def __init__(self, forking: Forking | None = None) -> None:
+        self.forking = forking
 
 
 class PlacedTransaction:
@@ -105,9 +117,15 @@ def _decode_mine_options(value: Any) -> MineOptions:
 def _decode_reset(value: Any) -> ResetOptions:
     if type(value) is not dict:
         raise mismatch(kind(value), "object")
-    if any(member is not None for member in value.values()):
-        raise ValueError("nothing can be forked")
-    return ResetOptions()
+    forking = value.get("forking")
+    if forking is None:
+        return ResetOptions()
+    if type(forking) is not dict:
+        raise mismatch(kind(forking), "object")
+    url, block = forking.get("jsonRpcUrl"), forking.get("blockNumber")
+    if url is not None and type(url) is not str:
+        raise mismatch(kind(url), "string")
+    return ResetOptions(Forking(url, None if block is None else decode_number(block)))
 
 
 def _decode_placed(value: Any) -> PlacedTransaction:

@@ -29,7 +29,8 @@ from wsnode.jsonrpc.schema import (
 NUMBER: Final = either(COUNT, text("[0-9]+"), text("0[xX][0-9a-fA-F]+"))
 HEX: Final = text("(0[xX])?([0-9a-fA-F]{2})*")
 MINE_OPTIONS: Final = either(NUMBER, members(dict.fromkeys(("timestamp", "blocks"), or_null(NUMBER))))
-RESET_OPTIONS: Final = mapping_of(NULL)
+_FORKING: Final = members({"jsonRpcUrl": or_null(STRING), "blockNumber": or_null(NUMBER)})
+RESET_OPTIONS: Final = members({"forking": or_null(_FORKING)})
 _TO_PLACE: Final = either(ANY_BYTES, CALL)
 PLACED: Final = either(_TO_PLACE, tuple_of([_TO_PLACE, NUMBER]))
 REORGANISATION: Final = members({"depth": NUMBER, "transactions": list_of(PLACED)}, "depth")
@@ -52,7 +53,7 @@ METADATA: Final = record(
         "clientVersion": STRING,
         **dict.fromkeys(("chainId", "latestBlockNumber"), COUNT),
         **dict.fromkeys(("instanceId", "latestBlockHash"), HASH),
-        "forkedNetwork": NULL,
+        "forkedNetwork": or_null(record({"chainId": COUNT, "forkBlockNumber": COUNT, "forkBlockHash": HASH})),
         "snapshots": mapping_of(tuple_of([COUNT, HASH]), "0x[0-9a-f]+"),
     }
 )
@@ -65,7 +66,9 @@ SETTINGS: Final = record(
         "environment": record(
             {**dict.fromkeys(("baseFee", "gasLimit", "gasPrice"), QUANTITY), "chainId": COUNT}
         ),
-        "forkConfig": record(dict.fromkeys(("forkUrl", "forkBlockNumber", "forkRetryBackoff"), NULL)),
+        "forkConfig": record(
+            {"forkUrl": or_null(STRING), "forkBlockNumber": or_null(COUNT), "forkRetryBackoff": NULL}
+        ),
     }
 )
 _HEAD: Final = record({"number": QUANTITY, "hash": HASH})

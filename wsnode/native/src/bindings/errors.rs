@@ -6,10 +6,10 @@ use alloy_primitives::B256;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::{Error, InvalidBlock};
-use crate::state::StateError as StoreError;
+use crate::state::{gathering, Lack, StateError as StoreError};
 use crate::trie::TrieError;
 
 create_exception!(wsnode._native.evm, EngineError, PyException, "The engine could not do what it was asked.");
@@ -41,6 +41,13 @@ create_exception!(
     "A block is not one of the chain any more."
 );
 create_exception!(wsnode._native.evm, BoundError, StateError, "What was asked for goes beyond a bound.");
+create_exception!(
+    wsnode._native.evm,
+    LackingError,
+    EngineError,
+    "Values of the state are not known yet; once they are kept, the same can be tried again."
+);
+create_exception!(wsnode._native.evm, WrongProofError, EngineError, "A proof does not prove what it says.");
 create_exception!(wsnode._native.evm, StoppedError, StateError, "It was cancelled.");
 create_exception!(wsnode._native.chain, CorruptRowError, EngineError, "A stored row cannot be read.");
 
@@ -48,6 +55,15 @@ create_exception!(wsnode._native.chain, CorruptRowError, EngineError, "A stored 
 /// a `PanicException` would pass every `except Exception`.
 pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     caught(work)?.map_err(PyErr::from)
+}
+
+/// As `guard`, but `work` goes on without what is unknown of the state, so as to find all that it lacks at once; it
+/// must write nothing.
+pub fn guard_gathering<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
+    match caught(|| gathering(work))? {
+        (done, lacks) if lacks.is_empty() => done.map_err(PyErr::from),
+        (_, lacks) => Err(Error::State(StoreError::Unknown(lacks)).into()),
+    }
 }
 
 /// Run `work`, turning only a panic into a Python exception.
@@ -113,12 +129,35 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
             BoundError::new_err(message)
         }
         StoreError::Cancelled => StoppedError::new_err(message),
+        StoreError::Unknown(lacks) => Python::attach(|py| lacking(py, message, lacks)),
+        StoreError::WrongProof(_) => WrongProofError::new_err(message),
         StoreError::Trie(TrieError::Store(inner)) => match inner.downcast_ref::<StoreError>() {
             Some(inner) => state_error(inner.to_string(), inner),
             None => StateError::new_err(message),
         },
         _ => StateError::new_err(message),
     }
+}
+
+fn lacking(py: Python<'_>, message: String, lacks: &[Lack]) -> PyErr {
+    let (mut accounts, mut slots, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    for lack in lacks {
+        match lack {
+            Lack::Account(address) => accounts.push(PyBytes::new(py, address.as_slice())),
+            Lack::Slot(address, slot) => {
+                let slot = slot.to_be_bytes::<32>();
+                slots.push((PyBytes::new(py, address.as_slice()), PyBytes::new(py, &slot)));
+            }
+            Lack::BlockHash(number) => numbers.push(*number),
+        }
+    }
+    let error = LackingError::new_err(message);
+    let value = error.value(py);
+    let set = value
+        .setattr("accounts", accounts)
+        .and_then(|()| value.setattr("slots", slots))
+        .and_then(|()| value.setattr("numbers", numbers));
+    set.err().unwrap_or(error)
 }
 
 fn reorganised(py: Python<'_>, message: String, number: u64, wanted: &B256, found: Option<&B256>) -> PyErr {
@@ -149,6 +188,12 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     reorganised.setattr("wanted", PyBytes::new(py, &[]))?;
     reorganised.setattr("found", py.None())?;
     module.add("ReorganisedError", reorganised)?;
+    let lacking = py.get_type::<LackingError>();
+    ["accounts", "slots", "numbers"]
+        .iter()
+        .try_for_each(|name| lacking.setattr(*name, PyTuple::empty(py)))?;
+    module.add("LackingError", lacking)?;
+    module.add("WrongProofError", py.get_type::<WrongProofError>())?;
     module.add("BoundError", py.get_type::<BoundError>())?;
     module.add("StoppedError", py.get_type::<StoppedError>())
 }

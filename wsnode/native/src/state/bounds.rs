@@ -87,6 +87,14 @@ impl NodeStore for BoundedNodes<'_, '_> {
         self.1.check().map_err(unreadable)?;
         self.0.node(owner, path)
     }
+
+    fn named(&self, hash: &B256) -> Result<Option<&[u8]>, TrieError> {
+        self.0.named(hash)
+    }
+
+    fn is_partial(&self) -> bool {
+        self.0.is_partial()
+    }
 }
 
 /// The errors of bounded reads of nodes, as their readers see them.

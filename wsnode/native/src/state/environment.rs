@@ -1,6 +1,7 @@
 //! The LMDB environment: opening, read snapshots, write transactions and the growth of the map.
 
 use super::layout::tables::{Head, Tables};
+use super::proved::{Base, BaseView};
 use super::StateError;
 use crate::store::{file, require_begun, require_whole, space};
 use heed::{Env, EnvFlags, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
@@ -24,6 +25,8 @@ pub(super) struct Environment {
     writing: Mutex<()>,
     readers: Mutex<Readers>,
     changed: Condvar,
+    /// The state below the first block, where that is another chain's.
+    base: Option<Base>,
 }
 
 /// The map may only be resized while this process has no transaction.
@@ -42,6 +45,8 @@ pub(super) struct Snapshot<'e> {
     pub(super) tables: &'e Tables,
     /// The committed head; the default one before the genesis state is written.
     pub(super) head: Head,
+    /// What is read where this chain has no value.
+    pub(super) base: Option<BaseView<'e>>,
     // Declared, hence dropped, after `txn`.
     _active: Active<'e>,
 }
@@ -79,7 +84,17 @@ impl Environment {
             Tables::open(&env)?
         };
         let (writing, readers, changed) = <_>::default();
-        Ok(Self { env, tables, writing, readers, changed })
+        Ok(Self { env, tables, writing, readers, changed, base: None })
+    }
+
+    /// Read what has no value here from the state below.
+    pub(super) fn put_on(&mut self, base: Option<Base>) {
+        self.base = base;
+    }
+
+    /// The state below the first block, where that is another chain's.
+    pub(super) fn base(&self) -> Option<&Base> {
+        self.base.as_ref()
     }
 
     /// The store as of the last commit.
@@ -98,9 +113,10 @@ impl Environment {
             Some((_, head)) => head,
             None => self.tables.head(&txn)?.unwrap_or_default(),
         };
+        let base = self.base.as_ref().map(BaseView::new).transpose()?;
         readers.head = Some((txn.id(), head));
         readers.snapshots += 1;
-        Ok(Snapshot { txn, tables: &self.tables, head, _active: Active(self) })
+        Ok(Snapshot { txn, tables: &self.tables, head, base, _active: Active(self) })
     }
 
     fn begin_reading(&self) -> heed::Result<RoTxn<'_, WithoutTls>> {

@@ -2,8 +2,16 @@
 
 use crate::store::{CutShort, Doubt};
 use crate::trie::TrieError;
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256, U256};
 use revm::database_interface::DBErrorMarker;
+
+/// A value of a state that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lack {
+    Account(Address),
+    Slot(Address, U256),
+    BlockHash(u64),
+}
 
 /// Why the state cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +48,12 @@ pub enum StateError {
     TooMuchFound { limit: usize },
     #[error("cancelled")]
     Cancelled,
+    #[error("{} values of the state are not known yet", .0.len())]
+    Unknown(Vec<Lack>),
+    #[error("wrong proof: {0}")]
+    WrongProof(String),
+    #[error("the slots that {0} had at the first block cannot be listed: only those read are known")]
+    Unlisted(Address),
     #[error("the state after block {number} never had the root {root}")]
     UnknownRoot { number: u64, root: B256 },
     #[error("block {found} does not follow the head {head}")]

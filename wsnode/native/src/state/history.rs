@@ -15,8 +15,11 @@ use alloy_trie::{Nibbles, KECCAK_EMPTY};
 impl Snapshot<'_> {
     /// The account after block `number`.
     pub(super) fn account_at(&self, address: &Address, number: u64) -> Result<Option<Account>, StateError> {
-        let value = value_at(&self.txn, self.tables.accounts, address.as_slice(), number)?;
-        value.map_or(Ok(None), Account::decode)
+        match (value_at(&self.txn, self.tables.accounts, address.as_slice(), number)?, &self.base) {
+            (Some(value), _) => Account::decode(value),
+            (None, Some(base)) => base.account(address),
+            (None, None) => Ok(None),
+        }
     }
 
     /// The blocks from `start` on, or those up to it, up to block `number`, in which the account changed.
@@ -40,8 +43,11 @@ impl Snapshot<'_> {
     /// The slot's value after block `number`.
     pub(super) fn storage_at(&self, address: &Address, slot: &U256, number: u64) -> Result<U256, StateError> {
         let key = slot_key(address, slot);
-        let value = value_at(&self.txn, self.tables.storage, &key, number)?;
-        value.map_or(Ok(U256::ZERO), decode_value)
+        match (value_at(&self.txn, self.tables.storage, &key, number)?, &self.base) {
+            (Some(value), _) => decode_value(value),
+            (None, Some(base)) => base.storage(address, slot),
+            (None, None) => Ok(U256::ZERO),
+        }
     }
 
     /// Every account that existed after block `number`, in the order of their addresses.
@@ -60,6 +66,14 @@ impl Snapshot<'_> {
             after = account_key(&address, LATEST);
         }
         Ok(live)
+    }
+
+    /// An error if the account has slots that are not listed here: those of a first block known by proofs alone.
+    pub(super) fn require_listed(&self, address: &Address) -> Result<(), StateError> {
+        match &self.base {
+            Some(base) if base.has_storage(address)? => Err(StateError::Unlisted(*address)),
+            _ => Ok(()),
+        }
     }
 
     /// Every slot of `address` that was not zero after block `number`, and its value.
@@ -109,8 +123,11 @@ impl Snapshot<'_> {
         if *hash == KECCAK_EMPTY {
             return Ok(Some(Bytes::new()));
         }
-        let row = self.tables.code.get(&self.txn, hash.as_slice())?;
-        Ok(row.map(Bytes::copy_from_slice))
+        match (self.tables.code.get(&self.txn, hash.as_slice())?, &self.base) {
+            (Some(code), _) => Ok(Some(Bytes::copy_from_slice(code))),
+            (None, Some(base)) => base.code(hash),
+            (None, None) => Ok(None),
+        }
     }
 
     /// The committed block that is meant, if it still is one.
@@ -138,5 +155,13 @@ impl NodeStore for Snapshot<'_> {
         let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };
         let row = table.get(&self.txn, &node_key(owner, path));
         row.map_err(|error| TrieError::Store(Box::new(error)))
+    }
+
+    fn named(&self, hash: &B256) -> Result<Option<&[u8]>, TrieError> {
+        self.base.as_ref().map_or(Ok(None), |base| base.node(hash))
+    }
+
+    fn is_partial(&self) -> bool {
+        self.base.is_some()
     }
 }

@@ -5,17 +5,17 @@
 //! process writes, others read what it committed.
 
 mod bounds;
+mod caches;
 mod changes;
-mod code;
 mod delta;
 mod environment;
 mod error;
-mod hashes;
 mod history;
 mod layout;
 mod modified;
 mod overlay;
 mod proofs;
+mod proved;
 mod reader;
 mod store;
 mod view;
@@ -25,12 +25,14 @@ mod writing;
 mod tests;
 
 pub use bounds::Bounds;
-pub use error::StateError;
+pub use error::{Lack, StateError};
 pub use layout::account::Account;
 pub use layout::tables::Head;
 pub use proofs::proof::{AccountProof, SlotProof};
 pub use proofs::trial::{ChangedAccount, TrialTries};
 pub use proofs::witness::{ProvingNodes, StateRead};
+pub use proved::lacking::gathering;
+pub use proved::{Base, Proved};
 pub use reader::StateReader;
 pub use store::StateStore;
 pub use view::{HistoryView, StateAfter, Uncommitted};

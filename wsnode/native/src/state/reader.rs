@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use alloy_primitives::{Bytes, B256};
 
-use super::code::CodeCache;
+use super::caches::code::CodeCache;
 use super::environment::Environment;
 use super::layout::tables::Head;
+use super::proved::Base;
 use super::view::{HistoryView, StateAfter};
 use super::StateError;
 
@@ -26,6 +27,11 @@ impl StateReader {
     /// The code with this hash, if any contract ever had it.
     pub fn find_code(&self, hash: B256) -> Result<Option<Bytes>, StateError> {
         self.environment.read()?.find_code(&hash)
+    }
+
+    /// The state below the first block, where that is another chain's.
+    pub fn base(&self) -> Option<&Base> {
+        self.environment.base()
     }
 
     /// The head as of now in LMDB, whichever process wrote it.

@@ -1,11 +1,12 @@
 //! The state of one chain: its head, what is sealed but not committed, and the block being applied.
 
-use super::code::CodeCache;
+use super::caches::code::CodeCache;
+use super::caches::hashes::Hashes;
 use super::delta::{Delta, Touched};
 use super::environment::{Environment, MAP_SIZE};
-use super::hashes::Hashes;
 use super::layout::tables::Head;
 use super::overlay::Overlay;
+use super::proved::Base;
 use super::reader::StateReader;
 use super::StateError;
 use crate::trie::{NodeStore, StateTries, TrieError};
@@ -73,8 +74,18 @@ impl StateStore {
         Self::open_sized(path, writer, MAP_SIZE)
     }
 
+    /// Open the store of a chain that begins after another chain's block, whose state is `base`.
+    pub fn open_on(path: &Path, writer: bool, base: Option<Base>) -> Result<Self, StateError> {
+        Self::open_with(path, writer, MAP_SIZE, base)
+    }
+
     pub(super) fn open_sized(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
-        let environment = Environment::open(path, writer, map_size)?;
+        Self::open_with(path, writer, map_size, None)
+    }
+
+    fn open_with(path: &Path, writer: bool, map_size: usize, base: Option<Base>) -> Result<Self, StateError> {
+        let mut environment = Environment::open(path, writer, map_size)?;
+        environment.put_on(base);
         let head = environment.read()?.head;
         Ok(Self {
             environment: Arc::new(environment),

@@ -1,10 +1,11 @@
 //! The state as revm reads it after a committed block.
 
-use super::code::CodeCache;
+use super::caches::code::CodeCache;
 use super::delta::LiveSlots;
 use super::environment::{Environment, Snapshot};
 use super::layout::account::Account;
 use super::layout::tables::Head;
+use super::proved::lacking::goes_on_without;
 use super::StateError;
 use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashMap;
@@ -88,7 +89,7 @@ impl<'s> HistoryView<'s> {
     pub fn account(&self, address: Address) -> Result<Option<Account>, StateError> {
         match self.changed(&address).next() {
             Some(changed) => Ok(changed.info.as_ref().map(Account::from)),
-            None => self.snapshot.account_at(&address, self.number),
+            None => known_or(self.snapshot.account_at(&address, self.number), None),
         }
     }
 
@@ -96,7 +97,7 @@ impl<'s> HistoryView<'s> {
     pub fn storage(&self, address: Address, slot: U256) -> Result<U256, StateError> {
         match self.changed(&address).find_map(|changed| changed.storage_slot(slot)) {
             Some(value) => Ok(value),
-            None => self.snapshot.storage_at(&address, &slot, self.number),
+            None => known_or(self.snapshot.storage_at(&address, &slot, self.number), U256::ZERO),
         }
     }
 
@@ -128,6 +129,7 @@ impl<'s> HistoryView<'s> {
         address: Address,
         visit: impl FnMut(U256, U256) -> Result<(), StateError>,
     ) -> Result<(), StateError> {
+        self.snapshot.require_listed(&address)?;
         self.snapshot.each_live_slot_at(&address, self.number, visit)
     }
 
@@ -156,8 +158,16 @@ impl<'s> HistoryView<'s> {
         let place = number.checked_sub(self.number + 1).and_then(|place| usize::try_from(place).ok());
         match place.and_then(|place| self.above.get(place)) {
             Some(block) => Ok(block.hash),
-            None => block_hash(&self.snapshot, number),
+            None => known_or(block_hash(&self.snapshot, number), B256::ZERO),
         }
+    }
+}
+
+/// What was read, or in a run that goes on without what is unknown `otherwise`.
+fn known_or<T>(read: Result<T, StateError>, otherwise: T) -> Result<T, StateError> {
+    match read {
+        Err(StateError::Unknown(lacks)) if goes_on_without(&lacks) => Ok(otherwise),
+        read => read,
     }
 }
 
@@ -174,7 +184,10 @@ impl LiveSlots for HistoryView<'_> {
         }
         let mut live = match is_known {
             true => HashMap::default(),
-            false => self.snapshot.live_slots_at(&address, self.number)?,
+            false => {
+                self.snapshot.require_listed(&address)?;
+                self.snapshot.live_slots_at(&address, self.number)?
+            }
         };
         for account in changed.iter().rev() {
             live.extend(account.storage.iter().map(|(slot, value)| (*slot, value.present_value)));
@@ -185,7 +198,11 @@ impl LiveSlots for HistoryView<'_> {
 }
 
 pub(super) fn block_hash(snapshot: &Snapshot<'_>, number: u64) -> Result<B256, StateError> {
-    Ok(snapshot.block(number)?.map_or(B256::ZERO, |block| block.hash))
+    match (snapshot.block(number)?, &snapshot.base) {
+        (Some(block), _) => Ok(block.hash),
+        (None, Some(base)) => base.block_hash(number),
+        (None, None) => Ok(B256::ZERO),
+    }
 }
 
 impl DatabaseRef for HistoryView<'_> {

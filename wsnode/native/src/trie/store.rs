@@ -8,6 +8,16 @@ pub trait NodeStore {
     /// The RLP of the node at `path` of the trie of `owner` (an account's hashed address; none for the
     /// trie of accounts).
     fn node(&self, owner: Option<&B256>, path: &Nibbles) -> Result<Option<&[u8]>, TrieError>;
+
+    /// The RLP of the node with this hash, where nodes are kept by that as well: asked for if none is at the path.
+    fn named(&self, _hash: &B256) -> Result<Option<&[u8]>, TrieError> {
+        Ok(None)
+    }
+
+    /// Whether nodes may be missing that no value known depends on.
+    fn is_partial(&self) -> bool {
+        false
+    }
 }
 
 /// A store without nodes, for tries that begin empty.

@@ -137,6 +137,14 @@ impl<S: NodeStore> Walk<'_, S> {
                 if !key.slice(depth..).starts_with(&own) || !self.remove(child, below, key)? {
                     return Ok(false);
                 }
+                if child.is_empty() {
+                    // It was a leaf, taken for a branch.
+                    if node.stored {
+                        self.stale.push(key.slice(..depth));
+                    }
+                    *place = Child::empty();
+                    return Ok(true);
+                }
                 let child = std::mem::replace(&mut **child, Child::empty());
                 node.kind = self.join(own, child, key.slice(..below))?;
             }
@@ -157,6 +165,12 @@ impl<S: NodeStore> Walk<'_, S> {
 
     /// The node of `prefix` followed by `child`, which stands at `path`.
     fn join(&mut self, prefix: Nibbles, mut child: Child, path: Nibbles) -> Result<Kind, TrieError> {
+        if self.store.is_partial() {
+            if let Err(TrieError::Missing(_)) = self.load(&mut child, || path) {
+                // Nothing that is known lies below it. It is taken for a branch, which most nodes above leaves are.
+                return Ok(Kind::Extension { key: prefix, child: Box::new(child) });
+            }
+        }
         let node = self.load(&mut child, || path)?;
         let kind = match &mut node.kind {
             // A branch keeps its path, hence its row.
@@ -194,7 +208,8 @@ impl<S: NodeStore> Walk<'_, S> {
             return Ok(Node::decode(reference, false)?);
         };
         let sought = || Box::new(Sought { owner: self.owner.copied(), path: path(), hash });
-        let Some(encoded) = self.store.node(self.owner, &path())? else {
+        let at_path = self.store.node(self.owner, &path())?;
+        let Some(encoded) = at_path.map_or_else(|| self.store.named(&hash), |found| Ok(Some(found)))? else {
             return Err(TrieError::Missing(sought()));
         };
         let found = keccak256(encoded);

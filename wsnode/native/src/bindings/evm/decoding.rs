@@ -57,6 +57,28 @@ fn encode_told_receipts(py: Python<'_>, receipts: PyBackedBytes) -> PyResult<Bou
     py.detach(encode).map(|row| PyBytes::new(py, &row))
 }
 
+/// The row of the receipts of a block in RLP, out of another node's JSON, if they are the block's.
+#[pyfunction]
+fn encode_proved_receipts<'py>(
+    py: Python<'py>,
+    block: PyBackedBytes,
+    receipts: PyBackedBytes,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let row = py.detach(|| guard(|| block::encode_proved_receipts(&block, &receipts)))?;
+    Ok(PyBytes::new(py, &row))
+}
+
+/// Number, hash and parent's hash of the header in another node's JSON of a block.
+#[pyfunction]
+fn read_told_header<'py>(
+    py: Python<'py>,
+    block: &[u8],
+) -> PyResult<(u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let header = guard(|| block::read_told_header(block))?;
+    let (hash, parent) = (header.hash_slow(), header.parent_hash);
+    Ok((header.number, PyBytes::new(py, hash.as_slice()), PyBytes::new(py, parent.as_slice())))
+}
+
 /// A payload of the Engine API, whose form alone is right.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Payload(block::Payload);
@@ -121,6 +143,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Payload>()?;
     module.add_function(wrap_pyfunction!(decode_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(block_from_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(encode_proved_receipts, module)?)?;
+    module.add_function(wrap_pyfunction!(read_told_header, module)?)?;
     module.add_function(wrap_pyfunction!(encode_told_block, module)?)?;
     module.add_function(wrap_pyfunction!(encode_told_receipts, module)?)
 }

@@ -12,7 +12,7 @@ use super::messages::{CancelFlag, Message};
 use super::spec::ChainSpec;
 use super::state::State;
 use super::tracing::{limits, traced, word, BlockRows};
-use crate::bindings::errors::guard;
+use crate::bindings::errors::{guard, guard_gathering};
 use crate::bindings::numbers::{address, Number};
 use crate::engine::Rows;
 use crate::evm::call::Overrides;
@@ -162,7 +162,7 @@ fn parity_calls(
     let read = |(message, types): &Call<'_>| Ok((message.0.clone(), parse(types)?));
     let calls: Vec<_> = calls.iter().map(read).collect::<PyResult<_>>()?;
     let result = py.detach(|| {
-        guard(|| {
+        guard_gathering(|| {
             let calls: Vec<_> = calls.iter().map(|(message, types)| (message, types)).collect();
             engine.at_block(header.base(), overrides, |place| {
                 parity::trace_calls(place, &calls, gas_cap, &limits)
@@ -194,7 +194,7 @@ fn parity_raw(
 ) -> PyResult<Py<PyAny>> {
     let (engine, types, limits) = (&state.0, parse(types)?, limits(seconds, size, &cancel));
     let result = py.detach(|| {
-        guard(|| {
+        guard_gathering(|| {
             engine.at_block(header.base(), Overrides::default(), |place| {
                 parity::trace_raw(place, &encoded, &types, &limits)
             })

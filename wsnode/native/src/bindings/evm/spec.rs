@@ -54,8 +54,20 @@ impl ChainSpec {
     }
 
     /// The first block.
-    fn genesis_block(&self) -> VerifiedBlock {
-        VerifiedBlock(Arc::new(block::genesis(&self.0)))
+    fn genesis_block(&self) -> PyResult<VerifiedBlock> {
+        guard(|| block::genesis(&self.0)).map(|first| VerifiedBlock(Arc::new(first)))
+    }
+
+    /// The first block's number; not 0 where that is another chain's block.
+    #[getter]
+    fn first_number(&self) -> u64 {
+        self.0.genesis().header.number
+    }
+
+    /// Whether the state after the first block is known by proofs alone.
+    #[getter]
+    fn begins_elsewhere(&self) -> bool {
+        self.0.genesis().elsewhere.is_some()
     }
 
     /// The name of the newest fork active at a block.

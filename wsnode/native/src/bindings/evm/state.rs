@@ -16,14 +16,14 @@ use super::building::{Block, BlockAttributes, BuiltBlock, Header};
 use super::messages::{outcome, CancelFlag, Message};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
-use crate::bindings::errors::guard;
+use crate::bindings::errors::{guard, guard_gathering};
 use crate::bindings::numbers::{address, hash, Number};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::evm::build::{Candidate, Refused};
 use crate::evm::call::{self, parse_patches, Estimate, Overrides, Place, Watch};
 use crate::evm::simulate::simulate;
-use crate::state::{Bounds, Head, SlotProof};
+use crate::state::{Bounds, Head, Proved, SlotProof};
 
 /// The EVM state of one chain in a folder of its own; to be opened after a fork.
 #[pyclass(frozen, module = "wsnode._native.evm")]
@@ -154,6 +154,22 @@ impl State {
         Ok(PyBytes::new(py, root.as_slice()))
     }
 
+    /// Verify what another node sent of the state after the first block, and keep it: all, or none if one is wrong.
+    ///
+    /// Of each account its address, the nodes that prove it, slots with the nodes that prove them, and its code unless
+    /// that is known.
+    fn keep_proofs(&self, py: Python<'_>, proofs: Vec<Sent>) -> PyResult<()> {
+        let proofs: Vec<_> = proofs.into_iter().map(proved).collect::<PyResult<_>>()?;
+        py.detach(|| guard(|| Ok(self.0.base()?.keep(&proofs)?)))
+    }
+
+    /// Keep verified hashes of blocks before the first one.
+    fn keep_hashes(&self, py: Python<'_>, hashes: Vec<(u64, PyBackedBytes)>) -> PyResult<()> {
+        let read = |(number, name): (u64, PyBackedBytes)| Ok((number, hash("hash", &name)?));
+        let hashes: Vec<_> = hashes.into_iter().map(read).collect::<PyResult<_>>()?;
+        py.detach(|| guard(|| Ok(self.0.base()?.keep_hashes(&hashes)?)))
+    }
+
     /// Nonce, balance and code hash of an account after a block, or nothing.
     fn account<'py>(
         &self,
@@ -261,8 +277,9 @@ impl State {
         let slots: Vec<_> = slots.iter().map(|slot| hash("slot", slot)).collect::<PyResult<_>>()?;
         let cancel = cancel.map(|flag| flag.0.clone());
         let bounds = Bounds::back(cancel.as_deref(), changes);
-        let proof =
-            py.detach(|| guard(|| Ok(self.0.reader.proof(address, &slots, block.state(), bounds)?)))?;
+        let proof = py.detach(|| {
+            guard_gathering(|| Ok(self.0.reader.proof(address, &slots, block.state(), bounds)?))
+        })?;
         let proved =
             |slot: &SlotProof| (PyBytes::new(py, &slot.value.to_be_bytes::<32>()), nodes(py, &slot.nodes));
         let slots = proof.slots.iter().map(proved).collect();
@@ -386,6 +403,23 @@ impl State {
     }
 }
 
+/// An account with its proof, its slots with theirs, and its code.
+type Sent =
+    (PyBackedBytes, Vec<PyBackedBytes>, Vec<(PyBackedBytes, Vec<PyBackedBytes>)>, Option<PyBackedBytes>);
+
+fn proved((name, nodes, slots, code): Sent) -> PyResult<Proved> {
+    let copied = |bytes: PyBackedBytes| Bytes::copy_from_slice(&bytes);
+    let slot = |(name, nodes): (PyBackedBytes, Vec<PyBackedBytes>)| {
+        Ok((hash("slot", &name)?, nodes.into_iter().map(copied).collect()))
+    };
+    Ok(Proved {
+        address: address("address", &name)?,
+        nodes: nodes.into_iter().map(copied).collect(),
+        slots: slots.into_iter().map(slot).collect::<PyResult<_>>()?,
+        code: code.map(copied),
+    })
+}
+
 /// The impersonated sender of each of `count` transactions.
 fn impersonated(senders: Option<Vec<Option<PyBackedBytes>>>, count: usize) -> PyResult<Vec<Option<Address>>> {
     let Some(senders) = senders else {
@@ -405,9 +439,9 @@ fn inline_or_detached<T: Send>(
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     if is_inline {
-        guard(work)
+        guard_gathering(work)
     } else {
-        py.detach(|| guard(work))
+        py.detach(|| guard_gathering(work))
     }
 }
 

@@ -9,7 +9,7 @@ use pyo3::IntoPyObjectExt;
 use super::building::Header;
 use super::messages::{outcome, CancelFlag, Message};
 use super::state::State;
-use crate::bindings::errors::guard;
+use crate::bindings::errors::{guard, guard_gathering};
 use crate::engine::Rows;
 use crate::error::Error;
 use crate::evm::access_list;
@@ -92,7 +92,7 @@ fn trace_block(
     let (engine, options, limits) = (&state.0, parse(options)?, limits(seconds, size, &cancel));
     let rows: Rows<'_> = (&rows.0, &rows.1);
     let result = py.detach(|| {
-        guard(|| match index {
+        guard_gathering(|| match index {
             Some(index) => trace::trace_transaction(engine, rows, index, &options, &limits),
             None => trace::trace_block(engine, rows, &options, &limits),
         })
@@ -125,7 +125,7 @@ fn trace_call(
     let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
     let (message, rows): (_, Rows<'_>) = (&message.0, (&rows.0, &rows.1));
     let result = py.detach(|| {
-        guard(|| {
+        guard_gathering(|| {
             let place = CallPlace { rows, transactions, overrides, gas_cap };
             trace::trace_call(engine, place, message, &options, &limits)
         })

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 
-use crate::bindings::errors::guard;
+use crate::bindings::errors::guard_gathering;
 use crate::bindings::evm::messages::outcome;
 use crate::bindings::evm::state::State;
 use crate::error::Error;
@@ -84,7 +84,7 @@ fn answer<T>(
     if let Some(another) = text.block.filter(|block| *block != number) {
         return another.into_py_any(py).map(Some);
     }
-    let result = guard(|| {
+    let result = guard_gathering(|| {
         let watch = Watch::new(Some(budget), None);
         state.0.at_block(Base::Row(header), Overrides::default(), |place| run(&text, place, &watch))
     })?;

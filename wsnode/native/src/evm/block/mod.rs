@@ -15,14 +15,15 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256};
 use alloy_rlp::Encodable;
 
-use crate::chain::rows::{encode_body, encode_header, encode_receipts};
+use crate::chain::rows::{encode_body, encode_header, encode_receipts, ReceiptsRow};
+use crate::error::Error;
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 
 pub use decode::{decode_blocks, decode_transaction, from_rows};
 pub use impersonation::{impersonated_sender, impersonation};
 pub use payload::{Beside, Payload};
 pub use senders::recover_transaction;
-pub use told::{encode_told, encode_told_receipts};
+pub use told::{encode_proved_receipts, encode_told, encode_told_receipts, read_told_header};
 
 /// A block without its senders.
 struct Decoded {
@@ -86,13 +87,22 @@ pub struct VerifiedBlock {
     pub receipts_row: Vec<u8>,
 }
 
-/// The genesis block of a chain.
-pub fn genesis(spec: &ChainSpec) -> VerifiedBlock {
+/// The first block of a chain.
+pub fn genesis(spec: &Arc<ChainSpec>) -> Result<VerifiedBlock, Error> {
     let genesis = spec.genesis();
+    if let Some(elsewhere) = &genesis.elsewhere {
+        let (blocks, malformed) = decode_blocks(spec, &[elsewhere.block.as_ref()]);
+        let Some(block) = blocks.first() else {
+            return Err(malformed.map_or_else(|| Error::internal("a block is decoded or not"), Error::from));
+        };
+        let log_count = ReceiptsRow::new(&elsewhere.receipts)?.log_count();
+        let receipts_row = elsewhere.receipts.to_vec();
+        return Ok(VerifiedBlock { log_count, receipts_row, ..block.verified(&[]) });
+    }
     let withdrawals = genesis.header.withdrawals_root.map(|_| Vec::new());
     let size = genesis_size(&genesis.header, withdrawals.is_some());
     let fee = blob_base_fee(spec, &genesis.header);
-    VerifiedBlock {
+    Ok(VerifiedBlock {
         header: genesis.header.clone(),
         hash: genesis.hash,
         transaction_count: 0,
@@ -100,7 +110,7 @@ pub fn genesis(spec: &ChainSpec) -> VerifiedBlock {
         header_row: encode_header(&genesis.header, genesis.hash, size, fee).into(),
         body_row: encode_body(&[], &[], &[], withdrawals.as_deref()).into(),
         receipts_row: encode_receipts(&[]),
-    }
+    })
 }
 
 /// Bytes of a block's RLP that has nothing but a header: each empty list is one byte.

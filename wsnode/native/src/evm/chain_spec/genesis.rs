@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use alloy_consensus::constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, EMPTY_WITHDRAWALS};
-use alloy_consensus::Header;
+use alloy_consensus::{Block, Header, TxEnvelope};
 use alloy_eips::eip1559::INITIAL_BASE_FEE;
 use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bloom, Bytes, B256, B64, U256};
+use alloy_rlp::Decodable;
 use alloy_trie::root::state_root_ref_unhashed;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,6 +17,7 @@ use super::config::{refusal, Config};
 use super::forks::Fork;
 use super::number::{parse, parse_u256, parse_u64};
 use crate::error::Error;
+use crate::state::Head;
 
 /// Also keeps every sum of difficulties far below 256 bits.
 pub const MAXIMUM_DIFFICULTY_BITS: usize = 80;
@@ -31,7 +33,29 @@ pub struct Genesis {
     pub alloc: Alloc,
     /// Whether the allotted accounts are known; otherwise only the root of their state is.
     pub is_allotted: bool,
+    /// Where that is another chain's block: nothing is known of the accounts then.
+    pub elsewhere: Option<Elsewhere>,
 }
+
+/// Another chain's block.
+#[derive(Debug, Clone)]
+pub struct Elsewhere {
+    /// Its RLP.
+    pub block: Bytes,
+    /// The row of its receipts.
+    pub receipts: Bytes,
+}
+
+impl Genesis {
+    /// Where the state begins.
+    pub fn head(&self) -> Head {
+        Head { number: self.header.number, hash: self.hash, state_root: self.header.state_root }
+    }
+}
+
+/// The members that have a block of another chain, and the row of its receipts.
+const ELSEWHERE: &str = "firstBlock";
+const RECEIPTS: &str = "firstReceipts";
 
 const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
 const DEFAULT_DIFFICULTY: u64 = 131_072;
@@ -58,6 +82,15 @@ impl<'a> Document<'a> {
 
     /// The genesis block under the rules of `config`.
     pub fn genesis(&self, config: &Config) -> Result<Genesis, Error> {
+        if let Some(encoded) = self.value::<Bytes>(ELSEWHERE)? {
+            let block = Block::<TxEnvelope>::decode(&mut encoded.as_ref())
+                .map_err(|reason| refusal(&format!("{ELSEWHERE}: {reason}")))?;
+            let receipts =
+                self.value::<Bytes>(RECEIPTS)?.ok_or_else(|| refusal("firstReceipts is missing"))?;
+            let (header, alloc) = (block.header, Alloc::new());
+            let elsewhere = Some(Elsewhere { block: encoded, receipts });
+            return Ok(Genesis { hash: header.hash_slow(), header, alloc, is_allotted: true, elsewhere });
+        }
         let (alloc, state_root) = match self.alloc {
             Some(text) => {
                 let alloc: Alloc = parse("alloc", text)?;
@@ -68,7 +101,7 @@ impl<'a> Document<'a> {
         };
         let header = self.header(config, state_root)?;
         let hash = header.hash_slow();
-        Ok(Genesis { header, hash, alloc, is_allotted: self.alloc.is_some() })
+        Ok(Genesis { header, hash, alloc, is_allotted: self.alloc.is_some(), elsewhere: None })
     }
 
     fn header(&self, config: &Config, state_root: B256) -> Result<Header, Error> {

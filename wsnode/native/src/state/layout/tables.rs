@@ -115,7 +115,8 @@ fn corrupt(what: &str) -> StateError {
     StateError::Corrupt(format!("row of the {what}"))
 }
 
-fn create<const N: usize>(env: &Env<WithoutTls>, names: [&str; N]) -> Result<[Table; N], StateError> {
+/// Tables of these names, made where missing.
+pub fn create<const N: usize>(env: &Env<WithoutTls>, names: [&str; N]) -> Result<[Table; N], StateError> {
     let done = env.create_databases_and_commit(env.write_txn()?, |opener, txn| {
         let tables: Result<Vec<_>, heed::Error> =
             names.iter().map(|name| opener.create_database::<Bytes, Bytes>(txn, Some(name))).collect();

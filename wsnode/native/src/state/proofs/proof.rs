@@ -47,6 +47,9 @@ impl TrialTries<'_> {
     fn proof(mut self, address: Address, slots: &[B256]) -> Result<AccountProof, StateError> {
         let (view, snapshot, tries) = (self.view(), &*self.snapshot, &mut self.tries);
         let hashed_address = keccak256(address);
+        // Of a state known by proofs alone: what is not known is found before its nodes are missed.
+        view.account(address)?;
+        slots.iter().try_for_each(|slot| view.storage(address, (*slot).into()).map(drop))?;
         let account = tries.account(snapshot, &hashed_address)?;
         let nodes = tries.account_proof(snapshot, &hashed_address)?;
         let proved = slots.iter().map(|slot| {

@@ -1,10 +1,10 @@
 //! The tries after a committed block, changed in memory only: the state roots of blocks that are not kept.
 
 use crate::state::bounds::{BoundedNodes, Bounds, Taken};
-use crate::state::code::CodeCache;
+use crate::state::caches::code::CodeCache;
+use crate::state::caches::hashes::Hashes;
 use crate::state::delta::{AccountDelta, Delta, LiveSlots};
 use crate::state::environment::Snapshot;
-use crate::state::hashes::Hashes;
 use crate::state::layout::account::Account;
 use crate::state::reader::StateReader;
 use crate::state::store::root_of;

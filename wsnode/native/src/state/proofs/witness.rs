@@ -119,6 +119,18 @@ impl<S: NodeStore> NodeStore for RecordedNodes<'_, S> {
         }
         Ok(node)
     }
+
+    fn named(&self, hash: &B256) -> Result<Option<&[u8]>, TrieError> {
+        let node = self.store.named(hash)?;
+        if let Some(node) = node {
+            self.read.borrow_mut().add(node, self.bounds).map_err(unreadable)?;
+        }
+        Ok(node)
+    }
+
+    fn is_partial(&self) -> bool {
+        self.store.is_partial()
+    }
 }
 
 /// The changes, what is set before what is removed: a removal reads the one node that is left beside it, which a value set

@@ -4,7 +4,7 @@ use super::batch::Batch;
 use crate::state::delta::{AccountDelta, Delta};
 use crate::state::layout::account::Account;
 use crate::state::layout::tables::Head;
-use crate::state::store::{Sealed, StateStore};
+use crate::state::store::{Sealed, StateStore, Working};
 use crate::state::StateError;
 use crate::trie::NoNodes;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
@@ -64,6 +64,25 @@ impl StateStore {
         Ok(state_root)
     }
 
+    /// Begin an empty store after another chain's block, whose state it does not hold; one that was begun with the
+    /// same block stays as it is.
+    pub fn init_after(&mut self, block: Head) -> Result<(), StateError> {
+        if let Some(found) = self.genesis_hash()? {
+            return match found == block.hash {
+                true => Ok(()),
+                false => Err(StateError::OtherGenesis { expected: block.hash, found }),
+            };
+        }
+        self.environment.write(true, |txn, tables| {
+            tables.put_block(txn, &block)?;
+            tables.meta.put(txn, b"genesis", block.hash.as_slice())?;
+            tables.put_head(txn, &block)
+        })?;
+        self.committed = block;
+        self.working = Working::at(&block);
+        Ok(())
+    }
+
     /// Commit every sealed block. With `sync` it is on the disk afterwards; without, the operating system
     /// has it, and `sync_now` can follow.
     pub fn commit(&mut self, sync: bool) -> Result<(), StateError> {
@@ -105,6 +124,6 @@ fn allot(delta: &mut Delta, address: Address, account: GenesisAccount) {
     let row = Account { nonce: account.nonce, balance: account.balance, code_hash };
     delta.accounts.push(AccountDelta { address, account: Some(Some(row)), slots });
     if code_hash != KECCAK_EMPTY {
-        delta.code.push((code_hash, crate::state::code::analyse(account.code)));
+        delta.code.push((code_hash, crate::state::caches::code::analyse(account.code)));
     }
 }

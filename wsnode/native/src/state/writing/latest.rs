@@ -78,6 +78,7 @@ impl StateStore {
 
 impl LiveSlots for LatestView<'_> {
     fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
+        self.snapshot()?.require_listed(&address)?;
         let mut live = self.snapshot()?.live_slots_at(&address, LATEST)?;
         live.extend(self.store.overlay.slots(&address));
         live.retain(|_, value| !value.is_zero());

@@ -5,11 +5,11 @@
 
 use super::batch::put_nodes;
 use super::patches::Patch;
+use crate::state::caches::code::analyse;
+use crate::state::caches::hashes::Hashes;
 use crate::state::changes::{self, merged, parts};
-use crate::state::code::analyse;
 use crate::state::delta::{AccountDelta, Delta, Touched};
 use crate::state::environment::Snapshot;
-use crate::state::hashes::Hashes;
 use crate::state::layout::account::Account;
 use crate::state::layout::keys::{account_key, storage_key, LATEST};
 use crate::state::layout::tables::{Head, Tables};
@@ -84,6 +84,9 @@ fn changes_of(snapshot: &Snapshot<'_>, patches: &[AccountPatch]) -> Result<(Delt
         let changed = patched(patch, account);
         // All slots of an account are a walk, which few patches need.
         let needs_all = patch.replaces_storage || is_empty(&changed);
+        if needs_all {
+            snapshot.require_listed(&address)?;
+        }
         let mut live = if needs_all { snapshot.live_slots_at(&address, LATEST)? } else { <_>::default() };
         let slots = slots_of(patch, &live);
         let old = slots.iter().map(|(slot, _)| Ok((*slot, snapshot.storage_at(&address, slot, LATEST)?)));

@@ -6,8 +6,8 @@ use crate::state::changes::{merged, parts};
 
 use super::patch::put_in_place;
 use super::patches::{forget, Undo};
+use crate::state::caches::hashes::Hashes;
 use crate::state::delta::Touched;
-use crate::state::hashes::Hashes;
 use crate::state::layout::keys::{changes_key, slot_key};
 use crate::state::layout::tables::{Head, Tables};
 use crate::state::layout::versions::drop_from;

@@ -9,7 +9,7 @@ const LIMIT: usize = 64 << 20;
 
 /// Code that was read lately.
 #[derive(Debug, Default)]
-pub(super) struct CodeCache(Mutex<Held>);
+pub(in crate::state) struct CodeCache(Mutex<Held>);
 
 #[derive(Debug, Default)]
 struct Held {
@@ -19,7 +19,11 @@ struct Held {
 
 impl CodeCache {
     /// The code `hash`, read by `read` when it is not held.
-    pub(super) fn get<E>(&self, hash: B256, read: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytecode, E> {
+    pub(in crate::state) fn get<E>(
+        &self,
+        hash: B256,
+        read: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytecode, E> {
         if let Some(code) = self.held().code.get(&hash) {
             return Ok(code.clone());
         }
@@ -39,6 +43,6 @@ impl CodeCache {
 }
 
 /// Old chains may hold code that begins like a delegation and is none.
-pub(super) fn analyse(code: Bytes) -> Bytecode {
+pub(in crate::state) fn analyse(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }

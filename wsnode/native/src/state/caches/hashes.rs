@@ -1,7 +1,7 @@
 //! Hashes of addresses and slots, remembered while they are few; most blocks touch the same ones.
 
-use super::delta::{AccountDelta, Delta};
-use super::layout::account::Account;
+use crate::state::delta::{AccountDelta, Delta};
+use crate::state::layout::account::Account;
 use crate::trie::{AccountChange, Fate};
 use alloy_primitives::map::{AddressMap, HashMap};
 use alloy_primitives::{keccak256, Address, B256, U256};
@@ -11,14 +11,17 @@ const KEPT: usize = 1 << 17;
 
 /// Keccak-256 of addresses and slots.
 #[derive(Debug, Default)]
-pub(super) struct Hashes {
+pub(in crate::state) struct Hashes {
     addresses: AddressMap<B256>,
     slots: HashMap<U256, B256>,
 }
 
 impl Hashes {
     /// `delta` in the terms of the tries.
-    pub(super) fn changes<'d>(&'d mut self, delta: &'d Delta) -> impl Iterator<Item = AccountChange> + 'd {
+    pub(in crate::state) fn changes<'d>(
+        &'d mut self,
+        delta: &'d Delta,
+    ) -> impl Iterator<Item = AccountChange> + 'd {
         delta.accounts.iter().map(|account| self.change(account))
     }
 

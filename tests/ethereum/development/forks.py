@@ -1,0 +1,114 @@
+"""Forks of a development chain in one process: the chain answers them without a network between."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+
+from tests.ethereum.development.playground import ETHER, Playground, playground
+from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.forking import ForkSource, forked_from, funds_of
+from wsnode.demo.genesis import forked_genesis
+from wsnode.demo.live import DevelopmentSettings
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.state import ChainSpec
+from wsnode.ethereum.storage.folder import ChainFolder
+from wsnode.node.fork_point import fetch_first
+from wsnode.node.forking import patch
+from wsnode.sync.proofs.supply import ProofSupply
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.budget import Budget
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.link import Link, OnEvent
+
+FUNDED = [account.address for account in ACCOUNTS], 10_000 * ETHER
+
+Lie = Callable[[str, list[Any], Any], Any]
+"""Returns what is answered to a call in place of its result."""
+
+
+class MemoryLink:
+    """A way to a chain in this process; `lie` changes what it says, `is_gone` ends it."""
+
+    def __init__(self, chain: Playground) -> None:
+        self.ended = trio.Event()
+        self.heard = 0
+        self.asked = Counter[str]()
+        self.is_gone = False
+        self.lie: Lie = lambda _method, _params, result: result
+        self._chain = chain
+
+    async def ask(self, method: str, params: list[Any]) -> bytes:
+        if self.is_gone:
+            raise UpstreamError("unreachable")
+        self.heard += 1
+        self.asked[method] += 1
+        # The chain's own work is awaited in an event loop of its own.
+        reply = await trio.to_thread.run_sync(self._chain.raw, method, params)
+        if "error" in reply:
+            raise RefusedError(reply["error"]["code"], reply["error"]["message"])
+        return msgspec.json.encode(self.lie(method, params, reply["result"]))
+
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+        answers: list[bytes | RefusedError] = []
+        for params in calls:
+            try:
+                answers.append(await self.ask(method, params))
+            except RefusedError as error:
+                answers.append(error)
+        return answers
+
+    async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
+        raise UpstreamError("refused")
+
+    def drop(self) -> None: ...
+
+
+class Unbounded(Budget):
+    """A budget for clients that outlive an event loop."""
+
+    async def take(self, calls: int = 1) -> None:
+        """Allow each call."""
+
+
+class MemoryClient(Client):
+    """Asks a chain in this process."""
+
+    def __init__(self, chain: Playground, name: str = "upstream") -> None:
+        super().__init__(UpstreamAddress.parse(f"http://{name}/"), seconds=60, budget=Unbounded())
+        self.memory = MemoryLink(chain)
+
+    async def link(self) -> Link:
+        return self.memory
+
+
+@contextmanager
+def forked_playground(
+    folder: Path, clients: Sequence[MemoryClient], block: int | None = None
+) -> Iterator[Playground]:
+    """Open the fork in a folder, or begin one there on a block of the chain that the first client asks."""
+    place = folder / "eth"
+    if not place.exists():
+        first = trio.run(fetch_first, clients[0], block)
+        genesis = forked_genesis(first)
+        with Chain.open(place, genesis, writer=True, durable=False) as chain:
+            patch(chain, clients, funds_of(genesis, *FUNDED))
+            chain.mark_final(chain.head)
+    genesis = ChainFolder(place).read_genesis()
+    spec = ChainSpec(genesis)
+    fork = forked_from(ForkSource([f"http://{clients[0].address.host}/key"]), spec)
+    settings = DevelopmentSettings(0, ACCOUNTS, fork=fork, funds=funds_of(genesis, *FUNDED))
+    with playground(folder, clients=clients, settings=settings) as opened:
+        yield opened
+
+
+def rounds_of(fork: Playground) -> int:
+    """Return how often a fork has fetched proofs."""
+    supply = fork.registry.supplies
+    assert isinstance(supply, ProofSupply)
+    return supply.rounds

@@ -1,0 +1,154 @@
+"""Calls that lack something: it is fetched, they are made again on the same view, and others lose nothing."""
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.memory_transport import memory_transport
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Fetch, Step
+
+
+class LackedError(Exception):
+    """A name is not known."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class Named(msgspec.Struct, array_like=True, frozen=True):
+    """`[name]`."""
+
+    name: str
+
+
+class View:
+    """A moment; each has its own number."""
+
+    opened = 0
+
+    def __enter__(self) -> int:
+        View.opened += 1
+        return View.opened
+
+    def __exit__(self, *_details: object) -> None: ...
+
+
+class Store:
+    """Known names, of which all others can be fetched; implements `Supplies`."""
+
+    def __init__(self) -> None:
+        self.known = set[str]()
+        self.fetched: list[str] = []
+        self.views: list[int] = []
+        self.failure: RpcError | None = None
+
+    def is_lack(self, error: Exception) -> bool:
+        return isinstance(error, LackedError)
+
+    def begin(self, method: str, params: bytes) -> "Account":
+        assert params.startswith(b"[")
+        return Account(self)
+
+    def find(self, view: int, name: str) -> str:
+        self.views.append(view)
+        if name not in self.known:
+            raise LackedError(name)
+        return name
+
+    def quick(self, view: int, params: Named) -> str:
+        """Return the name."""
+        return self.find(view, params.name)
+
+    def slow(self, view: int, params: Named) -> Generator[Step, Any, str]:
+        """Return two names."""
+        first = self.find(view, params.name)
+        yield None
+        return first + self.find(view, f"{params.name}!")
+
+
+class Account:
+    """What one call has lacked."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rounds = 0
+
+    def fetch_for(self, error: Exception) -> Fetch | None:
+        if not isinstance(error, LackedError):
+            return None
+        self._rounds += 1
+        if self._rounds > 2:
+            raise RpcError(-32005, "too much")
+        name = error.name
+
+        async def fetch() -> None:
+            if self._store.failure is not None:
+                raise self._store.failure
+            self._store.fetched.append(name)
+            if name != "never":
+                self._store.known.add(name)
+
+        return fetch
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+def asked(store: Store, message: Any) -> Any:
+    registry = Registry()
+    registry.method("quick")(store.quick)
+    registry.method("slow")(store.slow)
+    registry.supply(store, [RpcError(-32002, "not there")])
+    assert -32002 in {error.code for error in registry.methods["quick"].errors}
+    reply = memory_transport(Dispatcher(registry, lambda _caller: View()), "caller")(json.dumps(message))
+    assert reply is not None
+    return json.loads(reply)
+
+
+def call(method: str, name: str, identity: int = 1) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identity, "method": method, "params": [name]}
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "rounds"), [("quick", "a", ["a"]), ("slow", "aa!", ["a", "a!"])]
+)
+def test_a_call_is_made_again_once_what_it_lacked_is_there(
+    store: Store, method: str, result: str, rounds: list[str]
+) -> None:
+    assert asked(store, call(method, "a"))["result"] == result
+    assert store.fetched == rounds
+    assert len(set(store.views)) == 1
+    assert asked(store, call(method, "a"))["result"] == result
+    assert store.fetched == rounds
+
+
+def test_calls_of_a_batch_are_supplied_each(store: Store) -> None:
+    replies = asked(store, [call("quick", "a", 1), call("slow", "b", 2), call("quick", "a", 3)])
+    assert sorted((reply["id"], reply["result"]) for reply in replies) == [(1, "a"), (2, "bb!"), (3, "a")]
+    assert store.fetched == ["a", "b", "b!"]
+
+
+def test_a_call_that_lacks_too_much_ends(store: Store) -> None:
+    for method in ("quick", "slow"):
+        assert asked(store, call(method, "never"))["error"]["code"] == -32005
+
+
+def test_what_cannot_be_fetched_is_the_calls_error(store: Store) -> None:
+    store.failure = RpcError(-32002, "not there")
+    for method in ("quick", "slow"):
+        assert asked(store, call(method, "a"))["error"] == {"code": -32002, "message": "not there"}
+
+
+def test_other_failures_stay_what_they_are(store: Store) -> None:
+    assert (
+        asked(store, {"jsonrpc": "2.0", "id": 1, "method": "quick", "params": [5]})["error"]["code"] == -32602
+    )

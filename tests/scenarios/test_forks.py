@@ -1,0 +1,284 @@
+"""`wsnode dev --fork` as a whole process: on geth, on anvil, beside anvil's own forks, and behind a liar."""
+
+import re
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.geth_process import Addresses, started_geth
+from tests.node_process import run, started
+from tests.peers.anvil import ask_url, started_anvil
+from tests.scenarios.test_following import lying, needs_geth, plain, result, until
+from wsnode.demo import exchange, token
+from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.genesis import development_genesis
+from wsnode.demo.script import blocks
+
+pytestmark = pytest.mark.slow
+
+STRANGER = "0x" + "5a" * 20
+EXCHANGE, TOKEN = f"0x{exchange.ADDRESS.hex()}", f"0x{token.ADDRESS.hex()}"
+TRADER = f"0x{ACCOUNTS[3].address.hex()}"
+POSITION = "0x" + "c0de" * 10
+"""Where overrides put code."""
+WORD = "00" * 31
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def geth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
+    """Return the addresses of a geth with the demo's token and exchange."""
+    folder = tmp_path_factory.mktemp("geth")
+    genesis = folder / "genesis.json"
+    addresses = [account.address for account in ACCOUNTS]
+    genesis.write_bytes(development_genesis(addresses, 10**24, 1_700_000_000))
+    apis = "eth,net,debug,web3"
+    options = ("--http.api", apis, "--ws.api", apis, "--gcmode", "archive")
+    with started_geth(folder / "geth", genesis, *options) as geth:
+        for transactions in blocks():
+            for transaction in transactions:
+                result(geth.http, "eth_sendRawTransaction", f"0x{transaction.hex()}")
+        yield geth
+
+
+@pytest.fixture
+def upstream(geth: Addresses) -> str:
+    return geth.http
+
+
+@contextmanager
+def forking(*arguments: str) -> Iterator[str]:
+    with started("dev", "--quiet", "--listen", "127.0.0.1:0", *arguments) as node:
+        yield plain(node)
+
+
+def by_code(code: str, *rest: Any, **members: Any) -> tuple[Any, ...]:
+    """Return the parameters of a call of code that is nowhere yet."""
+    call = {"from": STRANGER, "to": POSITION, **members}
+    return call, "latest", {POSITION: {"code": code}}, *rest
+
+
+def calls(number: int) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield calls of many kinds on the chain of `upstream`."""
+    balance = bytes.fromhex("70a08231")
+    for account in (*ACCOUNTS[:4],):
+        data = f"0x{(balance + bytes(12) + account.address).hex()}"
+        yield "eth_call", ({"to": TOKEN, "data": data}, "latest")
+    # geth has another bound than ours where a call names none.
+    buy = {
+        "gas": "0x200000",
+        "from": STRANGER,
+        "to": EXCHANGE,
+        "value": "0xde0b6b3a7640000",
+        "data": f"0x{exchange.buy().hex()}",
+    }
+    rich = {STRANGER: {"balance": "0x56bc75e2d63100000"}}
+    yield "eth_call", (buy, "latest", rich)
+    yield "eth_estimateGas", (buy, "latest", rich)
+    yield "eth_createAccessList", (buy, "latest", rich)
+    yield "debug_traceCall", (buy, "latest", {"stateOverrides": rich, "tracer": "callTracer"})
+    yield "debug_traceCall", (buy, "latest", {"stateOverrides": rich, "tracer": "prestateTracer"})
+    sell = {"from": STRANGER, "to": EXCHANGE, "data": f"0x{exchange.sell(5).hex()}"}
+    yield "eth_call", (sell, "latest")
+    transfer = {"from": STRANGER, "to": TOKEN, "data": f"0x{token.transfer(ACCOUNTS[1].address, 5).hex()}"}
+    yield "eth_call", (transfer, "latest")
+    yield "eth_estimateGas", (transfer, "latest")
+    for blocks_back in (1, 2, 20, 255, 256, 257):
+        yield "eth_call", by_code(f"0x61{blocks_back:04x}4303405f5260205ff3")
+    # CREATE2 of four bytes of code, SELFDESTRUCT, and what is there afterwards.
+    yield "eth_call", by_code("0x635f5ffd5b5f526004601c5f80f55f5260205ff3")
+    yield "eth_call", by_code(f"0x73{ACCOUNTS[2].address.hex()}ff", value="0x0")
+    yield "eth_call", by_code(f"0x73{ACCOUNTS[2].address.hex()}315f5260205ff3")
+    yield "eth_call", by_code(f"0x73{exchange.ADDRESS.hex()}3f5f5260205ff3")
+    yield "eth_call", by_code(f"0x73{token.ADDRESS.hex()}3b5f5260205ff3")
+    for members in ("41", "42", "44", "45", "46", "48", "4a"):
+        yield "eth_call", by_code(f"0x{members}5f5260205ff3")
+    for contract, data in (
+        (1, "00" * 128),
+        (2, "616263"),
+        (3, "616263"),
+        (4, "616263"),
+        (5, f"{WORD}01{WORD}01{WORD}01030507"),
+        (6, "00" * 128),
+        (7, "00" * 96),
+        (8, ""),
+        (9, "00000001" + "00" * 208 + "01"),
+        (11, "00" * 256),
+        (256, "00" * 160),
+    ):
+        yield "eth_call", ({"to": f"0x{contract:040x}", "data": f"0x{data}"}, "latest")
+    yield "eth_call", (*by_code("0x435f5260205ff3"), {"number": "0x999", "time": "0x70000000"})
+    # A delegation, and a call of it.
+    delegated = {STRANGER: {"code": f"0xef0100{token.ADDRESS.hex()}"}}
+    yield "eth_call", ({"to": STRANGER, "data": "0x18160ddd"}, "latest", delegated)
+    yield (
+        "eth_call",
+        (
+            {"to": TOKEN, "data": "0x18160ddd"},
+            "latest",
+            {TOKEN: {"stateDiff": {f"0x{WORD}00": f"0x{WORD}07"}}},
+        ),
+    )
+    simulated = {"calls": [buy | {"gas": "0x100000"}, sell | {"gas": "0x100000"}], "stateOverrides": rich}
+    yield "eth_simulateV1", ({"blockStateCalls": [simulated, simulated]}, "latest")
+    for method, *rest in (("eth_getCode",), ("eth_getStorageAt", "0x1"), ("eth_getTransactionCount",)):
+        yield method, (EXCHANGE, *rest, "latest")
+    yield "eth_getProof", (TOKEN, ["0x0", "0x1"], hex(number))
+    yield "eth_getStorageValues", ({TOKEN: [f"0x{WORD}00", f"0x{WORD}01"]}, "latest")
+
+
+def pinned(params: tuple[Any, ...], block: str) -> list[Any]:
+    return [block if each == "latest" else each for each in params]
+
+
+@needs_geth
+def test_calls_on_a_fork_of_geth_are_equal_to_geths_own(upstream: str) -> None:
+    with forking("--fork", upstream, "--accounts", "1", "--mnemonic", "zoo " * 11 + "wrong") as fork:
+        number = result(fork, "eth_blockNumber")
+        for method, params in calls(int(number, 16)):
+            ours = ask_url(fork, method, *pinned(params, number))
+            theirs = ask_url(upstream, method, *pinned(params, number))
+            # The state root of the block here is that with the funded account.
+            if method == "eth_getProof":
+                ours, theirs = (each["result"]["storageProof"] for each in (ours, theirs))
+            elif method == "eth_simulateV1":
+                ours, theirs = (
+                    [
+                        (call["status"], call["returnData"], call["gasUsed"])
+                        for block in each["result"]
+                        for call in block["calls"]
+                    ]
+                    for each in (ours, theirs)
+                )
+            assert ours == theirs, (method, params)
+        rounds = rounds_of(fork)
+        for method, params in calls(int(number, 16)):
+            ask_url(fork, method, *pinned(params, number))
+        assert rounds_of(fork) == rounds
+
+
+def rounds_of(url: str) -> int:
+    """Return how often a fork has fetched proofs."""
+    with urllib.request.urlopen(f"{url}metrics") as reply:
+        found = re.search(r"^wsnode_proof_rounds\S* (\d+)", reply.read().decode(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+@needs_geth
+def test_a_second_start_needs_no_upstream(geth: Addresses, upstream: str) -> None:
+    number = str(int(result(upstream, "eth_blockNumber"), 16) - 3)
+    read = {"to": TOKEN, "data": "0x18160ddd"}
+    with lying(geth.websocket) as proxy, forking("--fork", proxy, "--fork-block", number) as fork:
+        block = result(fork, "eth_getBlockByNumber", "latest", True)
+        supply = result(fork, "eth_call", read, "latest")
+    with forking("--fork", proxy, "--fork-block", number) as fork:
+        assert result(fork, "eth_getBlockByNumber", "latest", True) == block
+        assert result(fork, "eth_call", read, "latest") == supply
+        error = ask_url(fork, "eth_getBalance", STRANGER, "latest")["error"]
+        assert error["code"] == -32002
+
+
+@needs_geth
+@pytest.mark.parametrize("lie", ["proof-byte", "proof-node", "code"])
+def test_a_liar_is_refused_and_the_honest_node_asked(lie: str, geth: Addresses, upstream: str) -> None:
+    with lying(geth.websocket, lie) as liar, forking("--fork", upstream, "--fork", liar) as fork:
+        for slot in range(20):
+            address = f"0x{0xABC + slot:040x}"
+            assert result(fork, "eth_getBalance", address, "latest") == "0x0"
+            assert result(fork, "eth_getStorageAt", TOKEN, hex(slot), "latest") == result(
+                upstream, "eth_getStorageAt", TOKEN, hex(slot), "latest"
+            )
+    with lying(geth.websocket, lie) as liar:
+        refused = run("dev", "--listen", "127.0.0.1:0", "--fork", liar)
+        assert refused.returncode == 1
+        assert "wrong" in refused.stderr
+
+
+def test_a_node_without_proofs_is_refused(tmp_path: Path) -> None:
+    with (
+        started("dev", "--quiet", "--listen", "127.0.0.1:0") as node,
+        lying(plain(node), "no-method=eth_getProof") as liar,
+    ):
+        refused = run("dev", "--listen", "127.0.0.1:0", "--fork", liar)
+        assert refused.returncode == 1
+        assert "has no eth_getProof" in refused.stderr
+
+
+@needs_geth
+def test_the_scenarios_of_anvils_forks_have_the_same_ends(upstream: str) -> None:
+    """A swap, impersonation, storage, a snapshot and a reset, beside anvil on the same block."""
+    number = str(int(result(upstream, "eth_blockNumber"), 16))
+    anvil_options = ("--fork-url", upstream, "--fork-block-number", number)
+    with (
+        forking("--fork", upstream, "--fork-block", number) as ours,
+        started_anvil(*anvil_options) as anvil,
+    ):
+        ends = [list(scenario(url, int(number))) for url in (ours, anvil)]
+    assert ends[0] == ends[1]
+
+
+def sent(url: str, call: dict[str, Any]) -> dict[str, Any]:
+    """Return the receipt of a transaction."""
+    transaction = result(url, "eth_sendTransaction", call)
+    until("a block", lambda: result(url, "eth_getTransactionReceipt", transaction) is not None)
+    receipt: dict[str, Any] = result(url, "eth_getTransactionReceipt", transaction)
+    return receipt
+
+
+def scenario(url: str, number: int) -> Iterator[Any]:
+    """Yield what is told on the way."""
+
+    def traded(**members: Any) -> dict[str, Any]:
+        return sent(url, {"from": TRADER, "gas": hex(500_000), **members})
+
+    def balance_of(address: str) -> Any:
+        data = f"0x70a08231{'00' * 12}{address[2:]}"
+        return result(url, "eth_call", {"to": TOKEN, "data": data}, "latest")
+
+    yield result(url, "eth_blockNumber")
+    yield result(url, "eth_chainId")
+    snapshot = result(url, "evm_snapshot")
+    receipt = traded(to=EXCHANGE, value=hex(10**18), data=f"0x{exchange.buy().hex()}")
+    yield receipt["status"], receipt["gasUsed"], [log["data"] for log in receipt["logs"]]
+    yield balance_of(TRADER)
+    result(url, "anvil_impersonateAccount", EXCHANGE)
+    result(url, "anvil_setBalance", EXCHANGE, hex(10**20))
+    receipt = traded(**{"from": EXCHANGE}, to=TOKEN, data=f"0x{token.transfer(b'9' * 20, 7).hex()}")
+    yield receipt["status"], receipt["gasUsed"]
+    yield balance_of("0x" + "39" * 20)
+    result(url, "anvil_setStorageAt", TOKEN, f"0x{WORD}00", f"0x{WORD}09")
+    yield result(url, "eth_getStorageAt", TOKEN, "0x0", "latest")
+    result(url, "anvil_setCode", STRANGER, "0x602a5f5260205ff3")
+    yield result(url, "eth_call", {"to": STRANGER}, "latest")
+    yield result(url, "eth_getLogs", {"fromBlock": hex(number - 5), "toBlock": hex(number)})
+    yield result(url, "eth_getBlockByNumber", hex(number - 7), False)["hash"]
+    yield result(url, "evm_revert", snapshot)
+    yield balance_of(TRADER)
+    yield result(url, "eth_blockNumber")
+    result(url, "anvil_mine", "0x3")
+    yield result(url, "eth_blockNumber")
+
+
+def test_an_anvil_can_be_forked(tmp_path: Path) -> None:
+    with started_anvil() as anvil:
+        sender = result(anvil, "eth_accounts")[0]
+        creation = f"0x{token.creation().hex()}"
+        address = sent(anvil, {"from": sender, "data": creation, "gas": hex(2_000_000)})["contractAddress"]
+        result(anvil, "anvil_mine", "0x5")
+        with forking("--fork", anvil) as fork:
+            supply = {"to": address, "data": "0x18160ddd"}
+            assert result(fork, "eth_call", supply, "latest") == result(anvil, "eth_call", supply, "latest")
+            transfer = f"0x{token.transfer(b'7' * 20, 5).hex()}"
+            call = {"from": sender, "to": address, "data": transfer, "gas": hex(200_000)}
+            ours, theirs = (sent(url, call) for url in (fork, anvil))
+            assert ours["gasUsed"] == theirs["gasUsed"]
+            assert ours["status"] == theirs["status"] == "0x1"

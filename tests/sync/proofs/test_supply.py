@@ -1,0 +1,131 @@
+"""Fetching what calls lack: from an honest node if another lies, once for all, and not without end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.demo.test_exchange import Market
+from tests.ethereum.development.forks import MemoryClient, forked_playground, rounds_of
+from tests.ethereum.development.playground import STRANGER, Playground, RefusedError, playground
+from wsnode.demo.genesis import forked_genesis
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.state import LackingError
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.node.fork_point import fetch_first
+from wsnode.node.forking import Forking
+from wsnode.sync.proofs.supply import ProofSupply
+
+# Reads as many slots as the first word of its input says: for (i = n; i > 0; i--) SLOAD(i).
+READER = "0x5f355b801560125780545060019003600256" + "5b00"
+SETTER = "0x5f355f5500"
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[Playground]:
+    with playground(tmp_path / "theirs") as opened:
+        yield opened
+
+
+def reader_on(chain: Playground) -> str:
+    """Return a contract that has storage and reads slots."""
+    address = "0x" + "5e" * 20
+    chain("anvil_setCode", address, READER)
+    chain("anvil_setStorageAt", address, "0x1", "0x" + "00" * 31 + "07")
+    chain("evm_mine")
+    return address
+
+
+def reading(address: str, slots: int) -> dict[str, Any]:
+    return {"to": address, "data": f"0x{slots:064x}"}
+
+
+def damage(method: str, _params: list[Any], result: Any) -> Any:
+    if method != "eth_getProof":
+        return result
+    first = result["accountProof"][0]
+    return result | {
+        "accountProof": [first[:-1] + ("1" if first[-1] == "0" else "0"), *result["accountProof"][1:]]
+    }
+
+
+def test_an_honest_node_is_asked_where_another_lies(tmp_path: Path, chain: Playground) -> None:
+    Market(chain)
+    liar, honest = MemoryClient(chain, "liar"), MemoryClient(chain, "honest")
+    with forked_playground(tmp_path / "ours", [honest, liar]) as fork:
+        liar.memory.lie = damage
+        honest.score.failed()
+        assert fork("eth_getBalance", "0x" + "77" * 20, "latest") == "0x0"
+        supply = fork.registry.supplies
+        assert isinstance(supply, ProofSupply)
+        provers = supply.provers
+        assert provers.wrong["http://liar"] == 1
+        assert provers.wrong["http://honest"] == 0
+        honest.memory.is_gone = True
+        error = fork.raw("eth_getBalance", ["0x" + "78" * 20, "latest"])["error"]
+        assert error["code"] == -32002
+        assert error["data"]["upstreams"]["http://honest"] == "unreachable"
+        assert error["data"]["upstreams"]["http://liar"].startswith("wrong: ")
+
+
+def test_a_call_may_read_only_so_much(tmp_path: Path, chain: Playground) -> None:
+    address = reader_on(chain)
+    with forked_playground(tmp_path / "ours", [MemoryClient(chain)]) as fork:
+        assert fork("eth_call", reading(address, 200), "latest") == "0x"
+        with pytest.raises(RefusedError, match="reads more of the state") as refused:
+            fork("eth_call", reading(address, 900), "latest")
+        assert refused.value.code == -32005
+
+
+def test_forty_slots_take_three_rounds_at_most(tmp_path: Path, chain: Playground) -> None:
+    address = reader_on(chain)
+    client = MemoryClient(chain)
+    with forked_playground(tmp_path / "ours", [client]) as fork:
+        before = rounds_of(fork)
+        fork("eth_call", reading(address, 40), "latest")
+        assert rounds_of(fork) - before <= 3
+
+
+def test_callers_at_once_share_what_is_fetched(tmp_path: Path, chain: Playground) -> None:
+    client = MemoryClient(chain)
+    first = trio.run(fetch_first, client, None)
+    (tmp_path / "ours").mkdir()
+    with Chain.open(tmp_path / "ours", forked_genesis(first), writer=True, durable=False) as fork:
+        forking = Forking(fork, [client])
+        head = fork.head.number, fork.head.hash
+        stranger = bytes.fromhex(STRANGER[2:])
+
+        async def one() -> None:
+            try:
+                fork.state.account(stranger, head)
+            except LackingError as error:
+                await forking.supply.fetch(error)
+            assert fork.state.account(stranger, head) is None
+
+        async def eight() -> None:
+            async with trio.open_nursery() as nursery:
+                for _ in range(8):
+                    nursery.start_soon(one)
+
+        client.memory.asked.clear()
+        trio.run(eight)
+        assert client.memory.asked["eth_getProof"] == 1
+        assert forking.supply.rounds == 1
+
+
+def test_a_failed_fetch_is_each_callers_own(tmp_path: Path, chain: Playground) -> None:
+    client = MemoryClient(chain)
+    first = trio.run(fetch_first, client, None)
+    (tmp_path / "ours").mkdir()
+    with Chain.open(tmp_path / "ours", forked_genesis(first), writer=True, durable=False) as fork:
+        forking = Forking(fork, [client])
+        client.memory.is_gone = True
+        head = fork.head.number, fork.head.hash
+        with pytest.raises(LackingError) as lacking:
+            fork.state.account(bytes.fromhex(STRANGER[2:]), head)
+        with pytest.raises(RpcError, match="unreachable"):
+            trio.run(forking.supply.fetch, lacking.value)
+        client.memory.is_gone = False
+        trio.run(forking.supply.fetch, lacking.value)

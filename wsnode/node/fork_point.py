@@ -1,0 +1,195 @@
+"""The block of another chain on which a chain begins: fetched, verified, and kept for the next start."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.codec.blocks import encode_proved_receipts, keccak256, read_told_header
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.state import InvalidBlockError
+from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
+from wsnode.node.config import ConfigurationError
+from wsnode.node.forking import client_of, running
+from wsnode.sync.follow.blocks.fetching import block_of_number
+from wsnode.sync.follow.upstream import Upstream
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import RefusedError, UpstreamError
+
+OSAKA_CONTRACT: Final = "P256VERIFY"
+"""The precompiled contract that came with Osaka, as eth_config names it."""
+SETTLED: Final = (
+    ("requestsHash", "prague"),
+    ("parentBeaconBlockRoot", "cancun"),
+    ("withdrawalsRoot", "shanghai"),
+)
+"""Members of a header, and the forks that they came with."""
+SYSTEM_CONTRACTS: Final = (
+    "0x000f3df6d732807ef1319fb7b8bb8522d0beac02",
+    "0x0000f90827f1c53a10cb7a02335b175320002935",
+    "0x00000961ef480eb55e80d19ad83579a64c007002",
+    "0x0000bbddc7ce488642fb579f8b00f3a590007251",
+)
+"""Of EIP-4788, EIP-2935, EIP-7002 and EIP-7251; blocks since Prague are invalid without the last two."""
+FIRST_FILE: Final = "first.json"
+PROVED: Final = "proved"
+
+
+class FirstBlock(msgspec.Struct, frozen=True):
+    """The block of another chain on which a chain begins."""
+
+    chain_id: int
+    number: int
+    block_hash: bytes
+    encoded: bytes
+    """Its RLP."""
+    receipts: bytes
+    """The row of its receipts."""
+    fork: str
+    """The rules in force at it, by the name that `--hardfork` takes."""
+    blobs: dict[str, int] | None = None
+    """The blob schedule that its node says is in force."""
+    absent: Sequence[str] = ()
+    """The contracts that blocks call on their own account and that are not there."""
+
+    @property
+    def head(self) -> Head:
+        """Return its number and hash."""
+        return Head(BlockNumber(self.number), Hash32(self.block_hash))
+
+
+class ForkPoint(msgspec.Struct, frozen=True):
+    """A first block, and the folder in which what is proved of its state is kept."""
+
+    block: FirstBlock
+    proved: Path
+
+
+def fork_point(url: str, number: int | None) -> ForkPoint:
+    """Return a block of the chain of the node at a URL, by default its head.
+
+    A block that a start before this one had by its number is there without the node, unless that has another.
+
+    Raises:
+        ConfigurationError: There is none on which a chain can begin.
+    """
+    try:
+        return trio.run(_fork_point, url, number)
+    except UpstreamError as error:
+        raise ConfigurationError(f"--fork: {client_of(url)}: {error}") from None
+
+
+async def _fork_point(url: str, number: int | None) -> ForkPoint:
+    client = client_of(url)
+    async with running([client]):
+        kept = None if number is None else _kept(url, number)
+        if kept is not None and await _is_there(client, kept.block.head) is not False:
+            return kept
+        block = await fetch_first(client, number)
+        folder = _folder(url, block.number)
+        # Another block had this number before.
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / FIRST_FILE).write_bytes(msgspec.json.encode(block))
+        return ForkPoint(block, folder / PROVED)
+
+
+def _kept(url: str, number: int) -> ForkPoint | None:
+    folder = _folder(url, number)
+    try:
+        block = msgspec.json.decode((folder / FIRST_FILE).read_bytes(), type=FirstBlock)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return ForkPoint(block, folder / PROVED)
+
+
+def _folder(url: str, number: int) -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    # A URL may hold a key.
+    return Path(base) / "wsnode" / "forks" / f"{keccak256(url.encode()).hex()[:16]}-{number}"
+
+
+async def fetch_first(client: Client, number: int | None) -> FirstBlock:
+    """Return a block of a node's chain, by default its head, with what a chain on top of it needs.
+
+    Raises:
+        ConfigurationError: There is none on which a chain can begin.
+        UpstreamError: The node gives no answer.
+    """
+    chain_id = int(await client.ask("eth_chainId", []), 16)
+    if number is None:
+        number = int(await client.ask("eth_blockNumber", []), 16)
+    try:
+        node = Upstream(str(client), client)
+        # One request for one block.
+        node.offers_raw = False
+        encoded = await block_of_number(node, number)
+    except UpstreamError as error:
+        if error.reason == "absent":
+            raise ConfigurationError(f"{client} has no block {number}") from None
+        raise
+    header = await client.ask_text("eth_getBlockByNumber", [hex(number), False])
+    _number, block_hash, _parent = read_told_header(header)
+    named = hexadecimal(block_hash)
+    await _require_proofs(client, {"blockHash": named}, number)
+    receipts = await client.ask_text("eth_getBlockReceipts", [named])
+    try:
+        row = encode_proved_receipts(encoded, receipts)
+    except InvalidBlockError as error:
+        raise UpstreamError("invalid", str(error)) from None
+    rules, blobs = await _rules(client, msgspec.json.decode(header))
+    absent = [
+        address
+        for address in SYSTEM_CONTRACTS
+        if await client.ask("eth_getCode", [address, hex(number)]) == "0x"
+    ]
+    return FirstBlock(chain_id, number, block_hash, encoded, row, rules, blobs, absent)
+
+
+async def _require_proofs(client: Client, block: dict[str, str], number: int) -> None:
+    try:
+        await client.ask_text("eth_getProof", ["0x" + "00" * 20, [], block])
+    except RefusedError as error:
+        what = (
+            "has no eth_getProof" if error.code == METHOD_NOT_FOUND else f"proves nothing of block {number}"
+        )
+        raise ConfigurationError(f"{client} {what}: {error.message}") from None
+
+
+async def _rules(client: Client, header: dict[str, Any]) -> tuple[str, dict[str, int] | None]:
+    """Return the fork in force at a block, and the blob schedule, as far as header and node say."""
+    settled = next((fork for member, fork in SETTLED if header.get(member) is not None), None)
+    if settled is None:
+        if int(header.get("difficulty", "0x0"), 16):
+            raise ConfigurationError("a chain begins on a block of proof of stake")
+        return "paris", None
+    if settled != "prague":
+        return settled, None
+    try:
+        current = (await client.ask("eth_config", []))["current"]
+    except (UpstreamError, KeyError, TypeError):
+        return await _anvil_rules(client), None
+    fork = "osaka" if OSAKA_CONTRACT in current.get("precompiles", {}) else "prague"
+    return fork, current.get("blobSchedule")
+
+
+async def _anvil_rules(client: Client) -> str:
+    try:
+        named = (await client.ask("anvil_nodeInfo", []))["hardFork"]
+    except (UpstreamError, KeyError, TypeError):
+        return "osaka"
+    return "prague" if str(named).lower() == "prague" else "osaka"
+
+
+async def _is_there(client: Client, head: Head) -> bool | None:
+    """Return whether a node's chain has a block, None if it gives no answer."""
+    try:
+        text = await client.ask_text("eth_getBlockByNumber", [hex(head.number), False])
+        return text != b"null" and Hash32(read_told_header(text)[1]) == head.hash
+    except (UpstreamError, InvalidBlockError):
+        return None

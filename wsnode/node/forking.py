@@ -1,0 +1,144 @@
+"""A network on top of another chain: its first block is that chain's, its state proved as it is needed."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.development.builder import BlockBuilder
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.rpc.form.elsewhere import add_elsewhere
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.node.config import ConfigurationError
+from wsnode.server.access.directory import Network
+from wsnode.server.shared import Figure
+from wsnode.sync.proofs.provers import Block, Provers
+from wsnode.sync.proofs.supply import PROOF_ERRORS, ProofSupply
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import AddressError
+from wsnode.upstream.streams import Connect
+
+SECONDS: Final = 30.0
+
+
+class Forking:
+    """What a chain on top of another asks that chain's nodes."""
+
+    def __init__(self, chain: Chain, clients: Sequence[Client]) -> None:
+        self.clients = clients
+        first = header_fields(chain.spec.genesis_block().header)
+        head = Head(BlockNumber(first.number), Hash32(first.hash))
+        block = Block(head, Hash32(first.parent_hash))
+        self.provers = Provers(clients, chain, block)
+        self.supply = ProofSupply(self.provers)
+        self.history_calls = 0
+        chain.fetch = self.supply.fetch
+
+    @property
+    def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        """Return the tasks beside the server."""
+        return [client.run for client in self.clients]
+
+    async def ask(self, method: str, params: list[Any]) -> bytes:
+        """Return the JSON text of a call's result, which is not verified.
+
+        Raises:
+            UpstreamError: There is none.
+        """
+        self.history_calls += 1
+        return await self.clients[0].ask_text(method, params, seconds=SECONDS)
+
+    def figures(self) -> list[Figure]:
+        """Return the numbers of the fork for `/metrics`."""
+        provers = self.provers
+        figures = [
+            Figure("wsnode_proof_rounds", "Rounds of proofs fetched", self.supply.rounds, is_counter=True),
+            Figure(
+                "wsnode_forked_history",
+                "Calls about blocks below the fork, which are passed on and not verified",
+                self.history_calls,
+                is_counter=True,
+            ),
+        ]
+        for client in self.clients:
+            name = str(client)
+            named = {"upstream": name}
+            figures += [
+                Figure("wsnode_proofs", "Values asked for", provers.asked[name], named, is_counter=True),
+                Figure(
+                    "wsnode_wrong_proofs",
+                    "Rounds with a wrong proof",
+                    provers.wrong[name],
+                    named,
+                    is_counter=True,
+                ),
+            ]
+        return figures
+
+
+def forked(network: Network, chain: Chain, clients: Sequence[Client]) -> Network:
+    """Return a network whose chain begins on another chain's block, with what asks for that one's state."""
+    forking = Forking(chain, clients)
+    network.registry.supply(forking.supply, PROOF_ERRORS)
+    add_elsewhere(network.registry, chain.spec.first_number, forking.ask)
+    return msgspec.structs.replace(
+        network, background=[*network.background, *forking.background], figures=forking.figures
+    )
+
+
+def client_of(url: str, connect: Connect | None = None) -> Client:
+    """Return a client of the node at a URL.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    try:
+        return Client(UpstreamAddress.parse(url), seconds=SECONDS, connect=connect)
+    except AddressError as error:
+        raise ConfigurationError(f"--fork: {error}") from None
+
+
+def shown(url: str) -> str:
+    """Return a URL without its path and its user, which may be keys."""
+    return str(client_of(url))
+
+
+@asynccontextmanager
+async def running(clients: Sequence[Client]) -> AsyncIterator[None]:
+    """Have clients be there to be asked."""
+    failure: Exception | None = None
+    async with trio.open_nursery() as nursery:
+        for client in clients:
+            await nursery.start(client.run)
+        try:
+            yield
+        except Exception as error:
+            # Out of the nursery it would come in a group.
+            failure = error
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+def patch(chain: Chain, clients: Sequence[Client], accounts: bytes) -> None:
+    """Change accounts of a chain that is not served yet; `accounts` is JSON as state overrides are.
+
+    Raises:
+        ConfigurationError: What is unknown of them is not proved.
+    """
+    Forking(chain, clients)
+
+    async def work() -> None:
+        async with running(clients):
+            await trio.to_thread.run_sync(BlockBuilder(chain).patch, accounts)
+
+    try:
+        trio.run(work)
+    except RpcError as error:
+        raise ConfigurationError(f"--fork: {error.message}") from None

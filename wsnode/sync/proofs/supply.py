@@ -1,0 +1,146 @@
+"""What calls lack of a proved state, fetched a round at a time: calls that lack the same share it."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.state import LackingError
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_UNAVAILABLE, RpcError
+from wsnode.jsonrpc.work import Fetch
+from wsnode.sync.proofs.provers import Provers
+from wsnode.sync.proofs.wanted import grouped
+
+MOST_ROUNDS: Final = 8
+MOST_PROOFS: Final = 256
+SHOWN: Final = 16
+"""Values that an error names."""
+FORESEEN: Final = frozenset({"eth_call", "eth_estimateGas", "eth_createAccessList", "debug_traceCall"})
+"""Methods whose first parameter is a call that another node can say the reads of."""
+
+PROOF_ERRORS: Final = (
+    RpcError(RESOURCE_UNAVAILABLE, "the state of block N is not proved: …"),
+    RpcError(
+        LIMIT_EXCEEDED, "it reads more of the state than may be fetched for one call: N rounds, M proofs"
+    ),
+)
+
+Key = tuple[bytes, bytes]
+"""An address and a slot, or no slot for the account itself."""
+
+
+class ProofSupply:
+    """Fetches for all calls of a chain; implements `Supplies`."""
+
+    def __init__(self, provers: Provers) -> None:
+        self.provers = provers
+        self.rounds = 0
+        self._on_the_way: dict[Key | int, trio.Event] = {}
+
+    def is_lack(self, error: Exception) -> bool:
+        """Return whether an error says that something is lacking."""
+        return isinstance(error, LackingError)
+
+    def begin(self, method: str, params: bytes) -> "CallShortage":
+        """Return the account of one call."""
+        return CallShortage(self, method, params)
+
+    async def fetch(self, error: LackingError, hint: Any = None) -> None:
+        """Fetch what a run lacked, and what a node says that the call in `hint` will lack besides.
+
+        Raises:
+            RpcError: It cannot be had.
+        """
+        accounts, slots = set(error.accounts), set(error.slots)
+        if hint is not None:
+            room = MOST_PROOFS - len(accounts) - len(slots)
+            for each in await self.provers.guess(hint):
+                if (room := room - each.proofs) < 0:
+                    break
+                accounts.add(each.address)
+                slots |= {(each.address, slot) for slot in each.slots}
+        await self._fetch_new(accounts, slots, error.numbers)
+
+    async def _fetch_new(
+        self, accounts: Iterable[bytes], slots: Iterable[Key], numbers: Iterable[int]
+    ) -> None:
+        keys: set[Key | int] = {(address, b"") for address in accounts} | set(slots) | set(numbers)
+        shared = {self._on_the_way[key] for key in keys if key in self._on_the_way}
+        new = {key for key in keys if key not in self._on_the_way}
+        arrived = trio.Event()
+        self._on_the_way |= dict.fromkeys(new, arrived)
+        try:
+            if new:
+                await self._round(new)
+        finally:
+            for key in new:
+                del self._on_the_way[key]
+            arrived.set()
+        for event in shared:
+            # If it failed there, the call lacks it again and fetches it itself.
+            await event.wait()
+
+    async def _round(self, new: set[Key | int]) -> None:
+        self.rounds += 1
+        values = [key for key in new if not isinstance(key, int)]
+        wanted = grouped([address for address, slot in values if not slot], [key for key in values if key[1]])
+        numbers = [key for key in new if isinstance(key, int)]
+        if wanted:
+            await self.provers.prove(wanted)
+        if numbers:
+            await self.provers.name(numbers)
+
+
+class CallShortage:
+    """What one call has lacked so far; implements `Shortage`."""
+
+    def __init__(self, supply: ProofSupply, method: str, params: bytes) -> None:
+        self._supply = supply
+        self._method = method
+        self._params = params
+        self._rounds = self._proofs = 0
+
+    def fetch_for(self, error: Exception) -> Fetch | None:
+        """Return what fetches that of which an error says that it is lacking, None for any other error.
+
+        Raises:
+            RpcError: The call may fetch no more.
+        """
+        if not isinstance(error, LackingError):
+            return None
+        self._rounds += 1
+        self._proofs += len(error.accounts) + len(error.slots)
+        if self._rounds > MOST_ROUNDS or self._proofs > MOST_PROOFS:
+            raise too_much(error)
+        # The frames that it came through hold the call's view, and would hold this.
+        error.__traceback__ = None
+        hint = self._hint() if self._rounds == 1 else None
+        return partial(self._supply.fetch, error, hint)
+
+    def _hint(self) -> Any:
+        if self._method not in FORESEEN:
+            return None
+        try:
+            params = msgspec.json.decode(self._params)
+        except msgspec.DecodeError:
+            return None
+        return params[0] if isinstance(params, list) and params else None
+
+
+def too_much(error: LackingError) -> RpcError:
+    """Return the error of a call that reads more than may be fetched for it."""
+    slots = [[hexadecimal(address), hexadecimal(slot)] for address, slot in error.slots]
+    missing = {
+        "accounts": [hexadecimal(address) for address in error.accounts[:SHOWN]],
+        "slots": slots[:SHOWN],
+        "blocks": list(error.numbers[:SHOWN]),
+    }
+    return RpcError(
+        LIMIT_EXCEEDED,
+        f"it reads more of the state than may be fetched for one call: {MOST_ROUNDS} rounds, "
+        f"{MOST_PROOFS} proofs",
+        {"missing": missing, "rounds": MOST_ROUNDS, "proofs": MOST_PROOFS},
+    )

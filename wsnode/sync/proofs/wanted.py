@@ -1,0 +1,126 @@
+"""What is wanted of a state, as questions for a node, and its answers as proofs that are not verified yet."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.state import LackingError
+from wsnode.upstream.errors import UpstreamError
+
+SLOTS_AT_ONCE: Final = 64
+"""Slots in one question."""
+
+Call = tuple[str, list[Any]]
+"""A method and its parameters."""
+Proof = tuple[bytes, list[bytes], list[tuple[bytes, list[bytes]]], bytes | None]
+"""Address, nodes, slots with their nodes, and code; as the engine takes it."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """An account of which some slots are wanted, and its code if nothing of it is known."""
+
+    address: bytes
+    slots: tuple[bytes, ...] = ()
+    with_code: bool = True
+
+    @property
+    def proofs(self) -> int:
+        """Return how many values are wanted."""
+        return len(self.slots) + self.with_code
+
+
+class _ToldSlot(msgspec.Struct):
+    proof: list[str]
+
+
+class _Told(msgspec.Struct):
+    """The result of eth_getProof; the values that it names besides follow from the nodes."""
+
+    account: list[str] = msgspec.field(name="accountProof")
+    storage: list[_ToldSlot] = msgspec.field(name="storageProof", default_factory=list)
+
+
+class _Listed(msgspec.Struct):
+    address: str
+    slots: list[str] = msgspec.field(name="storageKeys", default_factory=list)
+
+
+class _AccessList(msgspec.Struct):
+    entries: list[_Listed] = msgspec.field(name="accessList", default_factory=list)
+
+
+_TOLD: Final = msgspec.json.Decoder(_Told)
+_ACCESS_LIST: Final = msgspec.json.Decoder(_AccessList)
+
+
+def wanted_of(error: LackingError) -> list[Wanted]:
+    """Return what a run lacked, an account at a time."""
+    return grouped(error.accounts, error.slots)
+
+
+def grouped(accounts: Iterable[bytes], slots: Iterable[tuple[bytes, bytes]]) -> list[Wanted]:
+    """Return accounts, and slots of these or of others whose code is known."""
+    whole = set(accounts)
+    by_address: dict[bytes, list[bytes]] = {address: [] for address in sorted(whole)}
+    for address, slot in sorted(set(slots)):
+        by_address.setdefault(address, []).append(slot)
+    found = []
+    for address, own in by_address.items():
+        for start in range(0, max(len(own), 1), SLOTS_AT_ONCE):
+            part = tuple(own[start : start + SLOTS_AT_ONCE])
+            found.append(Wanted(address, part, with_code=address in whole and start == 0))
+    return found
+
+
+def questions(wanted: Sequence[Wanted], block: Mapping[str, Any] | str) -> list[Call]:
+    """Return the calls that ask for all of it after a block."""
+    calls: list[Call] = []
+    for each in wanted:
+        address = hexadecimal(each.address)
+        calls.append(("eth_getProof", [address, [hexadecimal(slot) for slot in each.slots], block]))
+        if each.with_code:
+            calls.append(("eth_getCode", [address, block]))
+    return calls
+
+
+def proofs_of(wanted: Sequence[Wanted], answers: Sequence[bytes]) -> list[Proof]:
+    """Return the proofs in the answers to `questions`.
+
+    Raises:
+        UpstreamError: They have another form.
+    """
+    remaining = iter(answers)
+    try:
+        return [_proof(each, remaining) for each in wanted]
+    except (msgspec.DecodeError, ValueError) as error:
+        raise UpstreamError("invalid", f"no proof: {error}") from None
+
+
+def _proof(wanted: Wanted, answers: Any) -> Proof:
+    told = _TOLD.decode(next(answers))
+    if len(told.storage) != len(wanted.slots):
+        raise ValueError(f"{len(told.storage)} slots instead of {len(wanted.slots)}")
+    slots = [(slot, _nodes(proved.proof)) for slot, proved in zip(wanted.slots, told.storage, strict=True)]
+    code = _read(msgspec.json.decode(next(answers), type=str)) if wanted.with_code else None
+    return wanted.address, _nodes(told.account), slots, code
+
+
+def _nodes(proof: Sequence[str]) -> list[bytes]:
+    return [_read(node) for node in proof]
+
+
+def _read(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def listed(answer: bytes) -> list[Wanted]:
+    """Return what a node says that a call will read, from its answer to eth_createAccessList."""
+    try:
+        entries = _ACCESS_LIST.decode(answer).entries
+        slots = [(_read(entry.address), _read(slot)) for entry in entries for slot in entry.slots]
+        return grouped([_read(entry.address) for entry in entries], slots)
+    except (msgspec.DecodeError, ValueError):
+        # It is a hint, and any other form of it none.
+        return []
