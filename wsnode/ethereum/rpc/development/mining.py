@@ -171,7 +171,7 @@ class Mining:
         return NULL
 
     def reset(self, params: ResetParameters) -> Steps:
-        """Return null once the chain is back in its initial state; a forked one can be told its own block."""
+        """Return null once the chain is back in its initial state; `forking` of a fork may name its own block."""
         if (forking := params.options.forking) is not None:
             self._require_same(forking)
         yield from done(self._control.reset)
