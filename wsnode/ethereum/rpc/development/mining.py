@@ -171,7 +171,7 @@ class Mining:
         return NULL
 
     def reset(self, params: ResetParameters) -> Steps:
-        """Return null once the chain is back in its initial state; `forking` of a fork may name its own block."""
+        """Return null once the chain is back at its first block, which `forking` may name."""
         if (forking := params.options.forking) is not None:
             self._require_same(forking)
         yield from done(self._control.reset)
