@@ -255,7 +255,7 @@ def dev(
         raise click.UsageError("--fork: the other chain has its base fee and its state")
     with one_line_failures():
         from wsnode.demo.accounts import derived
-        from wsnode.demo.forking import ForkSource
+        from wsnode.demo.genesis import ForkSource
         from wsnode.demo.run import Beginning, Served, serve_development
         from wsnode.demo.state_file import StateFiles
         from wsnode.ethereum.pool.order import Order

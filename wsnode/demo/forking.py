@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from wsnode.demo.genesis import forked_genesis
+from wsnode.demo.genesis import ForkSource, forked_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.control import ForkedFrom
 from wsnode.ethereum.head import Head
@@ -14,13 +14,6 @@ from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.node.fork_point import PROVED, ForkPoint, fork_point
 from wsnode.node.forking import client_of, patch, shown
-
-
-class ForkSource(msgspec.Struct, frozen=True):
-    """The nodes of the chain to begin on, and the number of the block, the first one's head if None."""
-
-    urls: Sequence[str]
-    block: int | None = None
 
 
 def begin_fork(

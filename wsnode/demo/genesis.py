@@ -1,14 +1,17 @@
 """The genesis of development chains: a fork in force from the first block on, and accounts with ether."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.node.fork_point import FirstBlock
+
+if TYPE_CHECKING:
+    # A chain that begins nowhere else starts sooner without what asks other nodes.
+    from wsnode.node.fork_point import FirstBlock
 
 EXTRA = b"wsnode dev"
 CHAIN_ID: Final = 31337
@@ -33,6 +36,13 @@ _BY_TIME: Final = ("shanghai", "cancun", "prague", "osaka")
 FORKS: Final = (*_BY_BLOCK, *_BY_TIME)
 LOWEST_DIFFICULTY: Final = 131_072
 NEVER: Final = 2**63 - 1
+
+
+class ForkSource(msgspec.Struct, frozen=True):
+    """The nodes of the chain to begin on, and the number of the block, the first one's head if None."""
+
+    urls: Sequence[str]
+    block: int | None = None
 
 
 def demo_genesis() -> bytes:
@@ -74,7 +84,7 @@ def development_genesis(
     return msgspec.json.format(msgspec.json.encode(genesis), indent=2)
 
 
-def forked_genesis(first: FirstBlock, *, chain_id: int | None = None, fork: str | None = None) -> bytes:
+def forked_genesis(first: "FirstBlock", *, chain_id: int | None = None, fork: str | None = None) -> bytes:
     """Return what stands for the genesis of a chain that begins on another chain's block.
 
     The rules of a fork are in force from that block on: those that are in force at it unless one is named.

@@ -14,8 +14,7 @@ import trio
 
 from wsnode.demo import script
 from wsnode.demo.accounts import ACCOUNTS, Account
-from wsnode.demo.forking import ForkSource, begin_fork, forked_from, funds_of
-from wsnode.demo.genesis import CHAIN_ID, FORKS, demo_genesis, development_genesis
+from wsnode.demo.genesis import CHAIN_ID, FORKS, ForkSource, demo_genesis, development_genesis
 from wsnode.demo.introduction import introduce_demo, introduce_development
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.state_file import StateFiles, read_accounts, write_accounts
@@ -105,14 +104,7 @@ def serve_development(served: Served, beginning: Beginning) -> None:
         place = ChainFolder(folder / ETHEREUM_FOLDER)
         is_new = not place.genesis.exists()
         if is_new and beginning.source is not None:
-            begin_fork(
-                place,
-                beginning.source,
-                _funds(beginning),
-                chain_id=beginning.chain_id,
-                fork=beginning.fork,
-                is_kept=served.data is not None,
-            )
+            _begin_fork(place, beginning.source, beginning, is_kept=served.data is not None)
         elif is_new:
             begin(folder, _genesis(served, beginning), durable=served.data is not None)
         elif beginning.state.source is not None:
@@ -126,9 +118,9 @@ def serve_development(served: Served, beginning: Beginning) -> None:
             order=beginning.order,
             base_fee=beginning.base_fee if is_new else None,
             tells_every_failure=served.log_level == "debug",
-            fork=None if source is None else forked_from(source, spec),
-            funds=None if source is None else funds_of(place.read_genesis(), *_funds(beginning)),
         )
+        if source is not None:
+            settings = _forked(settings, place, spec, source, _funds(beginning))
         introduce = partial(
             introduce_development,
             accounts=beginning.accounts,
@@ -140,6 +132,33 @@ def serve_development(served: Served, beginning: Beginning) -> None:
         if beginning.state.target is not None:
             with Chain.open(place.path, writer=False) as chain:
                 write_accounts(chain, beginning.state.target)
+
+
+def _begin_fork(place: ChainFolder, source: ForkSource, beginning: Beginning, *, is_kept: bool) -> None:
+    # Only a fork asks other nodes.
+    from wsnode.demo.forking import begin_fork
+
+    begin_fork(
+        place,
+        source,
+        _funds(beginning),
+        chain_id=beginning.chain_id,
+        fork=beginning.fork,
+        is_kept=is_kept,
+    )
+
+
+def _forked(
+    settings: DevelopmentSettings,
+    place: ChainFolder,
+    spec: ChainSpec,
+    source: ForkSource,
+    funds: tuple[list[bytes], int],
+) -> DevelopmentSettings:
+    from wsnode.demo.forking import forked_from, funds_of
+
+    fork, funded = forked_from(source, spec), funds_of(place.read_genesis(), *funds)
+    return msgspec.structs.replace(settings, fork=fork, funds=funded)
 
 
 def _funds(beginning: Beginning) -> tuple[list[bytes], int]:

@@ -11,8 +11,8 @@ import trio
 
 from tests.ethereum.development.playground import ETHER, Playground, playground
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.forking import ForkSource, forked_from, funds_of
-from wsnode.demo.genesis import forked_genesis
+from wsnode.demo.forking import forked_from, funds_of
+from wsnode.demo.genesis import ForkSource, forked_genesis
 from wsnode.demo.live import DevelopmentSettings
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.state import ChainSpec
