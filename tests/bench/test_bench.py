@@ -58,6 +58,7 @@ def test_the_table_names_ratios_and_what_is_missing() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_case_of_the_table_is_answered(demo: Node) -> None:
     ended = run("table", place(demo), *SHORT, "--patterns", "8x16", "--idle", "20")
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -95,6 +95,7 @@ def test_the_exchange_keeps_what_its_reserves_say(demo: Node) -> None:
     assert int(call(demo, "eth_call", balance, head), 16) == tokens > 0
 
 
+@pytest.mark.slow
 def test_the_alt_chain_of_the_demo_grows(demo: Node) -> None:
     first = call(demo, "alt_blockNumber")
     with watched(demo, "newHeads") as heads:

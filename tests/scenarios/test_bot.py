@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.node_process import Node, kept_address, post, started
 
 BOT = Path(__file__).parents[2] / "docs" / "bot.py"
@@ -57,6 +59,7 @@ def bot(url: str, address: str, journal: Path) -> Iterator[None]:
         process.wait(30)
 
 
+@pytest.mark.slow
 def test_the_bot_has_every_log_once_after_three_kills(tmp_path: Path) -> None:
     with kept_address() as listen:
         assert_every_log_once(listen, tmp_path / "demo", tmp_path / "journal")

@@ -145,6 +145,7 @@ def test_geths_chain_is_followed_and_equal_block_for_block(tmp_path: Path, genes
 
 
 @needs_geth
+@pytest.mark.slow
 def test_a_chain_is_fetched_from_genesis_and_goes_on_after_a_kill(
     tmp_path: Path, genesis: Path, geth: str
 ) -> None:

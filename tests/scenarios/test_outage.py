@@ -178,6 +178,7 @@ def test_a_partner_that_lies_is_not_believed(folders: Folders, late: list[dict[s
             assert failure(node, folders, late[0]["hash"]) == (-32002, "invalid")
 
 
+@pytest.mark.slow
 def test_a_partner_that_is_slow_is_given_five_seconds_and_holds_nobody_up(
     folders: Folders, late: list[dict[str, Any]]
 ) -> None:

@@ -64,6 +64,7 @@ def development() -> Iterator[Node]:
 
 @pytest.mark.parametrize("addresses", [["http"], ["bare http", "bare websocket"]])
 @pytest.mark.parametrize("script", ["helpers.mjs", "matchers.mjs"])
+@pytest.mark.slow
 def test_all_of_them_work(
     script: str, addresses: list[str], workplace: tuple[str, Path], development: Node
 ) -> None:
