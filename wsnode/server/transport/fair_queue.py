@@ -16,9 +16,10 @@ Place = int | str
 
 UNKNOWN_COST = 0.002
 """Seconds that the first burst of a place is expected to take."""
-MOST_COST = 0.005
-"""Seconds that a burst costs its place at the most. A pause of the process, or of a core that others want,
-would else keep an honest peer waiting until every other one has had as much."""
+QUICK_COST = 0.0002
+"""Seconds that every quick burst costs alike, so that quick places take turns in their order."""
+LONGEST_PENALTY = 0.02
+"""Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most."""
 MOST_KNOWN = 4096
 """Places remembered, at least, before those are dropped whose time has passed."""
 
@@ -29,7 +30,7 @@ class _History(NamedTuple):
     end: float
     """The virtual time at which its last burst ended."""
     cost: float
-    """Seconds of that burst, `MOST_COST` at the most."""
+    """What that burst cost, in seconds."""
 
 
 _NEW = _History(0.0, UNKNOWN_COST)
@@ -113,7 +114,8 @@ class FairQueue:
         """Have the place of the last socket pay for its turn, and wait again if it has more."""
         if (place := self._turn) is None:
             return
-        cost = min(seconds, MOST_COST)
+        most = max(QUICK_COST, LONGEST_PENALTY / (len(self._heap) + 1))
+        cost = min(max(seconds, QUICK_COST), most)
         self._history[place] = _History(self._start + cost, cost)
         if self._has_rest:
             self._push(place)
