@@ -36,6 +36,13 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let what runs for an hour do so."""
+    for item in items:
+        if item.get_closest_marker("soak") is not None:
+            item.add_marker(pytest.mark.timeout(0))
+
+
 @pytest.fixture(scope="session")
 def execution_apis_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     """Return the 54 blocks of execution-apis, executed and verified."""

@@ -4,17 +4,21 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 GETH = shutil.which("geth")
-ENDPOINT = re.compile(r"HTTP server started .*endpoint=(127\.0\.0\.1:\d+) .*auth=false")
+ENDPOINT = r"HTTP server started .*endpoint=(127\.0\.0\.1:\d+) .*auth=%s"
 
 
 STARTING_SECONDS = 120
 """A geth that takes longer for anything hangs."""
+
+SPARING = ("--cache", "64", "--datadir.minfreedisk", "0")
+"""With its usual memory geth reserves a gigabyte of disk for a log, and ends where there is less."""
 
 
 class Addresses(NamedTuple):
@@ -39,23 +43,36 @@ def started_geth(folder: Path, genesis: Path, *options: str) -> Iterator[Address
     )
     command = (
         *(GETH, "--dev", "--datadir", str(folder), "--nodiscover", "--ipcdisable", "--port", "0"),
-        *("--http", "--http.addr", "127.0.0.1", "--http.port", "0", "--authrpc.port", "0"),
+        *(*SPARING, "--http", "--http.addr", "127.0.0.1", "--http.port", "0", "--authrpc.port", "0"),
         *("--ws", "--ws.addr", "127.0.0.1", "--ws.port", "0", *options),
     )
-    log = folder / "geth.log"
+    with running(command, folder / "geth.log") as endpoint:
+        yield Addresses(f"http://{endpoint('false')}", f"ws://{endpoint('false')}")
+
+
+@contextmanager
+def running(command: Sequence[str], log: Path) -> Iterator[Callable[[str], str]]:
+    """Run geth until the end, and give a function: its address with authentication, `true`, or without.
+
+    What it says is in `log`.
+    """
     with log.open("wb") as output:
         node = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=output)
     try:
-        yield _addresses(node, log)
+        yield partial(_endpoint, node, log)
     finally:
         node.terminate()
-        node.wait(timeout=STARTING_SECONDS)
+        try:
+            node.wait(timeout=STARTING_SECONDS)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            raise
 
 
-def _addresses(node: subprocess.Popen[bytes], log: Path) -> Addresses:
-    end = time.monotonic() + STARTING_SECONDS
-    while (started := ENDPOINT.search(log.read_text())) is None:
+def _endpoint(node: subprocess.Popen[bytes], log: Path, authenticated: str) -> str:
+    pattern, end = re.compile(ENDPOINT % authenticated), time.monotonic() + STARTING_SECONDS
+    while (found := pattern.search(log.read_text())) is None:
         assert node.poll() is None, f"geth ended: {log.read_text()}"
         assert time.monotonic() < end, f"geth does not start: {log.read_text()}"
         time.sleep(0.05)
-    return Addresses(f"http://{started[1]}", f"ws://{started[1]}")
+    return found[1]

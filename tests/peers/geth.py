@@ -4,10 +4,8 @@ import base64
 import hashlib
 import hmac
 import json
-import re
 import shutil
 import subprocess
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -18,11 +16,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.geth_process import SPARING, running
 from tests.peers.anvil import ask_url
 
 NAMESPACES = "admin,debug,eth,miner,net,testing,txpool,web3"
 SECRET = bytes(range(32))
-_ENDPOINT = re.compile(r"HTTP server started +endpoint=(\S+) auth=(true|false)")
 
 
 class Geth(msgspec.Struct, frozen=True):
@@ -65,32 +63,11 @@ def started_geth(folder: Path, genesis: Path, chain: Path) -> Iterator[Geth]:
     (folder / "secret").write_text(SECRET.hex())
     shared = ["--datadir", str(folder / "data"), "--state.scheme", "path", "--gcmode", "archive"]
     network = str(json.loads(genesis.read_text())["config"]["chainId"])
-    shared += ["--syncmode", "full", "--networkid", network, "--datadir.minfreedisk", "0"]
+    shared += ["--syncmode", "full", "--networkid", network, *SPARING]
     for task in (["init", str(genesis)], ["import", "--nocompaction", str(chain)]):
         subprocess.run([command, *shared, *task], check=True, capture_output=True, timeout=300)
     serving = ["--nodiscover", "--maxpeers", "0", "--nat", "none", "--port", "0", "--ipcdisable"]
     serving += ["--http", "--http.port", "0", "--http.api", NAMESPACES, "--rpc.allow-unprotected-txs"]
     serving += ["--authrpc.port", "0", "--authrpc.jwtsecret", str(folder / "secret"), "--bootnodes", ""]
-    with subprocess.Popen([command, *shared, *serving], stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        # What it logs later goes nowhere, but somewhere it must go.
-        rest = threading.Thread(target=process.stderr.read)
-        try:
-            found = _endpoints(process.stderr)
-            rest.start()
-            yield Geth(*found)
-        finally:
-            process.terminate()
-            process.wait(60)
-            if rest.is_alive():
-                rest.join()
-
-
-def _endpoints(log: Any) -> tuple[str, str]:
-    found: dict[str, str] = {}
-    for line in log:
-        if (started := _ENDPOINT.search(line)) is not None:
-            found[started[2]] = f"http://{started[1]}"
-        if len(found) == 2:
-            return found["false"], found["true"]
-    raise AssertionError("geth ended before it was ready")
+    with running([command, *shared, *serving], folder / "geth.log") as endpoint:
+        yield Geth(f"http://{endpoint('false')}", f"http://{endpoint('true')}")

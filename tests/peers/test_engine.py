@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.geth_process import GETH
+from tests.geth_process import GETH, SPARING, running
 from tests.node_process import PATIENCE, started
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
@@ -80,28 +80,12 @@ def theirs(folder: Path, genesis: Path, secret: Path) -> Iterator[Peer]:
     data = ("--datadir", str(folder / "geth"), "--state.scheme", "hash")
     subprocess.run([GETH, *data, "init", str(genesis)], check=True, capture_output=True, timeout=PATIENCE)
     command = (
-        *(GETH, *data, "--networkid", str(CHAIN_ID), "--nodiscover", "--maxpeers", "0", "--port", "0"),
-        *("--ipcdisable", "--http", "--http.port", "0", "--authrpc.port", "0"),
+        *(GETH, *data, *SPARING, "--networkid", str(CHAIN_ID), "--nodiscover", "--maxpeers", "0"),
+        *("--port", "0", "--ipcdisable", "--http", "--http.port", "0", "--authrpc.port", "0"),
         *("--authrpc.jwtsecret", str(secret), "--syncmode", "full"),
     )
-    log = folder / "geth.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=output)
-    try:
-        yield Peer(_endpoint(process, log, auth=True), _endpoint(process, log, auth=False))
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
-
-
-def _endpoint(process: "subprocess.Popen[bytes]", log: Path, *, auth: bool) -> str:
-    pattern = re.compile(rf"HTTP server started .*endpoint=(127\.0\.0\.1:\d+) .*auth={str(auth).lower()}")
-    end = time.monotonic() + PATIENCE
-    while (found := pattern.search(log.read_text())) is None:
-        assert process.poll() is None, f"geth ended: {log.read_text()}"
-        assert time.monotonic() < end, f"geth does not start: {log.read_text()}"
-        time.sleep(0.05)
-    return f"http://{found[1]}"
+    with running(command, folder / "geth.log") as endpoint:
+        yield Peer(f"http://{endpoint('true')}", f"http://{endpoint('false')}")
 
 
 def choose(peer: Peer, head: str, attributes: dict[str, Any] | None = None) -> Any:

@@ -12,6 +12,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.geth_process import SPARING
 from tests.sync.random_chains import build, random_genesis
 from tests.sync.test_fork_choice import ListSource
 from wsnode.ethereum.chain import Chain
@@ -62,7 +63,7 @@ def test_geth_imports_a_built_chain_to_the_same_head(seed: int, tmp_path: Path) 
     assert sum(map(len, blocks)) > 50_000
     (tmp_path / "genesis.json").write_bytes(genesis)
     (tmp_path / "chain.rlp").write_bytes(b"".join(blocks))
-    flags = ["--datadir", str(tmp_path / "geth"), "--datadir.minfreedisk", "0", "--state.scheme", "path"]
+    flags = ["--datadir", str(tmp_path / "geth"), "--state.scheme", "path", *SPARING]
     for command in (
         ["init", "genesis.json"],
         ["import", "chain.rlp"],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.geth_process import GETH, STARTING_SECONDS
+from tests.geth_process import GETH, SPARING, STARTING_SECONDS
 from tests.node_process import kept_address
 from tests.peers.processes.consensus_client import Endpoints
 from tests.peers.processes.daemon import Daemon
@@ -36,7 +36,7 @@ def driven_geth(folder: Path, genesis: Path, secret: Path) -> Iterator[DrivenGet
     with kept_address() as engine, kept_address() as public:
         port = public.rpartition(":")[2]
         command = [
-            *(GETH, *data, "--gcmode", "archive", "--syncmode", "full", "--networkid", network),
+            *(GETH, *data, *SPARING, "--gcmode", "archive", "--syncmode", "full", "--networkid", network),
             *("--nodiscover", "--maxpeers", "0", "--nat", "none", "--port", "0", "--ipcdisable"),
             *("--http", "--http.port", port, "--http.api", "debug,eth,net,web3"),
             *("--ws", "--ws.port", port, "--ws.api", "debug,eth,net,web3", "--ws.origins", "*"),
