@@ -37,6 +37,19 @@ def test_a_short_call_is_answered_at_once(execution_apis_chain: Chain) -> None:
     session.end_turn()
 
 
+FIVE_SLOTS = "0x" + "".join(f"600160{slot:02x}555b" for slot in range(1, 6))
+
+
+def test_an_estimate_of_a_few_written_slots_is_answered_at_once(execution_apis_chain: Chain) -> None:
+    session = Session(Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot), None)
+    params = [{"to": TARGET}, "latest", {TARGET: {"code": FIVE_SLOTS}}]
+    request = {"jsonrpc": "2.0", "id": 1, "method": "eth_estimateGas", "params": params}
+    answer = session.receive(json.dumps(request).encode())
+    assert isinstance(answer, bytes)
+    assert int(json.loads(answer)["result"], 16) > 21_000 + 5 * 20_000
+    session.end_turn()
+
+
 def test_a_call_may_have_more_gas_than_64_bits_hold(execution_apis_chain: Chain) -> None:
     registry = build_registry(execution_apis_chain, limits=CallLimits(call_gas_blocks=2**60))
     session = Session(Dispatcher(registry, execution_apis_chain.snapshot), None)
