@@ -65,6 +65,7 @@ def only_line(text: str) -> str:
     return line
 
 
+@pytest.mark.slow
 def test_a_plain_a_packed_and_a_piped_chain_end_at_the_same_head(
     vectors: Path, chain: Path, genesis: Path, tmp_path: Path
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_second_import_of_a_file_changes_nothing(chain: Path, genesis: Path, t
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, HEAD + "\n", "")
 
 
+@pytest.mark.slow
 def test_only_a_new_chain_needs_its_genesis(chain: Path, genesis: Path, tmp_path: Path) -> None:
     arguments = ("import", "eth", "--data", str(tmp_path), str(chain))
     refused = run(*arguments)
@@ -276,6 +278,7 @@ def test_a_folder_of_another_genesis_is_said_with_both_and_what_made_it(
     )
 
 
+@pytest.mark.slow
 def test_keys_open_a_served_chain_and_stop_opening_it(imported: Path, tmp_path: Path) -> None:
     copytree(imported, tmp_path, dirs_exist_ok=True)
     at = ("--data", str(tmp_path))
@@ -422,6 +425,7 @@ def asked(url: str, **headers: str) -> int:
         return error.code
 
 
+@pytest.mark.slow
 def test_a_chain_of_this_machine_is_for_its_own_names_and_pages_and_those_given() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
         url = node.bare(node.http_url)
@@ -463,6 +467,7 @@ def test_blocks_come_at_times_that_there_are(seconds: str) -> None:
     assert "--block-time" in ended.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["chain", "state"])
 def test_a_node_whose_store_was_cut_short_does_not_start(
     chain: Path, genesis: Path, tmp_path: Path, store: str
@@ -486,6 +491,7 @@ def page(url: str, path: str) -> int:
         return error.code
 
 
+@pytest.mark.slow
 def test_metrics_are_on_an_address_of_their_own_where_keys_are_asked_for(imported: Path) -> None:
     at = ("--data", str(imported), "--listen", "127.0.0.1:0")
     with started("serve", *at, "--open") as node:
@@ -514,6 +520,7 @@ def test_metrics_can_be_switched_off(imported: Path, tmp_path: Path) -> None:
         assert page(node.http_url, "/healthz") == 200
 
 
+@pytest.mark.slow
 def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:
     with started("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path)) as other:
         hashes = {
@@ -523,6 +530,7 @@ def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:
     assert len(hashes) == 1
 
 
+@pytest.mark.slow
 def test_a_kept_development_chain_says_the_id_that_it_was_given(tmp_path: Path) -> None:
     arguments = ("dev", "--listen", "127.0.0.1:0", "--data", str(tmp_path / "data"))
     with started(*arguments) as node:

@@ -39,6 +39,7 @@ def test_what_the_command_line_says_is_what_the_chain_takes() -> None:
     assert (GAS_LIMIT, MNEMONIC) == (GAS_LIMIT_TARGET, KNOWN_MNEMONIC)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fork", FORKS)
 def test_a_chain_has_the_rules_of_any_fork(fork: str) -> None:
     with started("dev", "--listen", "0", "-q", "--hardfork", fork) as node:
@@ -57,6 +58,7 @@ def test_a_chain_has_the_rules_of_any_fork(fork: str) -> None:
         assert pending["parentHash"] == block["hash"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Cancun", "latest", "muir-glacier", "tangerine-whistle", "MERGE"])
 def test_a_fork_may_be_written_in_several_ways(name: str) -> None:
     with started("dev", "--listen", "0", "-q", "--hardfork", name) as node:
@@ -71,6 +73,7 @@ def test_what_is_no_fork_is_wrong_usage() -> None:
     assert (ended.returncode, "london" in ended.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_chain_has_the_id_the_gas_limit_and_the_base_fee_that_it_is_given(tmp_path: Path) -> None:
     options = ("--chain-id", "1337", "--gas-limit", "12345678", "--base-fee", "7000", "--data", str(tmp_path))
     with started("dev", "--listen", "0", "-q", *options) as node:
@@ -91,6 +94,7 @@ def test_a_chain_has_the_id_the_gas_limit_and_the_base_fee_that_it_is_given(tmp_
         assert (ended.returncode, f"{other[0]} is for a new one" in ended.stderr) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["dev", "demo"])
 def test_limits_can_be_set_so_that_a_large_state_is_taken(command: str) -> None:
     code, account = "0x" + "00" * 3_000_000, "0x" + "ab" * 20
@@ -193,6 +197,7 @@ def test_a_state_that_cannot_be_read_or_written_is_one_line(tmp_path: Path) -> N
         assert run("dev", "--state", str(wrong), *both).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_state_begins_new_chains_only(tmp_path: Path) -> None:
     data, file = tmp_path / "data", tmp_path / "state.json"
     with started("dev", "--listen", "0", "-q", "--data", str(data), "--dump-state", str(file)) as node:

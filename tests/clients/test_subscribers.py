@@ -28,6 +28,8 @@ from tests.clients.subscribers.raw import RawSubscriber, subscribed
 from tests.node_process import started
 from tests.peers.anvil import require, started_anvil
 
+pytestmark = pytest.mark.slow
+
 PAST_BLOCKS = 2
 CLOSE_CODES = {signal.SIGTERM: 1012, signal.SIGINT: 1001}
 
@@ -146,10 +148,7 @@ def end(programs: Sequence[Program], stop: Callable[[], object]) -> dict[str, Ou
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param(signal.SIGTERM, id="SIGTERM"),
-        pytest.param(signal.SIGINT, id="SIGINT", marks=pytest.mark.slow),
-    ],
+    params=[pytest.param(signal.SIGTERM, id="SIGTERM"), pytest.param(signal.SIGINT, id="SIGINT")],
 )
 def run(
     request: pytest.FixtureRequest,
@@ -240,7 +239,6 @@ def test_a_library_that_read_slowly_has_each_head_and_log_once(
     assert run.sent[-1] in pending
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_library_tells_of_the_end_as_with_anvil(
     library: str, run: Run, with_anvil: dict[str, Outcome], starters: dict[str, Start | str]

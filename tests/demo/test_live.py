@@ -134,6 +134,7 @@ def test_what_was_answered_is_there_after_a_kill(tmp_path: Path) -> None:
         assert int(call(node, "eth_blockNumber"), 16) == head + 1
 
 
+@pytest.mark.slow
 def test_a_killed_demo_goes_on(tmp_path: Path) -> None:
     arguments = ("demo", *LISTEN, "--data", str(tmp_path), "--block-time", "0.2")
     with started(*arguments) as node:
@@ -181,6 +182,7 @@ def test_transactions_are_sent_while_blocks_are_replaced() -> None:
         assert call(node, "txpool_status") == {"pending": "0x0", "queued": "0x0"}
 
 
+@pytest.mark.slow
 def test_a_folder_has_one_writer(tmp_path: Path) -> None:
     arguments = ("dev", *LISTEN, "--data", str(tmp_path))
     with started(*arguments) as node:
@@ -190,6 +192,7 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
         assert call(node, "eth_blockNumber") == "0x0"
 
 
+@pytest.mark.slow
 def test_no_block_is_made_on_somebodys_real_chain(tmp_path: Path) -> None:
     begin(tmp_path, genesis(merged=True))
     for command in ("dev", "demo"):

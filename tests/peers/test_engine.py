@@ -110,6 +110,7 @@ def transfer(nonce: int) -> str:
     return hexadecimal(signed)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(GETH is None, reason="needs geth")
 def test_each_finds_the_payloads_of_the_other_valid_and_the_head_goes_sideways_on_both(
     tmp_path: Path,

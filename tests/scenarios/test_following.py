@@ -168,6 +168,7 @@ def dev(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         yield plain(node), tmp_path / "dev" / "eth" / "genesis.json"
 
 
+@pytest.mark.slow
 def test_reorganisations_reach_a_subscriber_as_the_upstreams_did(
     tmp_path: Path, dev: tuple[str, Path]
 ) -> None:
@@ -186,6 +187,7 @@ def test_reorganisations_reach_a_subscriber_as_the_upstreams_did(
         assert status(node)["reorganisations"] >= 3
 
 
+@pytest.mark.slow
 def test_a_transaction_that_the_upstream_refuses_is_refused_in_its_words(
     tmp_path: Path, dev: tuple[str, Path]
 ) -> None:
@@ -203,6 +205,7 @@ def sender() -> str:
     return f"0x{ACCOUNTS[0].address.hex()}"
 
 
+@pytest.mark.slow
 def test_anvils_reorganisations_are_followed(tmp_path: Path) -> None:
     # Its genesis has accounts that the state root lacks, its base fee does not move at first, and blocks that
     # are mined together, or by anvil_reorg, are of one second: without all of that its blocks are valid.
@@ -322,6 +325,7 @@ def test_every_case_of_execution_apis_holds_through_a_follower_of_geth(tmp_path:
         assert ended.returncode == 0, ended.stdout[-2000:]
 
 
+@pytest.mark.slow
 def test_an_upstream_that_is_not_there_is_tried_again(tmp_path: Path, genesis: Path) -> None:
     with kept_address() as address, following(tmp_path / "ours", f"ws://{address}", genesis=genesis) as node:
         assert readiness(node) == (503, "too few upstreams can be followed\n")
@@ -380,6 +384,7 @@ def test_a_folder_without_a_chain_is_refused(tmp_path: Path) -> None:
     assert "`wsnode follow` with a --genesis makes one" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_that_another_process_writes_is_refused(tmp_path: Path, dev: tuple[str, Path]) -> None:
     ended = run(*command(tmp_path / "dev", "ws://127.0.0.1:1"))
     assert ended.returncode == 1
@@ -387,12 +392,14 @@ def test_a_folder_that_another_process_writes_is_refused(tmp_path: Path, dev: tu
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_more_than_there_are_cannot_agree(tmp_path: Path) -> None:
     ended = run(*command(tmp_path, "ws://127.0.0.1:1"), "--agree", "2")
     assert ended.returncode == 1
     assert "agree: 2 of 1 upstreams cannot agree" in ended.stderr
 
 
+@pytest.mark.slow
 def test_sighup_reads_the_upstreams_again(tmp_path: Path, dev: tuple[str, Path]) -> None:
     url, genesis = dev
     with following(tmp_path / "data", websocket(url), genesis=genesis) as node:

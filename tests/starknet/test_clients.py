@@ -115,6 +115,7 @@ COUNT = 3
 """Two blocks that the demo's chain begins with, and one that it makes while it is watched."""
 
 
+@pytest.mark.slow
 async def test_starknet_js_watches_the_demo() -> None:
     command = node_command("starknet_js_heads.mjs")
     with started("demo", "--listen", "127.0.0.1:0") as node:
@@ -126,6 +127,7 @@ async def test_starknet_js_watches_the_demo() -> None:
     assert answers["unsubscribed"] == [True, True]
 
 
+@pytest.mark.slow
 async def test_starknet_py_watches_the_demo() -> None:
     command = python_command("starknet_py_heads.py")
     with started("demo", "--listen", "127.0.0.1:0") as node:
