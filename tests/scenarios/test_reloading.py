@@ -11,7 +11,7 @@ from wsnode.node.config_file import read
 from wsnode.node.run import Running, reload
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
-from wsnode.server.transport.transport import tls_context
+from wsnode.server.transport.encrypted import tls_context
 
 CONFIG = Config(networks={"one": NetworkConfig("one")})
 

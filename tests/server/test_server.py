@@ -18,8 +18,8 @@ from wsnode.server.access.directory import Network
 from wsnode.server.access.perimeter import Perimeter
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
+from wsnode.server.transport.encrypted import tls_context
 from wsnode.server.transport.sockets import open_tcp, open_unix
-from wsnode.server.transport.transport import tls_context
 
 GET_HEALTH = b"GET /healthz HTTP/1.1\r\nHost: any.example\r\n\r\n"
 

@@ -23,8 +23,8 @@ from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
 from wsnode.server.http.files import StaticFile
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING, Server
+from wsnode.server.transport.encrypted import read_certificate, tls_context
 from wsnode.server.transport.sockets import open_tcp, open_unix
-from wsnode.server.transport.transport import read_certificate, tls_context
 from wsnode.server.upkeep.allocator import give_back_freed_memory, keep_freed_memory
 from wsnode.server.upkeep.background import keep_running, log_failure
 from wsnode.server.upkeep.last_resort import LastResort

@@ -14,8 +14,9 @@ from wsnode.server.access.peers import peer_of
 from wsnode.server.access.refusals import RefusedError
 from wsnode.server.http.connection import Service
 from wsnode.server.server import Server
+from wsnode.server.transport.encrypted import EncryptedTransport
 from wsnode.server.transport.readiness import Arrivals
-from wsnode.server.transport.transport import SocketTransport, Transport, encrypted, say
+from wsnode.server.transport.transport import SocketTransport, Transport, say
 from wsnode.server.upkeep.background import keep_running, log_failure
 from wsnode.server.websocket.handshake import refusal
 
@@ -121,7 +122,9 @@ async def _accept(server: Server, arrivals: Arrivals, entry: _Entry, connections
 
 
 def _transport(connected: socket.socket, arrivals: Arrivals, tls: ssl.SSLContext | None) -> Transport:
-    return SocketTransport(connected, arrivals) if tls is None else encrypted(connected, tls)
+    if tls is None:
+        return SocketTransport(connected, arrivals)
+    return EncryptedTransport(connected, tls, arrivals)
 
 
 async def _refuse(transport: Transport) -> None:

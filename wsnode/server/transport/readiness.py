@@ -6,10 +6,9 @@ connection's own task runs only when there is more to do than that. Peers take t
 connections of one address delay another's by one of them.
 """
 
-import socket
 from collections.abc import Callable
 from time import perf_counter
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import trio
 
@@ -27,6 +26,23 @@ WOKEN_AT_ONCE = 64
 """Tasks woken in one pass of the scheduler: a connection that ends takes 40 us."""
 Take: TypeAlias = Callable[[bytes], bool]
 """Takes arrived bytes; returns False when its reader must act before it takes more."""
+
+
+class Readable(Protocol):
+    """A non-blocking socket, or what decrypts one."""
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        ...
+
+    def recv(self, most: int, /) -> bytes:
+        """Return at most so many bytes that have arrived, empty at the end.
+
+        Raises:
+            BlockingIOError: Nothing has arrived.
+            OSError: The other side is gone.
+        """
+        ...
 
 
 class Arrivals:
@@ -92,8 +108,13 @@ class Arrivals:
             due.charge(now - began)
         return bool(due)
 
-    async def feed(self, connected: socket.socket, take: Take, peer: Peer = None) -> bool:
-        """Have `take` called with what arrives until it returns False; False if nothing more will."""
+    async def feed(
+        self, connected: Readable, take: Take, peer: Peer = None, *, full: int = RECEIVE_BYTES
+    ) -> bool:
+        """Have `take` called with what arrives until it returns False; False if nothing more will.
+
+        Where at least `full` bytes are read at once, more may be left.
+        """
         if (descriptor := connected.fileno()) < 0:
             return False
         if descriptor in self._peers:
@@ -101,7 +122,7 @@ class Arrivals:
         else:
             self._polling.watch(descriptor)
         self._peers[descriptor] = peer
-        reader = self._readers[descriptor] = _Reader(connected, take)
+        reader = self._readers[descriptor] = _Reader(connected, take, full)
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
             del self._readers[descriptor]
@@ -143,11 +164,12 @@ class Arrivals:
 class _Reader:
     """A task that waits for what its function does not take."""
 
-    __slots__ = ("_receive", "_take", "ended", "failure", "has_more", "is_ending", "task")
+    __slots__ = ("_full", "_receive", "_take", "ended", "failure", "has_more", "is_ending", "task")
 
-    def __init__(self, connected: socket.socket, take: Take) -> None:
+    def __init__(self, connected: Readable, take: Take, full: int) -> None:
         self._receive = connected.recv
         self._take = take
+        self._full = full
         self.task = trio.lowlevel.current_task()
         self.ended = False
         self.is_ending = False
@@ -166,7 +188,7 @@ class _Reader:
             return True
         except OSError:
             data = b""
-        self.has_more = self.is_ending or len(data) == RECEIVE_BYTES
+        self.has_more = self.is_ending or len(data) >= self._full
         if not data:
             self.ended = True
             return False

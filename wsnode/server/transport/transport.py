@@ -1,4 +1,4 @@
-"""The bytes of a connection, from a socket directly or from any trio stream (TLS, memory).
+"""The bytes of a connection, from a socket directly or from any trio stream.
 
 The socket is driven without trio's stream on top: waiting until something arrives is the only checkpoint of a
 burst, which saves two passes through the scheduler a request (measured: a third of the time at 1x1).
@@ -6,9 +6,7 @@ burst, which saves two passes through the scheduler a request (measured: a third
 
 import contextlib
 import socket
-import ssl
 from os import sched_yield
-from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
@@ -190,43 +188,10 @@ class StreamTransport:
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 await self._stream.send_eof()
-        elif isinstance(self._stream, trio.SSLStream):
-            with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-                await self._stream.unwrap()
 
     async def aclose(self) -> None:
         """Close the stream without waiting for the other side."""
         await trio.aclose_forcefully(self._stream)
-
-
-def encrypted(connected: socket.socket, tls: ssl.SSLContext) -> StreamTransport:
-    """Return the server's end of a TLS connection; its handshake is part of the first `receive`."""
-    connected.setblocking(False)
-    plain = trio.SocketStream(trio.socket.from_stdlib_socket(connected))
-    return StreamTransport(trio.SSLStream(plain, tls, server_side=True, https_compatible=True))
-
-
-def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """Return a context for serving with `certificate` (a PEM chain) and its `key`.
-
-    Raises:
-        OSError, ssl.SSLError: They cannot be read, or do not belong together.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    read_certificate(context, certificate, key)
-    return context
-
-
-def read_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """Have the handshakes from now on use `certificate` and its `key`.
-
-    Raises:
-        OSError, ssl.SSLError: They cannot be read, or do not belong together.
-    """
-    # Without a passphrase OpenSSL would ask for one on the terminal, and the node would stand still.
-    context.load_cert_chain(certificate, key, password="")
 
 
 async def send_all(transport: Transport, data: bytes, seconds: float) -> None:

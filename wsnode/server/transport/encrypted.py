@@ -1,0 +1,186 @@
+"""TLS on a socket that is read and turned to like any other: by all arrivals together, and by peers."""
+
+import contextlib
+import socket
+import ssl
+from os import sched_yield
+from pathlib import Path
+from time import perf_counter
+
+import trio
+
+from wsnode.server.transport.fair_queue import Peer
+from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Take
+
+SEND_BYTES = 256 * 1024
+"""Sent at once at most: a tenth of a millisecond of ciphering."""
+RECORD_BYTES = 16 * 1024
+"""The longest record (RFC 8446, section 5.1)."""
+ANY_RECORD = 1
+"""After a read of any length more may be left: OpenSSL reads one record at a time."""
+
+
+class _Deciphered:
+    """What is read of an encrypted socket."""
+
+    __slots__ = ("_socket",)
+
+    def __init__(self, connected: ssl.SSLSocket) -> None:
+        self._socket = connected
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        return self._socket.fileno()
+
+    def recv(self, most: int, /) -> bytes:
+        """Return what one record holds, empty at the end.
+
+        Raises:
+            BlockingIOError: No whole record has arrived.
+            OSError: The other side is gone, or says what TLS does not allow.
+        """
+        try:
+            return self._socket.recv(most)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise BlockingIOError from None
+
+
+class EncryptedTransport:
+    """The server's end of a TLS connection; its handshake is part of the first read."""
+
+    __slots__ = ("_arrivals", "_has_shaken_hands", "_plain", "_socket", "_stuck")
+
+    def __init__(self, connected: socket.socket, tls: ssl.SSLContext, arrivals: Arrivals) -> None:
+        """Take over a connected socket.
+
+        Raises:
+            OSError: The client has gone already.
+        """
+        connected.setblocking(False)
+        if connected.family in (socket.AF_INET, socket.AF_INET6):
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = tls.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
+        self._plain = _Deciphered(self._socket)
+        self._arrivals = arrivals
+        self._has_shaken_hands = False
+        self._stuck = b""
+        """What OpenSSL has encrypted and the kernel not taken: it must be what is sent next."""
+
+    @property
+    def ready(self) -> int:
+        """Return how many peers have something to be read."""
+        return self._arrivals.ready
+
+    async def receive(self) -> bytes:
+        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
+        try:
+            await self._shake_hands()
+            while True:
+                await trio.lowlevel.wait_readable(self._socket)
+                with contextlib.suppress(BlockingIOError):
+                    return self._plain.recv(RECEIVE_BYTES)
+        except (OSError, ValueError, trio.ClosedResourceError):
+            return b""
+
+    async def feed(self, take: Take, peer: Peer = None) -> bool:
+        """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
+        try:
+            await self._shake_hands()
+        except (OSError, ValueError, trio.ClosedResourceError):
+            return False
+        return await self._arrivals.feed(self._plain, take, peer, full=ANY_RECORD)
+
+    async def _shake_hands(self) -> None:
+        while not self._has_shaken_hands:
+            try:
+                self._socket.do_handshake()
+                self._has_shaken_hands = True
+            except ssl.SSLWantReadError:
+                await trio.lowlevel.wait_readable(self._socket)
+            except ssl.SSLWantWriteError:
+                await trio.lowlevel.wait_writable(self._socket)
+            except ssl.SSLError:
+                # To close it with unread bytes would discard the alert that says why.
+                socket.socket.recv(self._socket, RECEIVE_BYTES)
+                raise
+
+    def receive_by(self, deadline: float) -> bytes | None:
+        """Return what arrives before `deadline` of `perf_counter`, None if nothing does."""
+        while True:
+            try:
+                return self._plain.recv(RECEIVE_BYTES)
+            except BlockingIOError:
+                if perf_counter() >= deadline:
+                    return None
+                # The client may want this very core.
+                sched_yield()
+            except (OSError, ValueError):
+                return b""
+
+    def send_nowait(self, data: bytes | memoryview) -> int:
+        """Send the bytes that the kernel accepts in records, and return their number.
+
+        Raises:
+            trio.BrokenResourceError: The other side is gone, or what comes does not begin with what is stuck.
+        """
+        part = memoryview(data)[:SEND_BYTES]
+        rest = part
+        while rest and (sent := self._send_record(rest[:RECORD_BYTES])):
+            rest = rest[sent:]
+        return len(part) - len(rest)
+
+    def _send_record(self, part: memoryview) -> int:
+        if part[: len(self._stuck)] != self._stuck:
+            raise trio.BrokenResourceError("a record that is half sent was dropped")
+        try:
+            sent = self._socket.send(part)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            self._stuck = bytes(part)
+            return 0
+        except (OSError, ValueError) as error:
+            raise trio.BrokenResourceError from error
+        self._stuck = b""
+        return sent
+
+    async def send_some(self, data: memoryview) -> int:
+        """Wait until the kernel takes something, and return how much it took."""
+        try:
+            await trio.lowlevel.wait_writable(self._socket)
+        except (OSError, ValueError, trio.ClosedResourceError) as error:
+            raise trio.BrokenResourceError from error
+        return self.send_nowait(data)
+
+    async def send_eof(self) -> None:
+        """Say that nothing more will be sent, if that can be said at once (RFC 8446, section 6.1)."""
+        with contextlib.suppress(OSError, ValueError):
+            self._socket.unwrap()
+
+    async def aclose(self) -> None:
+        """Close the socket."""
+        if self._socket.fileno() != -1:
+            self._arrivals.forget(self._socket.fileno())
+            trio.lowlevel.notify_closing(self._socket)
+            self._socket.close()
+
+
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return a context for serving with `certificate` (a PEM chain) and its `key`.
+
+    Raises:
+        OSError, ssl.SSLError: They cannot be read, or do not belong together.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    read_certificate(context, certificate, key)
+    return context
+
+
+def read_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    """Have the handshakes from now on use `certificate` and its `key`.
+
+    Raises:
+        OSError, ssl.SSLError: They cannot be read, or do not belong together.
+    """
+    # Without a passphrase OpenSSL would ask for one on the terminal, and the node would stand still.
+    context.load_cert_chain(certificate, key, password="")
