@@ -7,7 +7,6 @@ little, even beside peers with ten thousand sockets or with long bursts, which w
 
 from collections import OrderedDict
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 Peer = str | None
 """A key or an address; None for a socket that stands for itself."""
@@ -23,17 +22,7 @@ LONGEST_PENALTY = 0.02
 MOST_KNOWN = 4096
 """Places remembered, at least, before those are dropped whose time has passed."""
 
-
-class _History(NamedTuple):
-    """What a place has taken."""
-
-    end: float
-    """The virtual time at which its last burst ended."""
-    cost: float
-    """What that burst cost, in seconds."""
-
-
-_NEW = _History(0.0, UNKNOWN_COST)
+_NEW = (0.0, UNKNOWN_COST)
 
 
 class FairQueue:
@@ -41,7 +30,6 @@ class FairQueue:
 
     __slots__ = (
         "_has_rest",
-        "_heap",
         "_history",
         "_most_known",
         "_now",
@@ -49,14 +37,16 @@ class FairQueue:
         "_sequence",
         "_start",
         "_turn",
+        "places",
     )
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, float, Place]] = []
-        """Expected end, order of arrival, start, place."""
+        self.places: list[tuple[float, int, float, Place]] = []
+        """Those that wait, as a heap: expected end, order of arrival, start, place."""
         self._queued: dict[Place, OrderedDict[int, None] | None] = {}
         """The sockets of each peer in the queue; None for a socket that stands for itself."""
-        self._history: dict[Place, _History] = {}
+        self._history: dict[Place, tuple[float, float]] = {}
+        """The virtual time at which the last burst of a place ended, and what it cost, in seconds."""
         self._most_known = MOST_KNOWN
         self._now = 0.0
         self._sequence = 0
@@ -64,10 +54,6 @@ class FairQueue:
         """The place that `pop` took last, when its turn began, and whether it has more sockets."""
         self._start = 0.0
         self._has_rest = False
-
-    def __len__(self) -> int:
-        """Return the number of places."""
-        return len(self._heap)
 
     @property
     def known(self) -> int:
@@ -90,7 +76,7 @@ class FairQueue:
         end, cost = self._history.get(place, _NEW)
         start = end if end > self._now else self._now
         self._sequence += 1
-        heappush(self._heap, (start + cost, self._sequence, start, place))
+        heappush(self.places, (start + cost, self._sequence, start, place))
 
     def pop(self) -> int:
         """Remove and return the first socket of the first place; `charge` is to follow.
@@ -98,7 +84,7 @@ class FairQueue:
         Raises:
             IndexError: None waits.
         """
-        _, _, start, place = heappop(self._heap)
+        _, _, start, place = heappop(self.places)
         self._turn, self._start = place, start
         if start > self._now:
             self._now = start
@@ -114,9 +100,11 @@ class FairQueue:
         """Have the place of the last socket pay for its turn, and wait again if it has more."""
         if (place := self._turn) is None:
             return
-        most = max(QUICK_COST, LONGEST_PENALTY / (len(self._heap) + 1))
-        cost = min(max(seconds, QUICK_COST), most)
-        self._history[place] = _History(self._start + cost, cost)
+        cost = QUICK_COST
+        if seconds > QUICK_COST:
+            most = max(QUICK_COST, LONGEST_PENALTY / (len(self.places) + 1))
+            cost = min(seconds, most)
+        self._history[place] = (self._start + cost, cost)
         if self._has_rest:
             self._push(place)
         if len(self._history) > self._most_known:
@@ -130,5 +118,5 @@ class FairQueue:
 
     def _drop_passed(self) -> None:
         """Drop what is known of places that would begin anew anyway."""
-        self._history = {place: known for place, known in self._history.items() if known.end > self._now}
+        self._history = {place: known for place, known in self._history.items() if known[0] > self._now}
         self._most_known = max(MOST_KNOWN, 2 * len(self._history))

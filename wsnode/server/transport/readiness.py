@@ -63,7 +63,7 @@ class Arrivals:
     @property
     def ready(self) -> int:
         """Return how many peers have something that was not handed out, at least 1."""
-        return len(self._due) or 1
+        return len(self._due.places) or 1
 
     async def run(self) -> None:
         """Hand out what arrives, for ever."""
@@ -100,13 +100,13 @@ class Arrivals:
 
     def _hand_out(self, seconds: float) -> bool:
         """Pass on arrived bytes for so long; return whether more are waiting."""
-        now, woken, due = self._clock(), 0, self._due
+        now, woken, due, clock = self._clock(), 0, self._due, self._clock
         deadline = now + seconds
-        while now <= deadline and woken < WOKEN_AT_ONCE and due:
+        while now <= deadline and woken < WOKEN_AT_ONCE and due.places:
             woken += self._read(due.pop())
-            began, now = now, self._clock()
+            began, now = now, clock()
             due.charge(now - began)
-        return bool(due)
+        return bool(due.places)
 
     async def feed(
         self, connected: Readable, take: Take, peer: Peer = None, *, full: int = RECEIVE_BYTES

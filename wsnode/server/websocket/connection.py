@@ -242,7 +242,9 @@ class WebSocketConnection:
             if self._backlog or self._outbox.is_full:
                 self._backlog += messages
             else:
-                seconds = first_turn(self._shared.limits.slice_seconds, self._transport.ready)
+                seconds = self._shared.limits.slice_seconds
+                if len(messages) > 1:
+                    seconds = first_turn(seconds, self._transport.ready)
                 self._backlog = self._take_turn(messages, seconds)
         if framing.writes and not self._backlog:
             self._sending.post_control()
