@@ -235,6 +235,19 @@ def test_a_wrong_configuration_names_the_setting(tmp_path: Path) -> None:
     assert told == f"error: {file}: slow_subscriber: Invalid enum value 'drop'"
 
 
+def test_a_configuration_is_checked_without_a_node(tmp_path: Path) -> None:
+    file, data = tmp_path / "wsnode.toml", tmp_path / "one"
+    file.write_text('[networks.one]\ndata = "one"\n')
+    ended = run("config", "check", str(file))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    reason = f"networks.one: {data} holds no chain: `wsnode import` makes one"
+    assert only_line(ended.stderr) == f"error: {file}: {reason}"
+    (data / "eth").mkdir(parents=True)
+    ended = run("config", "check", str(file))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines()[-1] == f"one: {data}, served as other processes write it"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

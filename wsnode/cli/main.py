@@ -1,4 +1,4 @@
-"""The command line: `wsnode demo`, `dev`, `import`, `serve`, `follow`, `keys`, `outage`, `verify`, `bench`.
+"""The command line: `wsnode demo`, `dev`, `import`, `serve`, `follow`, `config`, `keys`, `verify` ….
 
 Each command imports its modules when it runs. The parser of the command line imports neither chain nor
 server, so `--help` and wrong usage are answered before those are loaded, and no command loads another's.
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from wsnode.cli import bench, development, follow, imports, keys, outage, status, verify
+from wsnode.cli import bench, config, development, follow, imports, keys, outage, status, verify
 from wsnode.cli.options import FILE, address_options, fit_address, guest_options, log_level_option
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
@@ -131,6 +131,7 @@ for command in (
     imports.app,
     serve,
     follow.follow,
+    config.app,
     keys.app,
     outage.outage,
     status.status,

@@ -177,7 +177,7 @@ def open_network(
         keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
         if ethereum is None:
             if starknet is None or network.follow is not None:
-                raise ConfigurationError(f"{folder} holds no chain: {_makers(network)} makes one")
+                raise ConfigurationError(f"{folder} holds no chain: {makers(network)} makes one")
             yield alt_network(name, network.hosts, starknet, keys)
             return
         if grow is not None or network.engine is not None:
@@ -250,7 +250,8 @@ def known_genesis(told: FollowConfig) -> bytes | None:
     return None if told.chain is None else NETWORKS[told.chain].genesis
 
 
-def _makers(network: NetworkConfig) -> str:
+def makers(network: NetworkConfig) -> str:
+    """Return the command that makes a network's chain."""
     return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"
 
 

@@ -87,7 +87,7 @@ async def _serve(
         public_metrics=config.serves_metrics_to_clients,
         files=_files(config),
     )
-    tls = _tls(config)
+    tls = tls_of(config)
     listeners, operators = _listeners(config), _operators(config.metrics.address)
     ports = [_opened_port(port, config) for network in networks for port in network.ports]
     with (
@@ -250,7 +250,12 @@ def _operators_perimeter(address: Address | None) -> Perimeter:
     return OPEN if address is None or not is_local_host(address.host) else Perimeter.local((), ())
 
 
-def _tls(config: Config) -> ssl.SSLContext | None:
+def tls_of(config: Config) -> ssl.SSLContext | None:
+    """Return the context of the named certificate and key, None if none are named.
+
+    Raises:
+        ConfigurationError: They cannot be read, or do not belong together.
+    """
     if config.tls_cert is None or config.tls_key is None:
         return None
     try:

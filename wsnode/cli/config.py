@@ -1,0 +1,33 @@
+"""`wsnode config`: look at a configuration file before a node starts with it, or reads it again."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from wsnode.cli.terminal import one_line_failures
+
+
+@click.group("config")
+def app() -> None:
+    """Look at a configuration file before a node starts with it."""
+
+
+@app.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+def check(file: Path) -> None:
+    """Say what keeps a node from starting with FILE, a line each; nothing is opened or made.
+
+    Exit status 0: nothing does; what would be served is printed. 1: something does.
+    """
+    with one_line_failures():
+        from wsnode.node.config_check import hindrances, served
+        from wsnode.node.config_file import read
+
+        config = read(file)
+        if lines := list(hindrances(config)):
+            for line in lines:
+                print(f"error: {file}: {line}", file=sys.stderr)
+            raise SystemExit(1)
+        for line in served(config):
+            print(line)

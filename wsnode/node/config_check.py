@@ -1,0 +1,84 @@
+"""What would keep a node from starting with a configuration, found without opening or making anything."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from wsnode.node.config import Config, ConfigurationError, EngineConfig, NetworkConfig
+from wsnode.node.driving import read_genesis
+from wsnode.node.networks import ETHEREUM_FOLDER, STARKNET_FOLDER, genesis_of, makers
+from wsnode.node.run import tls_of
+from wsnode.server.access.tokens import SecretError, read_secret
+
+
+def hindrances(config: Config) -> Iterator[str]:
+    """Yield a line for each: files that cannot be read, folders without a chain, addresses named twice."""
+    yield from _of_addresses(config)
+    try:
+        tls_of(config)
+    except ConfigurationError as error:
+        yield str(error)
+    for name, network in config.networks.items():
+        for line in _of_network(network):
+            yield f"networks.{name}: {line}"
+
+
+def _of_addresses(config: Config) -> Iterator[str]:
+    engines = {
+        f"networks.{name}.engine.listen": network.engine.address
+        for name, network in config.networks.items()
+        if network.engine is not None
+    }
+    seen = {config.address: "listen"}
+    for setting, address in {"metrics.listen": config.metrics.address, **engines}.items():
+        if address is None or address.port == 0:
+            continue
+        other = seen.setdefault(address, setting)
+        if other != setting:
+            yield f"{setting}: {address} is that of {other} already"
+
+
+def _of_network(network: NetworkConfig) -> Iterator[str]:
+    folder = Path(network.data)
+    if network.engine is not None:
+        yield from _of_engine(network.engine)
+    holds_chain = any((folder / each).is_dir() for each in (ETHEREUM_FOLDER, STARKNET_FOLDER))
+    begins_one = network.engine is not None and network.engine.genesis is not None
+    if not holds_chain and not begins_one and genesis_of(network) is None:
+        yield f"{folder} holds no chain: {makers(network)} makes one"
+
+
+def _of_engine(engine: EngineConfig) -> Iterator[str]:
+    try:
+        read_genesis(engine)
+    except ConfigurationError as error:
+        yield f"engine.genesis: {error}"
+    secret = None if engine.jwt_secret is None else Path(engine.jwt_secret)
+    try:
+        # One that is not there is made at the start.
+        if secret is not None and secret.exists():
+            read_secret(secret)
+    except SecretError as error:
+        yield f"engine.jwt_secret: {error}"
+
+
+def served(config: Config) -> Iterator[str]:
+    """Yield a line for each address and network: what a node with this configuration would serve."""
+    scheme = "" if config.tls_cert is None else " with TLS"
+    yield f"{config.address}{scheme}: {'any key' if config.open else 'keys'}"
+    if config.unix_socket is not None:
+        yield f"{config.unix_socket}: {'any key' if config.open else 'keys'}"
+    if (operators := config.metrics.address) is not None:
+        yield f"{operators}: metrics"
+    for name, network in config.networks.items():
+        yield f"{name}: {network.data}, {', '.join(_roles(network))}"
+
+
+def _roles(network: NetworkConfig) -> Iterator[str]:
+    if network.follow is not None:
+        yield f"follows {len(network.follow.upstreams)} upstreams"
+    if network.engine is not None:
+        yield f"driven at {network.engine.address}"
+    if not network.is_live:
+        yield "served as other processes write it"
+    if network.hosts:
+        yield f"for {' '.join(network.hosts)}"
