@@ -88,7 +88,9 @@ def forked(network: Network, chain: Chain, clients: Sequence[Client]) -> Network
     network.registry.supply(forking.supply, PROOF_ERRORS)
     add_elsewhere(network.registry, chain.spec.first_number, forking.ask)
     return msgspec.structs.replace(
-        network, background=[*network.background, *forking.background], figures=forking.figures
+        network,
+        background=[*network.background, *forking.background],
+        figures=lambda: [*network.figures(), *forking.figures()],
     )
 
 
