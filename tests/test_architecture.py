@@ -61,7 +61,7 @@ FLOORS = {
     "ethereum": (
         "primitives",
         "codec state",
-        "head networks",
+        "head networks system_contracts",
         "storage",
         "snapshot execution",
         "chain",

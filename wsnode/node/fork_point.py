@@ -13,6 +13,7 @@ from wsnode.ethereum.codec.blocks import encode_proved_receipts, keccak256, read
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.system_contracts import CANCUN_CONTRACTS, PRAGUE_CONTRACTS
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
 from wsnode.node.config import ConfigurationError
 from wsnode.node.forking import client_of, running
@@ -29,13 +30,6 @@ SETTLED: Final = (
     ("withdrawalsRoot", "shanghai"),
 )
 """Members of a header, and the forks that they came with."""
-SYSTEM_CONTRACTS: Final = (
-    "0x000f3df6d732807ef1319fb7b8bb8522d0beac02",
-    "0x0000f90827f1c53a10cb7a02335b175320002935",
-    "0x00000961ef480eb55e80d19ad83579a64c007002",
-    "0x0000bbddc7ce488642fb579f8b00f3a590007251",
-)
-"""Of EIP-4788, EIP-2935, EIP-7002 and EIP-7251; blocks since Prague are invalid without the last two."""
 FIRST_FILE: Final = "first.json"
 PROVED: Final = "proved"
 
@@ -145,7 +139,7 @@ async def fetch_first(client: Client, number: int | None) -> FirstBlock:
     rules, blobs = await _rules(client, msgspec.json.decode(header))
     absent = [
         address
-        for address in SYSTEM_CONTRACTS
+        for address in (CANCUN_CONTRACTS | PRAGUE_CONTRACTS).values()
         if await client.ask("eth_getCode", [address, hex(number)]) == "0x"
     ]
     return FirstBlock(chain_id, number, block_hash, encoded, row, rules, blobs, absent)

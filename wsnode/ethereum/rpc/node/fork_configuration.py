@@ -9,6 +9,7 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.rpc.form.schemas import ADDRESS, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
+from wsnode.ethereum.system_contracts import CANCUN_CONTRACTS, PRAGUE_CONTRACTS
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, COUNT, STRING, mapping_of, or_null, record, text
 
@@ -91,12 +92,6 @@ _PRAGUE_PRECOMPILES: Final = {
 }
 _OSAKA_PRECOMPILES: Final = {"P256VERIFY": 256}
 _NO_STATE: Final = {"disabled": True, "oldestBlock": None, "deleteStrategy": None}
-_BEACON_ROOTS: Final = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"
-_PRAGUE_CONTRACTS: Final = {
-    "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS": "0x0000bbddc7ce488642fb579f8b00f3a590007251",
-    "HISTORY_STORAGE_ADDRESS": "0x0000f90827f1c53a10cb7a02335b175320002935",
-    "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS": "0x00000961ef480eb55e80d19ad83579a64c007002",
-}
 
 
 class ForkConfiguration:
@@ -163,10 +158,10 @@ class ForkConfiguration:
         return {name: f"0x{number:040x}" for name, number in sorted(numbers.items())}
 
     def _system_contracts(self, time: int) -> dict[str, str]:
-        contracts = {"BEACON_ROOTS_ADDRESS": _BEACON_ROOTS} if self._active("cancunTime", time) else {}
+        contracts = dict(CANCUN_CONTRACTS) if self._active("cancunTime", time) else {}
         if self._active("pragueTime", time):
             deposit = str(self._config.get("depositContractAddress", f"0x{0:040x}"))
-            contracts |= {"DEPOSIT_CONTRACT_ADDRESS": deposit.lower(), **_PRAGUE_CONTRACTS}
+            contracts |= {"DEPOSIT_CONTRACT_ADDRESS": deposit.lower(), **PRAGUE_CONTRACTS}
         return dict(sorted(contracts.items()))
 
     def _active(self, fork: str, time: int) -> bool:
