@@ -121,6 +121,33 @@ def replied(status: int, *headers: tuple[str, str], body: bytes | None = None) -
     return answer
 
 
+@pytest.mark.parametrize("most", [1000, 2])
+async def test_calls_are_asked_one_at_a_time_where_their_batch_is_refused(most: int) -> None:
+    def answer(method: str, params: list[Any]) -> Any:
+        return Error(-32000, "missing") if params == [2] else params[0]
+
+    async with trio.open_nursery() as nursery:
+        provider = SocketProvider(nursery, answer)
+        provider.most_batched = most
+        client = await asked_client(nursery, provider, WEBSOCKET)
+        first, refused, last = await client.ask_each("m", [[1], [2], [3]])
+        assert (first, last) == (b"1", b"3")
+        assert isinstance(refused, RefusedError)
+        assert await client.ask_each("m", [[1]]) == [b"1"]
+        assert provider.batches == [3]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_batch_that_is_too_much_for_a_provider_is_not_asked_one_at_a_time() -> None:
+    async with trio.open_nursery() as nursery:
+        provider = PostProvider(nursery, lambda _calls: (429, [], b""))
+        client = await asked_client(nursery, provider, HTTP)
+        with pytest.raises(RefusedError, match="429"):
+            await client.ask_each("m", [[1], [2]])
+        assert len(provider.targets) == 1
+        nursery.cancel_scope.cancel()
+
+
 async def test_questions_by_post_share_connections_that_are_kept() -> None:
     async with trio.open_nursery() as nursery:
         provider = PostProvider(nursery, replied(200))

@@ -22,9 +22,9 @@ from wsnode.sync.proofs.supply import PROOF_ERRORS, ProofSupply
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import AddressError
-from wsnode.upstream.streams import Connect
 
 SECONDS: Final = 30.0
+"""Limit of an answer: nodes that are forks themselves fetch first what they prove."""
 
 
 class Forking:
@@ -52,7 +52,7 @@ class Forking:
             UpstreamError: There is none.
         """
         self.history_calls += 1
-        return await self.clients[0].ask_text(method, params, seconds=SECONDS)
+        return await self.clients[0].ask_text(method, params)
 
     def figures(self) -> list[Figure]:
         """Return the numbers of the fork for `/metrics`."""
@@ -94,14 +94,14 @@ def forked(network: Network, chain: Chain, clients: Sequence[Client]) -> Network
     )
 
 
-def client_of(url: str, connect: Connect | None = None) -> Client:
+def client_of(url: str) -> Client:
     """Return a client of the node at a URL.
 
     Raises:
         ConfigurationError: It is none.
     """
     try:
-        return Client(UpstreamAddress.parse(url), seconds=SECONDS, connect=connect)
+        return Client(UpstreamAddress.parse(url), seconds=SECONDS)
     except AddressError as error:
         raise ConfigurationError(f"--fork: {error}") from None
 

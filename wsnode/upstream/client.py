@@ -117,7 +117,7 @@ class Client:
             UpstreamError: There is no answer.
         """
         try:
-            with trio.fail_after(BATCH_SECONDS):
+            with trio.fail_after(max(BATCH_SECONDS, self.seconds)):
                 await self.budget.take(len(calls))
                 answers = await (await self.link()).ask_all(method, calls)
         except trio.TooSlowError:
@@ -133,6 +133,31 @@ class Client:
         if any(isinstance(each, RefusedError) and each.is_about_rate for each in answers):
             self.budget.refused()
         return answers
+
+    async def ask_each(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamError]:
+        """Return the JSON text of each call's result, or why there is none: in a batch, if one is taken.
+
+        Raises:
+            UpstreamError: There is no answer.
+        """
+        if len(calls) > 1:
+            try:
+                return [*await self.ask_all(method, calls)]
+            except RefusedError as error:
+                if error.is_about_rate:
+                    raise
+        found: dict[int, bytes | UpstreamError] = {}
+
+        async def ask(place: int) -> None:
+            try:
+                found[place] = await self.ask_text(method, calls[place])
+            except UpstreamError as error:
+                found[place] = error
+
+        async with trio.open_nursery() as nursery:
+            for place in range(len(calls)):
+                nursery.start_soon(ask, place)
+        return [found[place] for place in range(len(calls))]
 
     async def link(self) -> Link:
         """Return the open connection, a new one if there is none.

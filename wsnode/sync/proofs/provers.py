@@ -15,10 +15,8 @@ from wsnode.ethereum.state import InvalidBlockError, State, WrongProofError
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.sync.proofs.wanted import Call, Wanted, listed, proofs_of, questions
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.errors import UpstreamError
 
-SECONDS: Final = 30.0
-"""A round may take so long: nodes that fork others fetch what they prove first."""
 BATCH: Final = 100
 """Calls in a batch: what most providers take."""
 MOST_HASHES: Final = 256
@@ -78,7 +76,7 @@ class Provers:
         for client in self._ranked():
             try:
                 params = [call, self.block.name]
-                return listed(await client.ask_text("eth_createAccessList", params, seconds=SECONDS))
+                return listed(await client.ask_text("eth_createAccessList", params))
             except UpstreamError:
                 continue
         return []
@@ -123,7 +121,7 @@ class Provers:
 
 
 async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
-    """Return the results of calls, asked for in a batch a method, all at once.
+    """Return the results of calls, asked for in batches of one method each, all at once.
 
     Raises:
         UpstreamError: One of them has none.
@@ -136,8 +134,9 @@ async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
 
     async def ask(batch: Sequence[int]) -> None:
         method, params = calls[batch[0]][0], [calls[place][1] for place in batch]
+        answers: Sequence[bytes | UpstreamError]
         try:
-            answers: Sequence[bytes | UpstreamError] = await _batch(client, method, params)
+            answers = await client.ask_each(method, params)
         except UpstreamError as error:
             answers = [error] * len(batch)
         found.update(zip(batch, answers, strict=True))
@@ -152,16 +151,6 @@ async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
             raise answer
         texts.append(answer)
     return texts
-
-
-async def _batch(client: Client, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
-    try:
-        return await client.ask_all(method, calls)
-    except RefusedError as error:
-        if error.is_about_rate:
-            raise
-    # Some providers take no batches.
-    return [await client.ask_text(method, params, seconds=SECONDS) for params in calls]
 
 
 def unprovable(head: Head, reasons: dict[str, str]) -> RpcError:
