@@ -20,7 +20,6 @@ from wsnode.sync.proofs.supply import ProofSupply
 
 # Reads as many slots as the first word of its input says: for (i = n; i > 0; i--) SLOAD(i).
 READER = "0x5f355b801560125780545060019003600256" + "5b00"
-SETTER = "0x5f355f5500"
 
 
 @pytest.fixture

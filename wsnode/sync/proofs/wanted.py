@@ -6,7 +6,6 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.state import LackingError
 from wsnode.upstream.errors import UpstreamError
 
 SLOTS_AT_ONCE: Final = 64
@@ -53,11 +52,6 @@ class _AccessList(msgspec.Struct):
 
 _TOLD: Final = msgspec.json.Decoder(_Told)
 _ACCESS_LIST: Final = msgspec.json.Decoder(_AccessList)
-
-
-def wanted_of(error: LackingError) -> list[Wanted]:
-    """Return what a run lacked, an account at a time."""
-    return grouped(error.accounts, error.slots)
 
 
 def grouped(accounts: Iterable[bytes], slots: Iterable[tuple[bytes, bytes]]) -> list[Wanted]:
