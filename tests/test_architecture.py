@@ -121,7 +121,7 @@ FLOORS = {
         "advance ancestors",
         "follower",
     ),
-    "sync/follow/blocks": ("fetching", "ranges walk"),
+    "sync/follow/blocks": ("fetching", "asking", "ranges walk"),
     "node": (
         "addresses settings views",
         "config",

@@ -1,6 +1,6 @@
 """Blocks out of an upstream: as RLP where it offers that, else encoded again from its JSON."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -108,19 +108,33 @@ async def block_of_hash(
     Raises:
         UpstreamError: `absent` if it is not there in time, `invalid` if another block was given.
     """
+
+    async def ask() -> bytes | None:
+        return await _asked(upstream, hexadecimal(wanted), "eth_getBlockByHash", link)
+
+    encoded = await asked_again(ask, hexadecimal(wanted), on_absent)
+    if block_hash(encoded) != wanted:
+        raise UpstreamError("invalid", f"its block {hexadecimal(wanted)} has another hash")
+    return encoded
+
+
+async def asked_again(
+    ask: Callable[[], Awaitable[bytes | None]], name: str, on_absent: Callable[[], None] | None = None
+) -> bytes:
+    """Return what `ask` finds, asked again while it is not there yet; `on_absent` is called then.
+
+    Raises:
+        UpstreamError: `absent`, with its name, if it is not there within `MOST_DELAYS`.
+    """
     delay, waited = FIRST_DELAY, 0.0
-    while True:
-        encoded = await _asked(upstream, hexadecimal(wanted), "eth_getBlockByHash", link)
-        if encoded is not None:
-            if block_hash(encoded) != wanted:
-                raise UpstreamError("invalid", f"its block {hexadecimal(wanted)} has another hash")
-            return encoded
+    while (found := await ask()) is None:
         if on_absent is not None:
             on_absent()
         if waited >= MOST_DELAYS:
-            raise UpstreamError("absent", hexadecimal(wanted))
+            raise UpstreamError("absent", name)
         await trio.sleep(delay)
         waited, delay = waited + delay, min(2 * delay, MOST_DELAYS - waited)
+    return found
 
 
 async def block_of_number(upstream: Upstream, number: int) -> bytes:

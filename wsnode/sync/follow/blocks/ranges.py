@@ -8,11 +8,10 @@ import trio
 
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.state import ChainSpec
-from wsnode.sync.follow.blocks.fetching import block_of_number, blocks_of_numbers, decoded
+from wsnode.sync.follow.blocks.asking import block_of_any
+from wsnode.sync.follow.blocks.fetching import blocks_of_numbers, decoded
 from wsnode.sync.follow.upstream import Upstream
-from wsnode.upstream.client import Client
 from wsnode.upstream.errors import RefusedError, UpstreamError
-from wsnode.upstream.hedging import first_answer
 
 AT_ONCE: Final = 6
 """Batches on the way together, over all upstreams."""
@@ -147,21 +146,12 @@ class Ranges:
     async def _block(self, number: int) -> tuple[bytes, Upstream]:
         for attempt in range(1, TRIES + 1):
             try:
-                return await self._tried(number)
+                return await block_of_any(self._upstreams(), number)
             except UpstreamError:
                 if attempt == TRIES:
                     raise
                 await trio.sleep(PAUSE_SECONDS * attempt)
         raise AssertionError("the last attempt returns or raises")
-
-    async def _tried(self, number: int) -> tuple[bytes, Upstream]:
-        upstreams = {upstream.client: upstream for upstream in self._upstreams()}
-
-        async def ask(client: Client) -> bytes:
-            return await block_of_number(upstreams[client], number)
-
-        client, encoded = await first_answer(list(upstreams), ask)
-        return encoded, upstreams[client]
 
     async def _take(self) -> tuple[list[bytes], list[Upstream]]:
         """Return the next blocks that are there, once there are some."""

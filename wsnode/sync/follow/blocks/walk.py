@@ -9,11 +9,10 @@ import trio
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.state import ChainSpec
+from wsnode.sync.follow.blocks.asking import first_of
 from wsnode.sync.follow.blocks.fetching import block_of_hash, decoded
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
-from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError
-from wsnode.upstream.hedging import first_answer
 from wsnode.upstream.link import Link
 from wsnode.upstream.score import Score
 
@@ -86,15 +85,14 @@ class Walks:
         except UpstreamError as error:
             if error.reason == "invalid":
                 raise Unfit(error.detail) from None
-        others = {other.client: other for other in self._upstreams.fit if other is not upstream}
+        others = [other for other in self._upstreams.fit if other is not upstream]
 
-        async def ask(client: Client) -> bytes:
-            other = others[client]
+        async def ask(other: Upstream) -> bytes:
             if other.link is None:
                 raise failure
             return await block_of_hash(other, other.link, wanted)
 
-        return (await first_answer(list(others), ask))[1]
+        return (await first_of(others, ask))[0]
 
 
 def patience(mine: Score, other: Score) -> float:

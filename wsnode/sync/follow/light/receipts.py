@@ -14,11 +14,10 @@ from wsnode.ethereum.codec.blocks import (
 )
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError
-from wsnode.sync.follow.blocks.fetching import FIRST_DELAY, MOST_DELAYS, SHORT, is_absent
+from wsnode.sync.follow.blocks.asking import all_at_once, first_of
+from wsnode.sync.follow.blocks.fetching import SHORT, asked_again, is_absent
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
-from wsnode.upstream.client import Client
 from wsnode.upstream.errors import RefusedError, UpstreamError
-from wsnode.upstream.hedging import first_answer
 from wsnode.upstream.messages import NOTHING
 
 AT_ONCE: Final = 16
@@ -54,23 +53,7 @@ class Receipts:
             Unfit: A block's body is not that of its header, or breaks a rule.
             UpstreamError: The receipts of one cannot be had.
         """
-        found: dict[bytes, BuiltBlock] = {}
-        failures: list[Unfit | UpstreamError] = []
-        async with trio.open_nursery() as nursery:
-
-            async def fetch(block: UnverifiedBlock) -> None:
-                try:
-                    found[block.hash] = await self._of(block, giver)
-                except (Unfit, UpstreamError) as error:
-                    # Not out of the nursery, which would wrap it in a group.
-                    failures.append(error)
-                    nursery.cancel_scope.cancel()
-
-            for block in blocks:
-                nursery.start_soon(fetch, block)
-        if failures:
-            raise failures[0]
-        return [found[block.hash] for block in blocks]
+        return await all_at_once(blocks, lambda block: self._of(block, giver))
 
     async def _of(self, block: UnverifiedBlock, giver: Upstream | None) -> BuiltBlock:
         if not block.has_own_body:
@@ -78,12 +61,7 @@ class Receipts:
         fit = self._upstreams.fit
         if giver is not None and giver.is_fit:
             fit.sort(key=lambda upstream: upstream is not giver)
-        askable = {upstream.client: upstream for upstream in fit}
-
-        async def ask(client: Client) -> BuiltBlock:
-            return await self._from(askable[client], block)
-
-        return (await first_answer(list(askable), ask))[1]
+        return (await first_of(fit, lambda upstream: self._from(upstream, block)))[0]
 
     async def _from(self, upstream: Upstream, block: UnverifiedBlock) -> BuiltBlock:
         judged = await _judged(self._chain.spec, block, await _told(upstream, block.hash))
@@ -98,19 +76,17 @@ class Receipts:
 
 async def _told(upstream: Upstream, block_hash: bytes) -> bytes:
     """Return the JSON of a block's receipts, asked for again while they are not there yet."""
-    delay, waited = FIRST_DELAY, 0.0
-    while True:
+
+    async def ask() -> bytes | None:
         try:
             text = await upstream.client.ask_text(METHOD, [hexadecimal(block_hash)], link=upstream.link)
-            if text != NOTHING:
-                return text
         except RefusedError as error:
-            if not is_absent(error):
-                raise
-        if waited >= MOST_DELAYS:
-            raise UpstreamError("absent", f"the receipts of {hexadecimal(block_hash)}")
-        await trio.sleep(delay)
-        waited, delay = waited + delay, min(2 * delay, MOST_DELAYS - waited)
+            if is_absent(error):
+                return None
+            raise
+        return None if text == NOTHING else text
+
+    return await asked_again(ask, f"the receipts of {hexadecimal(block_hash)}")
 
 
 async def _judged(spec: ChainSpec, block: UnverifiedBlock, text: bytes) -> BuiltBlock | InvalidBlockError:

@@ -10,12 +10,11 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.tree.live import LiveTree, in_thread
-from wsnode.sync.follow.blocks.fetching import block_of_number, decoded
+from wsnode.sync.follow.blocks.asking import all_at_once, block_of_any
+from wsnode.sync.follow.blocks.fetching import decoded
 from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts
-from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
-from wsnode.upstream.client import Client
+from wsnode.sync.follow.upstream import Unfit, Upstreams
 from wsnode.upstream.errors import UpstreamError
-from wsnode.upstream.hedging import first_answer
 
 REST_SECONDS: Final = 0.5
 FAILED_SECONDS: Final = 2.0
@@ -85,7 +84,8 @@ class Window:
             header = view.header(first)
             assert header is not None, "the first block is stored"
             wanted = view.parent_hash(header)
-        fetched = await self._fetched(range(first - 1, lowest - 1, -1))
+        numbers = range(first - 1, lowest - 1, -1)
+        fetched = await all_at_once(numbers, lambda number: block_of_any(self._upstreams.fit, number))
         linked: list[BuiltBlock] = []
         for encoded, giver in fetched:
             if block_hash(encoded) != wanted:
@@ -100,31 +100,6 @@ class Window:
             if linked and self.bounds()[0] == first:
                 await in_thread(partial(self._chain.prepend, linked))
         return True
-
-    async def _fetched(self, numbers: range) -> list[tuple[bytes, Upstream]]:
-        """Return blocks of these numbers, fetched together, and the giver of each."""
-        fetched: dict[int, tuple[bytes, Upstream]] = {}
-        failures: list[UpstreamError] = []
-        async with trio.open_nursery() as nursery:
-
-            async def fetch(number: int) -> None:
-                upstreams = {upstream.client: upstream for upstream in self._upstreams.fit}
-
-                async def ask(client: Client) -> bytes:
-                    return await block_of_number(upstreams[client], number)
-
-                try:
-                    client, encoded = await first_answer(list(upstreams), ask)
-                    fetched[number] = encoded, upstreams[client]
-                except UpstreamError as error:
-                    failures.append(error)
-                    nursery.cancel_scope.cancel()
-
-            for number in numbers:
-                nursery.start_soon(fetch, number)
-        if failures:
-            raise failures[0]
-        return [fetched[number] for number in numbers]
 
     async def _prune_side(self) -> bool:
         """Prune some blocks beside the chain, now and then; return whether there may be more."""
