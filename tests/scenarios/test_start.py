@@ -11,7 +11,10 @@ from tests.node_process import COMMAND
 INTERPRETER, *ARGUMENTS = COMMAND
 IMPORTED = re.compile(r"^import time: +\d+ \| +\d+ \| +(\S+)$", re.M)
 NOT_FOR_HELP = {"trio", "msgspec", "wsnode._native", "rich", "websockets", "hashlib", "logging"}
-NOT_FOR_A_CHAIN = {"rich", "trio_websocket", "wsproto", "prometheus_client", "wsnode.starknet", "http.client"}
+NOT_FOR_A_CHAIN = {
+    *("rich", "trio_websocket", "wsproto", "prometheus_client", "http.client"),
+    *("wsnode.starknet", "wsnode.ethereum.networks"),
+}
 
 
 def loaded(text: str) -> Set[str]:

@@ -83,6 +83,8 @@ def follow(
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     require_addresses(upstreams)
+    if chain is not None and genesis is not None:
+        raise click.UsageError("--chain and --genesis: one of them is enough")
     with one_line_failures():
         import trio
 
@@ -109,7 +111,7 @@ def follow(
         def read_config() -> config.Config:
             return config.overridden(config.of_folder(data, options["vhost"], follow=told), **settings)
 
-        begin(data, known_genesis(genesis, chain), told.keeps)
+        begin(data, read_genesis(genesis), told.keeps)
         trio.run(partial(run.run, read_config(), announce_ready, read_config))
 
 
@@ -123,17 +125,6 @@ def require_addresses(upstreams: tuple[str, ...]) -> None:
             UpstreamAddress.parse(url)
         except AddressError as error:
             raise click.BadParameter(str(error), param_hint="--upstream") from None
-
-
-def known_genesis(genesis: Path | None, chain: str | None) -> bytes | None:
-    """Return the text of a genesis file, or the genesis of a known network."""
-    from wsnode.ethereum.networks import NETWORKS
-
-    if chain is not None:
-        if genesis is not None:
-            raise click.UsageError("--chain and --genesis: one of them is enough")
-        return NETWORKS[chain].genesis
-    return None if genesis is None else read_genesis(genesis)
 
 
 def begin(data: Path, genesis: bytes | None, keeps: int | None) -> None:

@@ -13,7 +13,6 @@ from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.networks import NETWORKS
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.development.methods import Development
@@ -26,7 +25,7 @@ from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
-from wsnode.node.config import Config, ConfigurationError, FollowConfig, NetworkConfig, PartnerConfig
+from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
 from wsnode.node.views import opening, refusing, versions_of
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
@@ -240,14 +239,11 @@ def genesis_of(network: NetworkConfig) -> bytes | None:
         from wsnode.node.driving import read_genesis
 
         genesis = read_genesis(network.engine)
-    if genesis is None and network.follow is not None:
-        genesis = known_genesis(network.follow)
+    if genesis is None and network.follow is not None and network.follow.chain is not None:
+        from wsnode.ethereum.networks import NETWORKS
+
+        genesis = NETWORKS[network.follow.chain].genesis
     return genesis
-
-
-def known_genesis(told: FollowConfig) -> bytes | None:
-    """Return the genesis of a known network for a light folder, None if none is named."""
-    return None if told.chain is None else NETWORKS[told.chain].genesis
 
 
 def makers(network: NetworkConfig) -> str:
