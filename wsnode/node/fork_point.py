@@ -9,7 +9,12 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from wsnode.ethereum.codec.blocks import encode_proved_receipts, keccak256, read_told_header
+from wsnode.ethereum.codec.blocks import (
+    encode_proved_receipts,
+    encode_told_block,
+    keccak256,
+    read_told_header,
+)
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError
@@ -17,10 +22,10 @@ from wsnode.ethereum.system_contracts import CANCUN_CONTRACTS, PRAGUE_CONTRACTS
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
 from wsnode.node.config import ConfigurationError
 from wsnode.node.forking import client_of, running
-from wsnode.sync.follow.blocks.fetching import block_of_number
-from wsnode.sync.follow.upstream import Upstream
+from wsnode.sync.follow.blocks.fetching import is_absent
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.messages import NOTHING
 
 OSAKA_CONTRACT: Final = "P256VERIFY"
 """The precompiled contract that came with Osaka, as eth_config names it."""
@@ -32,6 +37,20 @@ SETTLED: Final = (
 """Members of a header, and the forks that they came with."""
 FIRST_FILE: Final = "first.json"
 PROVED: Final = "proved"
+
+
+class _Rules(msgspec.Struct):
+    """Of a result of eth_config."""
+
+    precompiles: dict[str, str] = {}
+    blobs: dict[str, int] | None = msgspec.field(name="blobSchedule", default=None)
+
+
+class _Configuration(msgspec.Struct):
+    current: _Rules
+
+
+_CONFIGURATION: Final = msgspec.json.Decoder(_Configuration)
 
 
 class FirstBlock(msgspec.Struct, frozen=True):
@@ -113,36 +132,53 @@ async def fetch_first(client: Client, number: int | None) -> FirstBlock:
 
     Raises:
         ConfigurationError: There is none on which a chain can begin.
-        UpstreamError: The node gives no answer.
+        UpstreamError: The node gives no answer, or one in another form.
     """
-    chain_id = int(await client.ask("eth_chainId", []), 16)
-    if number is None:
-        number = int(await client.ask("eth_blockNumber", []), 16)
+    chain_id = _number(await client.ask("eth_chainId", []))
+    text = await _block_text(client, number)
     try:
-        node = Upstream(str(client), client)
-        # One request for one block.
-        node.offers_raw = False
-        encoded = await block_of_number(node, number)
-    except UpstreamError as error:
-        if error.reason == "absent":
-            raise ConfigurationError(f"{client} has no block {number}") from None
-        raise
-    header = await client.ask_text("eth_getBlockByNumber", [hex(number), False])
-    _number, block_hash, _parent = read_told_header(header)
-    named = hexadecimal(block_hash)
-    await _require_proofs(client, {"blockHash": named}, number)
-    receipts = await client.ask_text("eth_getBlockReceipts", [named])
-    try:
+        found, block_hash, _parent = read_told_header(text)
+        if number not in (None, found):
+            raise UpstreamError("invalid", f"block {found} instead of {number}")
+        block = {"blockHash": hexadecimal(block_hash)}
+        rules, blobs = await _rules(client, msgspec.json.decode(text))
+        await _require_proofs(client, block, found)
+        encoded = encode_told_block(text, [])
+        receipts = await client.ask_text("eth_getBlockReceipts", [hexadecimal(block_hash)])
         row = encode_proved_receipts(encoded, receipts)
     except InvalidBlockError as error:
         raise UpstreamError("invalid", str(error)) from None
-    rules, blobs = await _rules(client, msgspec.json.decode(header))
-    absent = [
+    absent = await _absent_contracts(client, block)
+    return FirstBlock(chain_id, found, block_hash, encoded, row, rules, blobs, absent)
+
+
+def _number(quantity: Any) -> int:
+    try:
+        return int(quantity, 16)
+    except (TypeError, ValueError) as error:
+        raise UpstreamError("invalid", str(error)) from None
+
+
+async def _block_text(client: Client, number: int | None) -> bytes:
+    """Return the JSON of a block with whole transactions: all of it comes from one answer."""
+    tag = "latest" if number is None else hex(number)
+    try:
+        text = await client.ask_text("eth_getBlockByNumber", [tag, True])
+    except RefusedError as error:
+        if not is_absent(error):
+            raise
+        text = NOTHING
+    if text == NOTHING:
+        raise ConfigurationError(f"{client} has no block {tag if number is None else number}")
+    return text
+
+
+async def _absent_contracts(client: Client, block: dict[str, str]) -> list[str]:
+    return [
         address
         for address in (CANCUN_CONTRACTS | PRAGUE_CONTRACTS).values()
-        if await client.ask("eth_getCode", [address, hex(number)]) == "0x"
+        if await client.ask("eth_getCode", [address, block]) == "0x"
     ]
-    return FirstBlock(chain_id, number, block_hash, encoded, row, rules, blobs, absent)
 
 
 async def _require_proofs(client: Client, block: dict[str, str], number: int) -> None:
@@ -165,11 +201,10 @@ async def _rules(client: Client, header: dict[str, Any]) -> tuple[str, dict[str,
     if settled != "prague":
         return settled, None
     try:
-        current = (await client.ask("eth_config", []))["current"]
-    except (UpstreamError, KeyError, TypeError):
+        current = _CONFIGURATION.decode(await client.ask_text("eth_config", [])).current
+    except (UpstreamError, msgspec.DecodeError):
         return await _anvil_rules(client), None
-    fork = "osaka" if OSAKA_CONTRACT in current.get("precompiles", {}) else "prague"
-    return fork, current.get("blobSchedule")
+    return "osaka" if OSAKA_CONTRACT in current.precompiles else "prague", current.blobs
 
 
 async def _anvil_rules(client: Client) -> str:
