@@ -213,6 +213,16 @@ def test_a_node_without_proofs_is_refused(tmp_path: Path) -> None:
         assert "has no eth_getProof" in refused.stderr
 
 
+def test_a_fork_whose_beginning_failed_begins_anew(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "kept"))
+    with started("dev", "--quiet", "--listen", "127.0.0.1:0") as node:
+        with lying(plain(node), "proof-byte") as liar:
+            assert run("dev", "--listen", "127.0.0.1:0", "--fork", liar, *data).returncode == 1
+        with forking("--fork", plain(node), "--balance", "5", *data) as fork:
+            account = result(fork, "eth_accounts")[0]
+            assert result(fork, "eth_getBalance", account, "latest") == hex(5 * 10**18)
+
+
 @needs_geth
 def test_the_scenarios_of_anvils_forks_have_the_same_ends(upstream: str) -> None:
     """A swap, impersonation, storage, a snapshot and a reset, beside anvil on the same block."""

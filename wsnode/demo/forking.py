@@ -1,5 +1,6 @@
 """The beginning of a development chain on another chain's block."""
 
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -34,12 +35,16 @@ def begin_fork(
     """
     point = fork_point(source.urls[0], source.block)
     genesis = forked_genesis(point.block, chain_id=chain_id, fork=fork)
-    place.path.mkdir(parents=True, exist_ok=True)
+    # A folder with a genesis counts as begun, so that one without its accounts must never be in its place.
+    draft = ChainFolder(place.path.with_suffix(".draft"))
+    shutil.rmtree(draft.path, ignore_errors=True)
+    draft.path.mkdir(parents=True)
     if not is_kept:
-        _link(place.state, point)
-    with Chain.open(place.path, genesis, writer=True, durable=is_kept) as chain:
+        _link(draft.state, point)
+    with Chain.open(draft.path, genesis, writer=True, durable=is_kept) as chain:
         patch(chain, [client_of(url) for url in source.urls], funds_of(genesis, *funds))
         chain.mark_final(chain.head)
+    draft.path.replace(place.path)
 
 
 def _link(state: Path, point: ForkPoint) -> None:
