@@ -22,6 +22,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.sync.follow.follower import Follower
 from wsnode.sync.follow.heard import HeardTransactions
 from wsnode.sync.follow.report import Stage
+from wsnode.sync.follow.upstream import Upstream
 from wsnode.sync.progress import Silence
 from wsnode.upstream.address import UpstreamAddress
 
@@ -116,10 +117,18 @@ class World:
     async def until_stage(self, stage: Stage) -> None:
         await self.until(lambda: self.follower.stage is stage)
 
+    def upstream(self, name: str) -> Upstream:
+        return next(each for each in self.follower.upstreams if each.client.address.host == name)
+
     def state_of(self, name: str) -> tuple[str, str]:
         """Return how an upstream stands, and why."""
-        upstream = next(each for each in self.follower.upstreams if each.client.address.host == name)
+        upstream = self.upstream(name)
         return upstream.standing.value, upstream.why
+
+    def slow_down(self, name: str) -> None:
+        """Have an upstream be asked after the others, as if it had answered slowly."""
+        for _ in range(100):
+            self.upstream(name).client.score.answered(1.0)
 
 
 @contextmanager

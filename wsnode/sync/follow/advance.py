@@ -122,7 +122,7 @@ class Advance:
     async def _judge_up_to(self, upstream: Upstream, link: Link, announced: Head) -> None:
         for block in await self._walks.up_to(upstream, link, announced.hash, self.floor):
             if self._receipts is not None:
-                await self._receipts.bring([block], upstream)
+                await self._receipts.bring([block], [upstream])
             status = await self._live.judge(block)
             if isinstance(status, Invalid):
                 raise Unfit(f"it sent an invalid block: {status.error}", for_good=True)

@@ -140,7 +140,7 @@ class CatchingUp:
             for some in _pieces(batch):
                 last = await self._execute(some)
             return last
-        await self._bring(batch.blocks, batch.givers[0])
+        await self._bring(batch.blocks, batch.givers)
         extension = await self._live.extend(batch.blocks)
         self._count(batch)
         if extension.error is not None or extension.taken < len(batch.blocks):
@@ -152,10 +152,10 @@ class CatchingUp:
 
     async def _hold(self, batch: Batch) -> Hash32:
         """Keep blocks of a branch that is to become canonical as a whole."""
-        # It takes no execution to judge a block that is told, so that is done at once.
+        # A light folder executes nothing to judge a block, so that it is judged at once.
         keep = self._live.hold if self._receipts is None else self._live.judge
         for block, giver in zip(batch.blocks, batch.givers, strict=True):
-            await self._bring([block], giver)
+            await self._bring([block], [giver])
             status = await keep(block)
             if isinstance(status, Invalid):
                 giver.quarantine(Unfit(f"it sent an invalid block: {status.error}", for_good=True))
@@ -163,12 +163,12 @@ class CatchingUp:
                 raise UpstreamError("invalid", f"{giver}: block {block.number} does not follow")
         return Hash32(batch.blocks[-1].hash)
 
-    async def _bring(self, blocks: Sequence[UnverifiedBlock], giver: Upstream) -> None:
+    async def _bring(self, blocks: Sequence[UnverifiedBlock], givers: Sequence[Upstream]) -> None:
         """Fetch what it takes to judge a few blocks, if it takes anything."""
         if self._receipts is None:
             return
         try:
-            await self._receipts.bring(blocks, giver)
+            await self._receipts.bring(blocks, givers)
         except Unfit as unfit:
             raise UpstreamError("invalid", str(unfit)) from None
 

@@ -1,5 +1,6 @@
 """Light folders that follow: begun at what is final, backfilled, pruned, and lied to."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, growing_chain
 from tests.sync.follow.light.conftest import Open
-from tests.sync.follow.world import NOT_SAID, Source, World
+from tests.sync.follow.world import NOT_SAID, Override, Source, World
 from tests.upstream.providers import Error
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
@@ -143,6 +144,22 @@ async def test_two_upstreams_must_agree_on_the_first_block(opened: Open) -> None
         await world.until_at(sources["a"].head)
 
 
+@pytest.mark.parametrize("answer", ["genesis", "garbage", "refusal"])
+async def test_an_upstream_that_lies_of_what_is_final_does_not_choose_the_first_block(
+    opened: Open, answer: str
+) -> None:
+    async with opened("liar", "one", "two", agree=2, blocks=40, keeps=10, final=2) as (world, sources):
+        first = sources["one"]._ask("eth_getBlockByNumber", "0x0", False)["result"]
+        told = {"genesis": first, "garbage": "0x", "refusal": Error(-32602, "invalid block tag")}[answer]
+        sources["liar"].overrides["eth_getBlockByNumber"] = lambda params: (
+            told if params[0] == "finalized" else NOT_SAID
+        )
+        await world.until_at(sources["one"].head)
+        assert sources["one"].asked["eth_getBlockByNumber"] < 40
+        assert earliest(world) >= 31
+        assert {world.state_of(name)[0] for name in ("one", "two")} == {"followed"}
+
+
 def dropped_log(receipts: list[Any]) -> list[Any]:
     receipts[0]["logs"] = receipts[0]["logs"][1:]
     return receipts
@@ -190,6 +207,73 @@ async def test_an_upstream_that_lies_of_receipts_is_quarantined_and_another_is_a
         await world.until_at(sources["honest"].head)
         require_equal(world, sources["honest"])
         assert found_logs(world) == 2
+
+
+FOREIGN = {
+    "withdrawals": [{"index": "0x1", "validatorIndex": "0x1", "address": "0x" + "11" * 20, "amount": "0x1"}]
+}
+"""A withdrawal that is in no block."""
+
+
+TRANSACTION = {
+    "type": "0x2",
+    "chainId": "0x1",
+    "nonce": "0x0",
+    "from": "0x" + "11" * 20,
+    "to": "0x" + "11" * 20,
+    "gas": "0x5208",
+    "maxFeePerGas": "0x1",
+    "maxPriorityFeePerGas": "0x1",
+    "value": "0x0",
+    "input": "0x",
+    "accessList": [],
+    "yParity": "0x0",
+    "v": "0x0",
+    "hash": "0x" + "00" * 32,
+}
+UNSIGNED = {"transactions": [TRANSACTION | {"r": "0x0", "s": "0x0"}]}
+"""A transaction that no key has signed."""
+WRONG_BODY = "has a body that is not its header's"
+
+
+def give_wrong_bodies(source: Source, below: int = 1000, body: Mapping[str, Any] = FOREIGN) -> None:
+    """Have an upstream answer with blocks whose headers are right, and whose bodies are not theirs."""
+
+    def lying(method: str) -> Override:
+        def lie(params: list[Any]) -> Any:
+            block: Any = source._ask(method, *params).get("result")
+            is_lie = block is not None and params[1] and int(block["number"], 16) < below
+            return block | body if is_lie else NOT_SAID
+
+        return lie
+
+    source.overrides["debug_getRawBlock"] = lambda _params: Error(-32601, "no debug_getRawBlock")
+    for method in ("eth_getBlockByNumber", "eth_getBlockByHash"):
+        source.overrides[method] = lying(method)
+
+
+async def test_an_upstream_that_lies_of_the_first_block_is_quarantined_and_no_other(opened: Open) -> None:
+    async with opened("liar", "one", "two", agree=2, blocks=40) as (world, sources):
+        give_wrong_bodies(sources["liar"])
+        for name in ("one", "two"):
+            world.slow_down(name)
+        await world.until_at(sources["one"].head)
+        assert world.state_of("liar")[0] == "quarantined"
+        assert world.state_of("liar")[1].endswith(WRONG_BODY)
+        assert {world.state_of(name)[0] for name in ("one", "two")} == {"followed"}
+
+
+@pytest.mark.parametrize("body", [FOREIGN, UNSIGNED])
+async def test_an_upstream_that_lies_of_blocks_below_is_quarantined_and_others_fill_the_window(
+    opened: Open, body: Mapping[str, Any]
+) -> None:
+    async with opened("liar", "honest", blocks=60, keeps=50, final=2) as (world, sources):
+        world.slow_down("honest")
+        give_wrong_bodies(sources["liar"], 58, body)
+        await world.until_at(sources["honest"].head)
+        await world.until(lambda: earliest(world) == 11)
+        assert world.state_of("liar")[0] == "quarantined"
+        require_equal(world, sources["honest"])
 
 
 async def test_receipts_that_are_null_at_first_are_asked_for_again(opened: Open) -> None:

@@ -1,6 +1,7 @@
 """The block that a light folder begins with: a checkpoint, or the one that the upstreams call final."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -15,10 +16,11 @@ from wsnode.ethereum.networks import final_total_difficulty
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.tree.live import LiveTree, in_thread
-from wsnode.sync.follow.blocks.fetching import block_of_hash, decoded, head_at
+from wsnode.sync.follow.blocks.fetching import block_of_hash, head_at
+from wsnode.sync.follow.choice import agreed_number
 from wsnode.sync.follow.light.receipts import Receipts
 from wsnode.sync.follow.marks import FINALIZED_BELOW, below
-from wsnode.sync.follow.upstream import Upstream, Upstreams
+from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
 from wsnode.upstream.errors import UpstreamError
 
 GENESIS: Final = BlockNumber(0)
@@ -49,7 +51,7 @@ class Beginning:
         """Return whether there is a first block, as which `agree` upstreams have one.
 
         Raises:
-            Unfit, UpstreamError: It cannot be had.
+            UpstreamError: `absent`: it cannot be had.
         """
         async with self._lock:
             if not self._has_begun and len(self._upstreams.fit) >= agree:
@@ -58,7 +60,7 @@ class Beginning:
             return self._has_begun
 
     async def _begin(self, agree: int) -> None:
-        first = await first_block(self._chain, self._upstreams, agree, self.checkpoint, self._receipts)
+        first = await first_block(self._upstreams, agree, self.checkpoint, self._receipts)
         total = total_difficulty_of(self._chain.spec)
         async with self._live.turn():
             with self._live.telling():
@@ -68,13 +70,12 @@ class Beginning:
 
 
 async def first_block(
-    chain: Chain, upstreams: Upstreams, agree: int, checkpoint: Hash32 | None, receipts: Receipts
+    upstreams: Upstreams, agree: int, checkpoint: Hash32 | None, receipts: Receipts
 ) -> BuiltBlock | None:
     """Return the block to begin with, verified by its hash and its receipts; None for the genesis block.
 
     Raises:
-        Unfit: An upstream's block is wrong.
-        UpstreamError: There is none, or too few upstreams have it.
+        UpstreamError: `absent`: there is none, or too few upstreams have it.
     """
     fit = [upstream for upstream in upstreams.fit if upstream.link is not None]
     if checkpoint is None:
@@ -82,43 +83,52 @@ async def first_block(
         if head.number == GENESIS:
             return None
         checkpoint = head.hash
-    failure = UpstreamError("absent", f"the block to begin with, {hexadecimal(checkpoint)}")
+    failure = "no upstream can be asked"
     for upstream in fit:
         try:
             assert upstream.link is not None
             encoded = await block_of_hash(upstream, upstream.link, checkpoint)
-            (block,) = await receipts.verified(await decoded(chain.spec, [encoded]), upstream)
-        except UpstreamError as error:
-            failure = error
+            block = await receipts.of_encoded(encoded, upstream)
+        except (Unfit, UpstreamError) as error:
+            failure = str(error)
             continue
         if block.difficulty:
             raise UpstreamError("absent", "a light folder begins with a block of proof of stake")
         return block
-    raise failure
+    # It says nothing of the upstream whose announcement this is done for.
+    raise UpstreamError("absent", f"the block to begin with, {hexadecimal(checkpoint)}: {failure}")
 
 
 async def _finalized(fit: Sequence[Upstream], agree: int) -> Head:
-    """Return the lowest of the blocks that the upstreams call final, if enough of them have it."""
+    """Return the highest block that `agree` upstreams have, and have passed with what they call final."""
     told = [head for upstream in fit if (head := await _final_of(upstream)) is not None]
-    if len(told) < agree:
+    number = agreed_number([head.number for head in told], agree)
+    if number is None:
         raise UpstreamError("absent", f"{len(told)} of {agree} upstreams say what is final")
-    lowest = min(told, key=lambda head: head.number)
-    same = 0
-    for upstream in fit:
-        theirs = await head_at(upstream, hex(lowest.number))
-        same += theirs is not None and theirs.hash == lowest.hash
-    if same < agree:
-        raise UpstreamError("absent", f"{same} of {agree} upstreams have the final block {lowest}")
-    return lowest
+    support = Counter([await _head_at(upstream, hex(number)) for upstream in fit])
+    heads = [head for head in support if head is not None and head.number == number]
+    best = max(heads, key=lambda head: support[head], default=None)
+    if best is None or support[best] < agree:
+        raise UpstreamError("absent", f"fewer than {agree} upstreams have one final block {number}")
+    return best
 
 
 async def _final_of(upstream: Upstream) -> Head | None:
     """Return the block that an upstream calls final, or one far below its head if it calls none so."""
-    found = await head_at(upstream, "finalized")
-    latest = None if found is not None else await head_at(upstream, "latest")
+    found = await _head_at(upstream, "finalized")
+    latest = None if found is not None else await _head_at(upstream, "latest")
     if latest is None:
         return found
-    return await head_at(upstream, hex(below(latest.number, FINALIZED_BELOW)))
+    return await _head_at(upstream, hex(below(latest.number, FINALIZED_BELOW)))
+
+
+async def _head_at(upstream: Upstream, tag: str) -> Head | None:
+    """Return the block that an upstream has at a number or tag, None if it gives none."""
+    try:
+        return await head_at(upstream, tag)
+    except UpstreamError as error:
+        logger.debug("%s: block %s: %s", upstream, tag, error)
+        return None
 
 
 def total_difficulty_of(spec: ChainSpec) -> int:

@@ -15,7 +15,7 @@ from wsnode.ethereum.codec.blocks import (
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError
 from wsnode.sync.follow.blocks.asking import all_at_once, first_of
-from wsnode.sync.follow.blocks.fetching import SHORT, asked_again, is_absent
+from wsnode.sync.follow.blocks.fetching import SHORT, asked_again, decoded, is_absent
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
 from wsnode.upstream.errors import RefusedError, UpstreamError
 from wsnode.upstream.messages import NOTHING
@@ -32,35 +32,46 @@ class Receipts:
         self._chain = chain
         self._upstreams = upstreams
 
-    async def bring(self, blocks: Sequence[UnverifiedBlock], giver: Upstream | None = None) -> None:
-        """Have the chain told of at most `AT_ONCE` blocks, so that it can judge them.
+    async def bring(self, blocks: Sequence[UnverifiedBlock], givers: Sequence[Upstream]) -> None:
+        """Give the chain the receipts of at most `AT_ONCE` blocks, so that it can judge them.
 
         Raises:
-            Unfit: The giver's block is wrong.
+            Unfit: A block is wrong; its giver is quarantined.
             UpstreamError: The receipts of one cannot be had.
         """
         told = self._chain.told
-        assert told is not None, "only a light folder is told receipts"
-        for block in await self.verified(blocks, giver):
+        assert told is not None, "only a light folder is given receipts"
+        for block in await self.verified(blocks, givers):
             told.tell(block)
 
-    async def verified(
-        self, blocks: Sequence[UnverifiedBlock], giver: Upstream | None = None
-    ) -> list[BuiltBlock]:
-        """Return blocks with their receipts; the giver of the blocks is asked first.
+    async def of_encoded(self, encoded: bytes, giver: Upstream) -> BuiltBlock:
+        """Return a block with its receipts, out of its RLP.
 
         Raises:
-            Unfit: A block's body is not that of its header, or breaks a rule.
+            Unfit: The block is wrong; its giver is quarantined.
+            UpstreamError: Its receipts cannot be had.
+        """
+        try:
+            blocks = await decoded(self._chain.spec, [encoded])
+        except UpstreamError as error:
+            raise _quarantined(giver, f"it sent a malformed block: {error.detail}") from None
+        return (await self.verified(blocks, [giver]))[0]
+
+    async def verified(
+        self, blocks: Sequence[UnverifiedBlock], givers: Sequence[Upstream]
+    ) -> list[BuiltBlock]:
+        """Return blocks with their receipts; the giver of a block is asked first for its receipts.
+
+        Raises:
+            Unfit: A block's body is not that of its header; its giver is quarantined.
             UpstreamError: The receipts of one cannot be had.
         """
-        return await all_at_once(blocks, lambda block: self._of(block, giver))
+        return await all_at_once(zip(blocks, givers, strict=True), lambda each: self._of(*each))
 
-    async def _of(self, block: UnverifiedBlock, giver: Upstream | None) -> BuiltBlock:
+    async def _of(self, block: UnverifiedBlock, giver: Upstream) -> BuiltBlock:
         if not block.has_own_body:
-            raise Unfit(f"its block {block.number} has a body that is not its header's", for_good=True)
-        fit = self._upstreams.fit
-        if giver is not None and giver.is_fit:
-            fit.sort(key=lambda upstream: upstream is not giver)
+            raise _quarantined(giver, f"its block {block.number} has a body that is not its header's")
+        fit = sorted(self._upstreams.fit, key=lambda upstream: upstream is not giver)
         return (await first_of(fit, lambda upstream: self._from(upstream, block)))[0]
 
     async def _from(self, upstream: Upstream, block: UnverifiedBlock) -> BuiltBlock:
@@ -68,10 +79,16 @@ class Receipts:
         if isinstance(judged, BuiltBlock):
             return judged
         if judged.rule in ("receipts_root", "json"):
-            unfit = Unfit(f"its receipts of block {block.number} are wrong: {judged}", for_good=True)
-            upstream.quarantine(unfit)
+            unfit = _quarantined(upstream, f"its receipts of block {block.number} are wrong: {judged}")
             raise UpstreamError("invalid", str(unfit))
         raise UpstreamError("invalid", str(judged))
+
+
+def _quarantined(upstream: Upstream, why: str) -> Unfit:
+    """Quarantine an upstream for good, and return why as an exception."""
+    unfit = Unfit(why, for_good=True)
+    upstream.quarantine(unfit)
+    return unfit
 
 
 async def _told(upstream: Upstream, block_hash: bytes) -> bytes:

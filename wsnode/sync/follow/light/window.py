@@ -11,7 +11,6 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.tree.live import LiveTree, in_thread
 from wsnode.sync.follow.blocks.asking import all_at_once, block_of_any
-from wsnode.sync.follow.blocks.fetching import decoded
 from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts
 from wsnode.sync.follow.upstream import Unfit, Upstreams
 from wsnode.upstream.errors import UpstreamError
@@ -92,7 +91,7 @@ class Window:
                 why = f"its block {first - 1 - len(linked)} is not the parent of ours"
                 giver.quarantine(Unfit(why, is_forked=True))
                 break
-            (block,) = await self._receipts.verified(await decoded(self._chain.spec, [encoded]), giver)
+            block = await self._receipts.of_encoded(encoded, giver)
             linked.append(block)
             wanted = view.parent_hash(block.header)
         async with self._live.turn():
