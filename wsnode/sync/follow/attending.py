@@ -73,8 +73,6 @@ class Attendant:
 
     async def _leave_alone(self, unfit: Unfit) -> None:
         upstream = self._upstream
-        if upstream.why != str(unfit):
-            logger.error("%s is quarantined: %s", upstream, unfit)
         upstream.quarantine(unfit)
         self._desk.changed()
         if unfit.for_good:

@@ -1,5 +1,6 @@
 """One upstream as the follower sees it: how it stands, what it announced, and what of that is verified."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Final
@@ -13,6 +14,8 @@ from wsnode.upstream.link import Link
 
 RECHECK_SECONDS: Final = 60.0
 """How long an upstream that is not fit is left alone: what stands behind a URL may change."""
+
+logger = logging.getLogger("wsnode.follow")
 
 
 class Standing(Enum):
@@ -78,7 +81,9 @@ class Upstream:
         return True
 
     def quarantine(self, unfit: Unfit) -> None:
-        """Follow it no more."""
+        """Follow it no more, and log why unless that was logged before."""
+        if self.why != str(unfit):
+            logger.error("%s is quarantined: %s", self, unfit)
         self.standing, self.why, self.is_forked = Standing.QUARANTINED, str(unfit), unfit.is_forked
         self.leave()
         # Its attendant may be waiting for an announcement.

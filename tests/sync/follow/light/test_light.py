@@ -265,7 +265,7 @@ async def test_an_upstream_that_lies_of_the_first_block_is_quarantined_and_no_ot
 
 @pytest.mark.parametrize("body", [FOREIGN, UNSIGNED])
 async def test_an_upstream_that_lies_of_blocks_below_is_quarantined_and_others_fill_the_window(
-    opened: Open, body: Mapping[str, Any]
+    opened: Open, body: Mapping[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with opened("liar", "honest", blocks=60, keeps=50, final=2) as (world, sources):
         world.slow_down("honest")
@@ -273,6 +273,7 @@ async def test_an_upstream_that_lies_of_blocks_below_is_quarantined_and_others_f
         await world.until_at(sources["honest"].head)
         await world.until(lambda: earliest(world) == 11)
         assert world.state_of("liar")[0] == "quarantined"
+        assert sum(message.startswith("ws://liar is quarantined: ") for message in caplog.messages) == 1
         require_equal(world, sources["honest"])
 
 
