@@ -110,7 +110,7 @@ FLOORS = {
         "importer follow",
         "proofs",
     ),
-    "sync/proofs": ("wanted", "provers", "supply"),
+    "sync/proofs": ("wanted", "blocks", "provers", "supply"),
     "sync/follow": (
         "choice pace",
         "upstream",
@@ -125,7 +125,8 @@ FLOORS = {
     "node": (
         "addresses settings views",
         "config",
-        "config_file driving following forking",
+        "config_file driving following proving",
+        "forking",
         "fork_point networks",
         "run",
         "config_check",

@@ -77,6 +77,14 @@ class LackingError(EngineError):
     """Addresses with the 32 bytes of a slot."""
     numbers: Sequence[int]
     """Blocks whose hashes are unknown."""
+    block: tuple[int, bytes] | None
+    """Number and hash of the block after which they are, where states of several are known by proofs.
+
+    With nothing else its state root is unknown.
+    """
+
+class UnprovedError(EngineError):
+    """What was asked for does not follow from proofs: lists of values, or roots of states that follow."""
 
 class WrongProofError(EngineError):
     """A proof does not prove what it says."""
@@ -474,12 +482,15 @@ class State:
 
     Opening releases the lock, and writes the genesis state where a writer's folder is empty.
 
+    With `proved` nothing is executed, and the state after any block is what is known of it by proofs: reads
+    raise LackingError for what is not, and UnprovedError where none can be had.
+
     Raises:
         StateBusyError: Another process writes.
         StateError: The folder holds the state of another chain, none yet for a reader, or cannot be read.
     """
 
-    def __new__(cls, path: str, spec: ChainSpec, *, writer: bool) -> State: ...
+    def __new__(cls, path: str, spec: ChainSpec, *, writer: bool, proved: bool = False) -> State: ...
     @property
     def head(self) -> tuple[int, bytes]:
         """Return number and hash of the head with what is not committed, in a reader of the committed one."""
@@ -598,6 +609,30 @@ class State:
 
     def keep_hashes(self, hashes: Sequence[tuple[int, bytes]]) -> None:
         """Keep verified hashes of blocks before the first one.
+
+        Raises:
+            StateError: They cannot be written.
+        """
+
+    def note_root(self, number: int, block_hash: bytes, state_root: bytes) -> None:
+        """Take note of a block's state root, which is verified: states known by proofs are read by it."""
+
+    def keep_proofs_of(
+        self,
+        state_root: bytes,
+        proofs: Sequence[
+            tuple[bytes, Sequence[bytes], Sequence[tuple[bytes, Sequence[bytes]]], bytes | None]
+        ],
+    ) -> None:
+        """Verify what another node sent of the state with a root, as `keep_proofs` does, and keep it.
+
+        Raises:
+            WrongProofError: One of them is wrong; nothing is kept.
+            StateError: They cannot be written.
+        """
+
+    def keep_hashes_of(self, of: bytes, hashes: Sequence[tuple[int, bytes]]) -> None:
+        """Keep verified hashes of blocks before the block with the hash `of`.
 
         Raises:
             StateError: They cannot be written.

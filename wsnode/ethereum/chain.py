@@ -131,7 +131,8 @@ class Chain:
                 _require_known(reader, place.path, spec)
                 _require_kind(reader, place.path, keeps)
                 spec.set_chain_ids(chain_ids.chain_ids(reader))
-            state = State(str(place.state), spec, writer=writer)
+                is_light = window.window(reader) is not None
+            state = State(str(place.state), spec, writer=writer, proved=is_light)
             chain = cls(place, spec, store, state, lock, durable=durable)
             if writer:
                 chain.agree_on_head()

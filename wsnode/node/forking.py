@@ -8,16 +8,15 @@ import msgspec
 import trio
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.development.builder import BlockBuilder
-from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.form.elsewhere import add_elsewhere
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.config import ConfigurationError
+from wsnode.node.proving import proof_figures
 from wsnode.server.access.directory import Network
 from wsnode.server.shared import Figure
-from wsnode.sync.proofs.provers import Block, Provers
+from wsnode.sync.proofs.blocks import FirstBlock
+from wsnode.sync.proofs.provers import Provers
 from wsnode.sync.proofs.supply import PROOF_ERRORS, ProofSupply
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
@@ -32,11 +31,7 @@ class Forking:
 
     def __init__(self, chain: Chain, clients: Sequence[Client]) -> None:
         self.clients = clients
-        first = header_fields(chain.spec.genesis_block().header)
-        head = Head(BlockNumber(first.number), Hash32(first.hash))
-        block = Block(head, Hash32(first.parent_hash))
-        self.provers = Provers(clients, chain, block)
-        self.supply = ProofSupply(self.provers)
+        self.supply = ProofSupply(Provers(lambda: clients, FirstBlock(chain)))
         self.history_calls = 0
         chain.fetch = self.supply.fetch
 
@@ -56,30 +51,13 @@ class Forking:
 
     def figures(self) -> list[Figure]:
         """Return the numbers of the fork for `/metrics`."""
-        provers = self.provers
-        figures = [
-            Figure("wsnode_proof_rounds", "Rounds of proofs fetched", self.supply.rounds, is_counter=True),
-            Figure(
-                "wsnode_forked_history",
-                "Calls about blocks below the fork, which are passed on and not verified",
-                self.history_calls,
-                is_counter=True,
-            ),
-        ]
-        for client in self.clients:
-            name = str(client)
-            named = {"upstream": name}
-            figures += [
-                Figure("wsnode_proofs", "Values asked for", provers.asked[name], named, is_counter=True),
-                Figure(
-                    "wsnode_wrong_proofs",
-                    "Rounds with a wrong proof",
-                    provers.wrong[name],
-                    named,
-                    is_counter=True,
-                ),
-            ]
-        return figures
+        passed_on = Figure(
+            "wsnode_forked_history",
+            "Calls about blocks below the fork, which are passed on and not verified",
+            self.history_calls,
+            is_counter=True,
+        )
+        return [*proof_figures(self.supply), passed_on]
 
 
 def forked(network: Network, chain: Chain, clients: Sequence[Client]) -> Network:

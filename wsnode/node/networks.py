@@ -107,7 +107,7 @@ def network_of(
     made = Network(
         name,
         registry,
-        opening(ethereum, starknet),
+        opening(ethereum, starknet, is_proved=followed is not None),
         hosts,
         limits=msgspec.to_builtins(limits) | ({} if pool is None else msgspec.to_builtins(pool.limits)),
         keys=keys,
@@ -216,6 +216,10 @@ def open_network(
             from wsnode.node.forking import client_of, forked
 
             made = forked(made, ethereum, [client_of(url) for url in network.fork.upstreams])
+        if followed is not None and is_light:
+            from wsnode.node.proving import proved, proving
+
+            made = proved(made, proving(ethereum, followed.follower.upstreams))
         if growth is not None and growth.watch is not None:
             growth.watch(made.registry)
         if network.engine is not None and live is not None and pool is not None:

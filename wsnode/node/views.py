@@ -43,10 +43,14 @@ class BothFamilies(EthereumSnapshot):
             self._starknet.__exit__(*error)
 
 
-def opening(first: EthereumChain, second: "StarknetChain | None") -> Callable[[Caller], EthereumSnapshot]:
-    """Return what opens views of the chains that there are."""
-    if first.window is not None:
-        # A source of proved state would give views of its own here.
+def opening(
+    first: EthereumChain, second: "StarknetChain | None", *, is_proved: bool = False
+) -> Callable[[Caller], EthereumSnapshot]:
+    """Return what opens views of the chains that there are.
+
+    A light folder's have no state, unless it `is_proved` by upstreams.
+    """
+    if first.window is not None and not is_proved:
         return refusing(partial(LightView, first))
     if second is None:
         return refusing(first.snapshot)

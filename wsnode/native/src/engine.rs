@@ -19,7 +19,7 @@ use crate::evm::call::{Layer, Overrides, Place};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::execute::{self, invalid, verify_receipts, Applied, ChainHead, Execution, ReadCache};
 use crate::evm::rules::{verify_body, Ancestor, Chosen, GENERATIONS};
-use crate::state::{AccountPatch, Base as ProvedBase, Bounds, Head, StateReader, StateStore};
+use crate::state::{AccountPatch, Base as ProvedBase, Below, Bounds, Head, Moments, StateReader, StateStore};
 
 /// Where in its folder a chain keeps what it knows by proofs.
 const PROVED: &str = "proved";
@@ -46,11 +46,18 @@ struct Writer {
 
 impl Engine {
     /// Open the state in the folder `path`; a writer takes the folder's lock and writes the genesis state if it is empty.
-    pub fn open(path: &Path, spec: Arc<ChainSpec>, is_writer: bool) -> Result<Self, Error> {
+    /// States that are `proved` are known by proofs alone, after whichever block.
+    pub fn open(path: &Path, spec: Arc<ChainSpec>, is_writer: bool, is_proved: bool) -> Result<Self, Error> {
         let lock = if is_writer { Some(lock(path)?) } else { None };
         let genesis = spec.genesis();
-        let base = genesis.elsewhere.is_some().then(|| ProvedBase::open(&path.join(PROVED), genesis.head()));
-        let mut store = StateStore::open_on(path, is_writer, base.transpose()?)?;
+        let below = match is_proved {
+            true => Below::Each(Moments::open(&path.join(PROVED))?),
+            false if genesis.elsewhere.is_some() => {
+                Below::First(ProvedBase::open(&path.join(PROVED), genesis.head())?)
+            }
+            false => Below::Nowhere,
+        };
+        let mut store = StateStore::open_on(path, is_writer, below)?;
         if is_writer && genesis.elsewhere.is_some() {
             store.init_after(genesis.head())?;
         } else if is_writer {
@@ -202,6 +209,11 @@ impl Engine {
     /// The state below the first block, which is another chain's and known by proofs alone.
     pub fn base(&self) -> Result<&ProvedBase, Error> {
         self.reader.base().ok_or_else(|| Error::internal("the whole state is here"))
+    }
+
+    /// The states after each block, which are known by proofs alone.
+    pub fn moments(&self) -> Result<&Moments, Error> {
+        self.reader.moments().ok_or_else(|| Error::internal("states are not known by proofs here"))
     }
 
     /// Run `work` where messages see the block `base`.

@@ -82,7 +82,7 @@ fn borrowed(rows: &OwnedRows) -> Vec<(&[u8], &[u8])> {
 #[test]
 fn every_block_of_a_chain_through_all_forks_verifies_and_unwinds() {
     let (vectors, folder) = (Vectors::load(), Folder::new("forks"));
-    let engine = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
+    let engine = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
     for start in [0, 30, 3] {
         if start > 0 {
             assert_eq!(engine.unwind(start as u64, None).unwrap(), vectors.blocks[start - 1].hash);
@@ -99,15 +99,15 @@ fn every_block_of_a_chain_through_all_forks_verifies_and_unwinds() {
 #[test]
 fn a_second_writer_is_kept_out() {
     let (vectors, folder) = (Vectors::load(), Folder::new("writers"));
-    let _first = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
-    let second = Engine::open(&folder.0, vectors.spec.clone(), true);
+    let _first = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
+    let second = Engine::open(&folder.0, vectors.spec.clone(), true, false);
     assert!(matches!(second, Err(crate::error::Error::Busy(_))));
 }
 
 #[test]
 fn a_block_of_proof_of_stake_comes_at_the_terminal_total_difficulty_and_not_before() {
     let (vectors, folder) = (Vectors::load(), Folder::new("merge"));
-    let engine = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
+    let engine = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
     let first = vectors.blocks.iter().position(|block| block.header.difficulty.is_zero()).unwrap();
     let rows = vectors.ancestors(first + 1);
     let total = vectors.total_difficulty(first);
@@ -120,7 +120,7 @@ fn a_block_of_proof_of_stake_comes_at_the_terminal_total_difficulty_and_not_befo
 #[test]
 fn a_wrong_root_is_named_and_the_blocks_before_stay() {
     let (vectors, folder) = (Vectors::load(), Folder::new("root"));
-    let engine = Engine::open(&folder.0, vectors.spec.clone(), true).unwrap();
+    let engine = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
     let mut blocks = vectors.blocks[..5].to_vec();
     let mut wrong = decode_blocks(&vectors.spec, &[&encoded(&blocks[4])]).0.remove(0);
     wrong.header.state_root = alloy_primitives::B256::repeat_byte(7);

@@ -138,7 +138,7 @@ fn from_prague_on_a_block_needs_the_contracts_of_requests() {
         header.requests_hash = Some(alloy_eips::eip7685::EMPTY_REQUESTS_HASH);
     });
     let folder = std::env::temp_dir().join(format!("wsnode-contracts-{}", std::process::id()));
-    let engine = Engine::open(&folder, chain.clone(), true).unwrap();
+    let engine = Engine::open(&folder, chain.clone(), true, false).unwrap();
     let start = crate::evm::block::genesis(&chain).unwrap();
     let rows: [(&[u8], &[u8]); 1] = [(&start.header_row, &start.body_row)];
     let executed = engine.execute(&[block.into()], &rows, U256::ZERO, Chosen::default()).unwrap();
@@ -161,7 +161,7 @@ fn run_message(message: &Message, overrides: Overrides, watch: &Watch) -> Outcom
     let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("wsnode-run-{}-{run}", std::process::id()));
     let chain = std::sync::Arc::new(spec(&format!(", {MERGED}"), "").unwrap());
-    let engine = Engine::open(&folder, chain.clone(), true).unwrap();
+    let engine = Engine::open(&folder, chain.clone(), true, false).unwrap();
     let header = crate::evm::block::genesis(&chain).unwrap().header_row;
     let work = |place: crate::evm::call::Place<'_>| call(place, message, u64::MAX >> 1, watch);
     let outcome = engine.at_block(Base::Row(&header), overrides, work).unwrap();

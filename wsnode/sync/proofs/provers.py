@@ -4,87 +4,85 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+import msgspec
 import trio
 
 from wsnode.ethereum.codec.blocks import read_told_header
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.state import InvalidBlockError, State, WrongProofError
+from wsnode.ethereum.state import InvalidBlockError, WrongProofError
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
-from wsnode.sync.proofs.wanted import Call, Wanted, listed, proofs_of, questions
+from wsnode.sync.proofs.blocks import Block, Blocks
+from wsnode.sync.proofs.wanted import (
+    Call,
+    Proof,
+    Wanted,
+    listed,
+    proofs_of,
+    questions,
+    told_code_hash,
+    with_codes,
+)
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError
 
 BATCH: Final = 100
 """Calls in a batch: what most providers take."""
 MOST_HASHES: Final = 256
+MOST_CODED: Final = 1 << 16
 
 logger = logging.getLogger("wsnode.proofs")
 
 
-class Stateful(Protocol):
-    """An open chain; once it is closed it has no state."""
-
-    state: State
-
-
-class Block:
-    """The block whose state is proved."""
-
-    def __init__(self, head: Head, parent_hash: Hash32) -> None:
-        self.head = head
-        self.parent_hash = parent_hash
-
-    @property
-    def name(self) -> dict[str, str]:
-        """Return the parameter that names it, which no reorganisation gives another meaning."""
-        return {"blockHash": hexadecimal(self.head.hash)}
-
-
 class Provers:
-    """Other nodes that have the state after a block, and what came of asking them."""
+    """Other nodes that have the states after blocks, and what came of asking them."""
 
-    def __init__(self, clients: Sequence[Client], chain: Stateful, block: Block) -> None:
-        self._clients = clients
-        self._chain = chain
-        self.block = block
+    def __init__(self, clients: Callable[[], Sequence[Client]], blocks: Blocks) -> None:
+        self.clients = clients
+        self.blocks = blocks
         self.asked = Counter[str]()
         """Values asked for, by upstream."""
         self.wrong = Counter[str]()
         """Rounds whose proofs were wrong, by upstream."""
+        self._coded: set[bytes] = set()
+        """Accounts that were proved with their code, which changes almost never."""
 
-    async def prove(self, wanted: Sequence[Wanted]) -> None:
-        """Fetch values and keep them once they are verified.
+    async def prove(self, wanted: Sequence[Wanted], block: Block) -> None:
+        """Fetch values after a block and keep them once they are verified.
 
         Raises:
             RpcError: No node proves them.
         """
-        await self._by_any(partial(self._proved_by, wanted))
+        await self._by_any(partial(self._proved_by, wanted, block), block)
 
-    async def name(self, numbers: Sequence[int]) -> None:
-        """Fetch the hashes of blocks before the block, and keep them once they lead up to it.
+    async def name(self, numbers: Sequence[int], block: Block) -> None:
+        """Keep the hashes of blocks before a block; those that are not here are fetched, and lead up to it.
 
         Raises:
             RpcError: No node has them.
         """
-        await self._by_any(partial(self._named_by, min(numbers)))
+        own = self.blocks.hashes_before(block, numbers)
+        if own is not None:
+            self.blocks.keep_hashes(block, own)
+            return
+        await self._by_any(partial(self._named_by, min(numbers), block), block)
 
-    async def guess(self, call: Any) -> list[Wanted]:
+    async def guess(self, call: Any, block: Block) -> list[Wanted]:
         """Return what a node says that a call will read: a hint, which may be wrong."""
         for client in self._ranked():
             try:
-                params = [call, self.block.name]
+                params = [call, block.name]
                 return listed(await client.ask_text("eth_createAccessList", params))
             except UpstreamError:
                 continue
         return []
 
     def _ranked(self) -> list[Client]:
-        return sorted(self._clients, key=lambda client: client.score.cost)
+        return sorted(self.clients(), key=lambda client: client.score.cost)
 
-    async def _by_any(self, ask: Callable[[Client], Awaitable[None]]) -> None:
+    async def _by_any(self, ask: Callable[[Client], Awaitable[None]], block: Block) -> None:
         reasons = {}
         for client in self._ranked():
             try:
@@ -98,26 +96,58 @@ class Provers:
                 reasons[str(client)] = f"wrong: {error}"
             else:
                 return
-        raise unprovable(self.block.head, reasons)
+        raise unprovable(block.head, reasons)
 
-    async def _proved_by(self, wanted: Sequence[Wanted], client: Client) -> None:
+    async def _proved_by(self, wanted: Sequence[Wanted], block: Block, client: Client) -> None:
         self.asked[str(client)] += sum(each.proofs for each in wanted)
-        answers = await _answered(client, questions(wanted, self.block.name))
-        await trio.to_thread.run_sync(self._chain.state.keep_proofs, proofs_of(wanted, answers))
+        asked = [
+            msgspec.structs.replace(each, with_code=each.with_code and each.address not in self._coded)
+            for each in wanted
+        ]
+        answers = await _answered(client, questions(asked, block.name))
+        proofs = proofs_of(asked, answers)
+        if asked != list(wanted):
+            proofs = await self._completed(wanted, asked, proofs, answers, block, client)
+        await trio.to_thread.run_sync(self.blocks.keep_proofs, block, proofs)
+        if len(self._coded) > MOST_CODED:
+            self._coded.clear()
+        self._coded |= {each.address for each in wanted if each.with_code}
 
-    async def _named_by(self, lowest: int, client: Client) -> None:
-        head = self.block.head
+    async def _completed(
+        self,
+        wanted: Sequence[Wanted],
+        asked: Sequence[Wanted],
+        proofs: Sequence[Proof],
+        answers: Sequence[bytes],
+        block: Block,
+        client: Client,
+    ) -> list[Proof]:
+        """Return proofs with the codes that are new though their accounts are not."""
+        remaining, new = iter(answers), []
+        for place, (each, had) in enumerate(zip(wanted, asked, strict=True)):
+            answer = next(remaining)
+            if had.with_code:
+                next(remaining)
+            elif each.with_code and not self.blocks.has_code(told_code_hash(answer)):
+                new.append(place)
+        calls: list[Call] = [
+            ("eth_getCode", [hexadecimal(wanted[place].address), block.name]) for place in new
+        ]
+        return with_codes(proofs, dict(zip(new, await _answered(client, calls), strict=True)))
+
+    async def _named_by(self, lowest: int, block: Block, client: Client) -> None:
+        head = block.head
         numbers = range(max(lowest, head.number - MOST_HASHES), head.number)
         calls: list[Call] = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
         answers = await _answered(client, calls)
-        hashes, wanted = [], self.block.parent_hash
+        hashes, wanted = [], block.parent_hash
         for number, answer in zip(reversed(numbers), reversed(answers), strict=True):
             found, block_hash, parent = read_told_header(answer)
             if (found, block_hash) != (number, wanted):
                 raise WrongProofError(f"its block {number} does not lead to block {head.number}")
             hashes.append((number, block_hash))
             wanted = Hash32(parent)
-        self._chain.state.keep_hashes(hashes)
+        self.blocks.keep_hashes(block, hashes)
 
 
 async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:

@@ -8,9 +8,10 @@ import msgspec
 import trio
 
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.state import LackingError
+from wsnode.ethereum.state import LackingError, UnprovedError
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_UNAVAILABLE, RpcError
 from wsnode.jsonrpc.work import Fetch
+from wsnode.sync.proofs.blocks import Block
 from wsnode.sync.proofs.provers import Provers
 from wsnode.sync.proofs.wanted import grouped
 
@@ -30,6 +31,9 @@ PROOF_ERRORS: Final = (
 
 Key = tuple[bytes, bytes]
 """An address and a slot, or no slot for the account itself."""
+Place = tuple[Block, Key | int]
+"""What is lacking after a block: a value, or the hash of the block with a number before it."""
+PRUNED_HISTORY: Final = 4444
 
 
 class ProofSupply:
@@ -38,11 +42,11 @@ class ProofSupply:
     def __init__(self, provers: Provers) -> None:
         self.provers = provers
         self.rounds = 0
-        self._on_the_way: dict[Key | int, trio.Event] = {}
+        self._on_the_way: dict[Place, trio.Event] = {}
 
     def is_lack(self, error: Exception) -> bool:
         """Return whether an error says that something is lacking."""
-        return isinstance(error, LackingError)
+        return isinstance(error, LackingError | UnprovedError)
 
     def begin(self, method: str, params: bytes) -> "CallShortage":
         """Return the account of one call."""
@@ -54,44 +58,44 @@ class ProofSupply:
         Raises:
             RpcError: It cannot be had.
         """
+        block = self.provers.blocks.block_of(error)
         accounts, slots = set(error.accounts), set(error.slots)
         if hint is not None:
             room = MOST_PROOFS - len(accounts) - len(slots)
-            for each in await self.provers.guess(hint):
+            for each in await self.provers.guess(hint, block):
                 if (room := room - each.proofs) < 0:
                     break
                 accounts.add(each.address)
                 slots |= {(each.address, slot) for slot in each.slots}
-        await self._fetch_new(accounts, slots, error.numbers)
+        keys: set[Key | int] = {(address, b"") for address in accounts} | slots | set(error.numbers)
+        await self._fetch_new(block, keys)
 
-    async def _fetch_new(
-        self, accounts: Iterable[bytes], slots: Iterable[Key], numbers: Iterable[int]
-    ) -> None:
-        keys: set[Key | int] = {(address, b"") for address in accounts} | set(slots) | set(numbers)
-        shared = {self._on_the_way[key] for key in keys if key in self._on_the_way}
-        new = {key for key in keys if key not in self._on_the_way}
+    async def _fetch_new(self, block: Block, keys: Iterable[Key | int]) -> None:
+        places = {(block, key) for key in keys}
+        shared = {self._on_the_way[place] for place in places if place in self._on_the_way}
+        new = {place for place in places if place not in self._on_the_way}
         arrived = trio.Event()
         self._on_the_way |= dict.fromkeys(new, arrived)
         try:
             if new:
-                await self._round(new)
+                await self._round(block, {key for _block, key in new})
         finally:
-            for key in new:
-                del self._on_the_way[key]
+            for place in new:
+                del self._on_the_way[place]
             arrived.set()
         for event in shared:
             # If it failed there, the call lacks it again and fetches it itself.
             await event.wait()
 
-    async def _round(self, new: set[Key | int]) -> None:
+    async def _round(self, block: Block, new: set[Key | int]) -> None:
         self.rounds += 1
         values = [key for key in new if not isinstance(key, int)]
         wanted = grouped([address for address, slot in values if not slot], [key for key in values if key[1]])
         numbers = [key for key in new if isinstance(key, int)]
         if wanted:
-            await self.provers.prove(wanted)
+            await self.provers.prove(wanted, block)
         if numbers:
-            await self.provers.name(numbers)
+            await self.provers.name(numbers, block)
 
 
 class CallShortage:
@@ -102,6 +106,7 @@ class CallShortage:
         self._method = method
         self._params = params
         self._rounds = self._proofs = 0
+        self._is_foreseen = False
 
     def fetch_for(self, error: Exception) -> Fetch | None:
         """Return what fetches that of which an error says that it is lacking, None for any other error.
@@ -109,6 +114,8 @@ class CallShortage:
         Raises:
             RpcError: The call may fetch no more.
         """
+        if isinstance(error, UnprovedError):
+            raise RpcError(PRUNED_HISTORY, "pruned history unavailable", {"reason": str(error)}) from None
         if not isinstance(error, LackingError):
             return None
         self._rounds += 1
@@ -117,7 +124,9 @@ class CallShortage:
             raise too_much(error)
         # The frames that it came through hold the call's view, and would hold this.
         error.__traceback__ = None
-        hint = self._hint() if self._rounds == 1 else None
+        hint = None
+        if not self._is_foreseen and (error.accounts or error.slots):
+            self._is_foreseen, hint = True, self._hint()
         return partial(self._supply.fetch, error, hint)
 
     def _hint(self) -> Any:

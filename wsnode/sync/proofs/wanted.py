@@ -38,6 +38,7 @@ class _Told(msgspec.Struct):
     """The result of eth_getProof; the values that it names besides follow from the nodes."""
 
     account: list[str] = msgspec.field(name="accountProof")
+    code_hash: str = msgspec.field(name="codeHash", default="0x")
     storage: list[_ToldSlot] = msgspec.field(name="storageProof", default_factory=list)
 
 
@@ -90,6 +91,27 @@ def proofs_of(wanted: Sequence[Wanted], answers: Sequence[bytes]) -> list[Proof]
         return [_proof(each, remaining) for each in wanted]
     except (msgspec.DecodeError, ValueError) as error:
         raise UpstreamError("invalid", f"no proof: {error}") from None
+
+
+def with_codes(proofs: Sequence[Proof], codes: Mapping[int, bytes]) -> list[Proof]:
+    """Return proofs, at some places with the code in an answer to eth_getCode.
+
+    Raises:
+        UpstreamError: It has another form.
+    """
+    try:
+        told = {place: _read(msgspec.json.decode(code, type=str)) for place, code in codes.items()}
+    except (msgspec.DecodeError, ValueError) as error:
+        raise UpstreamError("invalid", f"no code: {error}") from None
+    return [(*proof[:3], told.get(place, proof[3])) for place, proof in enumerate(proofs)]
+
+
+def told_code_hash(answer: bytes) -> bytes:
+    """Return the hash of an account's code in an answer to eth_getProof: a hint, which may be wrong."""
+    try:
+        return _read(_TOLD.decode(answer).code_hash)
+    except (msgspec.DecodeError, ValueError):
+        return b""
 
 
 def _proof(wanted: Wanted, answers: Any) -> Proof:

@@ -1,11 +1,12 @@
 """The pending block and the state after it, as methods read them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from wsnode.ethereum.building.pending_block import NoNextBlockError, PendingBlock, Steps
+from wsnode.ethereum.building.pending_block import Answer, NoNextBlockError, PendingBlock, Steps
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.rpc.form.light_view import no_state
 from wsnode.ethereum.rpc.form.lookup import state_block, state_number
 from wsnode.ethereum.rpc.form.parameters import PENDING, BlockParameter
 from wsnode.ethereum.rpc.form.results import header_not_found
@@ -23,6 +24,7 @@ class PendingState(PendingBlock):
         Raises:
             RpcError: No block can follow, or the head is gone.
         """
+        require_executed(view)
         with _missed():
             return super().after(view)
 
@@ -32,8 +34,18 @@ class PendingState(PendingBlock):
         Raises:
             RpcError: No block can follow, or the head is gone.
         """
+        require_executed(view)
         with _missed():
             return (yield from super().state_after(view))
+
+    def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
+        """Return what `answer` makes of the state after the pending block, or how to get there.
+
+        Raises:
+            RpcError: No block can follow.
+        """
+        require_executed(view)
+        return super().read(view, answer)
 
     def block(self, view: Snapshot, block: BlockParameter) -> Steps[tuple[BlockNumber, Hash32] | BuiltBlock]:
         """Return the block whose state a parameter names: number and hash, or the pending block.
@@ -57,6 +69,16 @@ class PendingState(PendingBlock):
         if header is None:
             raise header_not_found()
         return header
+
+
+def require_executed(view: Snapshot) -> None:
+    """Refuse a light folder: the block to come takes an execution.
+
+    Raises:
+        RpcError: It is one.
+    """
+    if view.window is not None:
+        raise no_state("no pending block in a light folder")
 
 
 @contextmanager

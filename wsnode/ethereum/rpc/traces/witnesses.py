@@ -8,6 +8,7 @@ from wsnode.ethereum.codec.rows import Rows, header_fields
 from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent, written
 from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
+from wsnode.ethereum.rpc.form.light_view import no_state
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import BlockParameters
 from wsnode.ethereum.rpc.form.pending_state import PendingState
@@ -31,6 +32,8 @@ class Witnesses:
         """Return `{headers, codes, state}`: the headers, code and trie nodes to execute a block without
         state.
         """
+        if view.window is not None:
+            raise no_state("no witnesses in a light folder")
         found = yield from block_rows(view, params.block, self._pending)
         number = header_fields(found[0]).number
         if number == 0:

@@ -47,6 +47,7 @@ create_exception!(
     EngineError,
     "Values of the state are not known yet; once they are kept, the same can be tried again."
 );
+create_exception!(wsnode._native.evm, UnprovedError, EngineError, "What does not follow from proofs.");
 create_exception!(wsnode._native.evm, WrongProofError, EngineError, "A proof does not prove what it says.");
 create_exception!(wsnode._native.evm, StoppedError, StateError, "It was cancelled.");
 create_exception!(wsnode._native.chain, CorruptRowError, EngineError, "A stored row cannot be read.");
@@ -130,6 +131,7 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
         }
         StoreError::Cancelled => StoppedError::new_err(message),
         StoreError::Unknown(lacks) => Python::attach(|py| lacking(py, message, lacks)),
+        StoreError::Unproved(_) => UnprovedError::new_err(message),
         StoreError::WrongProof(_) => WrongProofError::new_err(message),
         StoreError::Trie(TrieError::Store(inner)) => match inner.downcast_ref::<StoreError>() {
             Some(inner) => state_error(inner.to_string(), inner),
@@ -141,6 +143,7 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
 
 fn lacking(py: Python<'_>, message: String, lacks: &[Lack]) -> PyErr {
     let (mut accounts, mut slots, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    let mut block = None;
     for lack in lacks {
         match lack {
             Lack::Account(address) => accounts.push(PyBytes::new(py, address.as_slice())),
@@ -149,6 +152,7 @@ fn lacking(py: Python<'_>, message: String, lacks: &[Lack]) -> PyErr {
                 slots.push((PyBytes::new(py, address.as_slice()), PyBytes::new(py, &slot)));
             }
             Lack::BlockHash(number) => numbers.push(*number),
+            Lack::After(number, hash) => block = Some((*number, PyBytes::new(py, hash.as_slice()))),
         }
     }
     let error = LackingError::new_err(message);
@@ -156,7 +160,8 @@ fn lacking(py: Python<'_>, message: String, lacks: &[Lack]) -> PyErr {
     let set = value
         .setattr("accounts", accounts)
         .and_then(|()| value.setattr("slots", slots))
-        .and_then(|()| value.setattr("numbers", numbers));
+        .and_then(|()| value.setattr("numbers", numbers))
+        .and_then(|()| value.setattr("block", block));
     set.err().unwrap_or(error)
 }
 
@@ -192,7 +197,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ["accounts", "slots", "numbers"]
         .iter()
         .try_for_each(|name| lacking.setattr(*name, PyTuple::empty(py)))?;
+    lacking.setattr("block", py.None())?;
     module.add("LackingError", lacking)?;
+    module.add("UnprovedError", py.get_type::<UnprovedError>())?;
     module.add("WrongProofError", py.get_type::<WrongProofError>())?;
     module.add("BoundError", py.get_type::<BoundError>())?;
     module.add("StoppedError", py.get_type::<StoppedError>())

@@ -1,9 +1,10 @@
 //! The LMDB environment: opening, read snapshots, write transactions and the growth of the map.
 
 use super::layout::tables::{Head, Tables};
-use super::proved::{Base, BaseView};
+use super::proved::{Base, BaseView, Below, Moments};
 use super::StateError;
 use crate::store::{file, require_begun, require_whole, space};
+use alloy_eips::BlockNumHash;
 use heed::{Env, EnvFlags, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,8 +26,7 @@ pub(super) struct Environment {
     writing: Mutex<()>,
     readers: Mutex<Readers>,
     changed: Condvar,
-    /// The state below the first block, where that is another chain's.
-    base: Option<Base>,
+    below: Below,
 }
 
 /// The map may only be resized while this process has no transaction.
@@ -47,6 +47,8 @@ pub(super) struct Snapshot<'e> {
     pub(super) head: Head,
     /// What is read where this chain has no value.
     pub(super) base: Option<BaseView<'e>>,
+    /// Whether that is all there is to read: the tables say nothing of this block.
+    pub(super) is_proved: bool,
     // Declared, hence dropped, after `txn`.
     _active: Active<'e>,
 }
@@ -84,17 +86,41 @@ impl Environment {
             Tables::open(&env)?
         };
         let (writing, readers, changed) = <_>::default();
-        Ok(Self { env, tables, writing, readers, changed, base: None })
+        Ok(Self { env, tables, writing, readers, changed, below: Below::Nowhere })
     }
 
     /// Read what has no value here from the state below.
-    pub(super) fn put_on(&mut self, base: Option<Base>) {
-        self.base = base;
+    pub(super) fn put_on(&mut self, below: Below) {
+        self.below = below;
     }
 
     /// The state below the first block, where that is another chain's.
     pub(super) fn base(&self) -> Option<&Base> {
-        self.base.as_ref()
+        match &self.below {
+            Below::First(base) => Some(base),
+            _ => None,
+        }
+    }
+
+    /// The states after each block, where nothing is executed.
+    pub(super) fn moments(&self) -> Option<&Moments> {
+        match &self.below {
+            Below::Each(moments) => Some(moments),
+            _ => None,
+        }
+    }
+
+    /// The store as of the last commit, for reading the state after a block, which it must have.
+    pub(super) fn read_after(&self, block: BlockNumHash) -> Result<Snapshot<'_>, StateError> {
+        let mut snapshot = self.read()?;
+        if let Some(moments) = self.moments() {
+            let base = moments.view(block)?;
+            snapshot.head = base.block;
+            snapshot.base = Some(base);
+            snapshot.is_proved = true;
+        }
+        snapshot.require(block)?;
+        Ok(snapshot)
     }
 
     /// The store as of the last commit.
@@ -113,10 +139,10 @@ impl Environment {
             Some((_, head)) => head,
             None => self.tables.head(&txn)?.unwrap_or_default(),
         };
-        let base = self.base.as_ref().map(BaseView::new).transpose()?;
+        let base = self.base().map(BaseView::new).transpose()?;
         readers.head = Some((txn.id(), head));
         readers.snapshots += 1;
-        Ok(Snapshot { txn, tables: &self.tables, head, base, _active: Active(self) })
+        Ok(Snapshot { txn, tables: &self.tables, head, base, is_proved: false, _active: Active(self) })
     }
 
     fn begin_reading(&self) -> heed::Result<RoTxn<'_, WithoutTls>> {

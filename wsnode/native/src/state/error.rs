@@ -11,6 +11,8 @@ pub enum Lack {
     Account(Address),
     Slot(Address, U256),
     BlockHash(u64),
+    /// After which block these are unknown, where states of several may be read; alone, its state root is unknown.
+    After(u64, B256),
 }
 
 /// Why the state cannot be read or written.
@@ -50,6 +52,8 @@ pub enum StateError {
     Cancelled,
     #[error("{} values of the state are not known yet", .0.len())]
     Unknown(Vec<Lack>),
+    #[error("of this state only what is asked for is known, and no {0}")]
+    Unproved(&'static str),
     #[error("wrong proof: {0}")]
     WrongProof(String),
     #[error("the slots that {0} had at the first block cannot be listed: only those read are known")]

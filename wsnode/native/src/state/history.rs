@@ -15,7 +15,8 @@ use alloy_trie::{Nibbles, KECCAK_EMPTY};
 impl Snapshot<'_> {
     /// The account after block `number`.
     pub(super) fn account_at(&self, address: &Address, number: u64) -> Result<Option<Account>, StateError> {
-        match (value_at(&self.txn, self.tables.accounts, address.as_slice(), number)?, &self.base) {
+        let own = self.own(|| value_at(&self.txn, self.tables.accounts, address.as_slice(), number))?;
+        match (own, &self.base) {
             (Some(value), _) => Account::decode(value),
             (None, Some(base)) => base.account(address),
             (None, None) => Ok(None),
@@ -31,6 +32,7 @@ impl Snapshot<'_> {
         is_forward: bool,
         limit: usize,
     ) -> Result<Vec<u64>, StateError> {
+        self.require_whole("list of an account's changes")?;
         let (table, key) = (self.tables.accounts, address.as_slice());
         if !is_forward {
             return numbers_up_to(&self.txn, table, key, start.min(number), limit);
@@ -43,7 +45,8 @@ impl Snapshot<'_> {
     /// The slot's value after block `number`.
     pub(super) fn storage_at(&self, address: &Address, slot: &U256, number: u64) -> Result<U256, StateError> {
         let key = slot_key(address, slot);
-        match (value_at(&self.txn, self.tables.storage, &key, number)?, &self.base) {
+        let own = self.own(|| value_at(&self.txn, self.tables.storage, &key, number))?;
+        match (own, &self.base) {
             (Some(value), _) => decode_value(value),
             (None, Some(base)) => base.storage(address, slot),
             (None, None) => Ok(U256::ZERO),
@@ -52,6 +55,7 @@ impl Snapshot<'_> {
 
     /// Every account that existed after block `number`, in the order of their addresses.
     pub(super) fn addresses_at(&self, number: u64) -> Result<Vec<Address>, StateError> {
+        self.require_whole("list of accounts")?;
         let mut live = Vec::new();
         let mut after = account_key(&Address::ZERO, 0);
         // As below, an address at a time.
@@ -71,9 +75,28 @@ impl Snapshot<'_> {
     /// An error if the account has slots that are not listed here: those of a first block known by proofs alone.
     pub(super) fn require_listed(&self, address: &Address) -> Result<(), StateError> {
         match &self.base {
-            Some(base) if base.has_storage(address)? => Err(StateError::Unlisted(*address)),
+            Some(base) if base.has_storage(address)? => match self.is_proved {
+                true => self.require_whole("list of slots"),
+                false => Err(StateError::Unlisted(*address)),
+            },
             _ => Ok(()),
         }
+    }
+
+    /// An error if states are known by proofs alone, which list nothing.
+    pub(super) fn require_whole(&self, what: &'static str) -> Result<(), StateError> {
+        match self.is_proved {
+            true => Err(StateError::Unproved(what)),
+            false => Ok(()),
+        }
+    }
+
+    /// What a table has, unless it says nothing of this block.
+    fn own<T>(&self, read: impl FnOnce() -> Result<Option<T>, StateError>) -> Result<Option<T>, StateError> {
+        if self.is_proved {
+            return Ok(None);
+        }
+        read()
     }
 
     /// Every slot of `address` that was not zero after block `number`, and its value.
@@ -97,6 +120,12 @@ impl Snapshot<'_> {
         number: u64,
         mut visit: impl FnMut(U256, U256) -> Result<(), StateError>,
     ) -> Result<(), StateError> {
+        if self.is_proved {
+            return match &self.base {
+                Some(base) if !base.has_storage(address)? => Ok(()),
+                _ => self.require_whole("list of slots"),
+            };
+        }
         let mut after = storage_key(address, &U256::ZERO, 0);
         // `after` is a slot's first possible key, then the last one of each slot found.
         while let Some((key, _)) = self.tables.storage.get_greater_than_or_equal_to(&self.txn, &after)? {
@@ -145,12 +174,15 @@ impl Snapshot<'_> {
 
     /// A block's hash and state root.
     pub(super) fn block(&self, number: u64) -> Result<Option<Head>, StateError> {
-        self.tables.block(&self.txn, number)
+        self.own(|| self.tables.block(&self.txn, number))
     }
 }
 
 impl NodeStore for Snapshot<'_> {
     fn node(&self, owner: Option<&B256>, path: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
+        if self.is_proved {
+            return Ok(None);
+        }
         let tables = self.tables;
         let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };
         let row = table.get(&self.txn, &node_key(owner, path));

@@ -32,7 +32,7 @@ pub use proofs::proof::{AccountProof, SlotProof};
 pub use proofs::trial::{ChangedAccount, TrialTries};
 pub use proofs::witness::{ProvingNodes, StateRead};
 pub use proved::lacking::gathering;
-pub use proved::{Base, Proved};
+pub use proved::{Base, Below, Moments, Proved};
 pub use reader::StateReader;
 pub use store::StateStore;
 pub use view::{HistoryView, StateAfter, Uncommitted};

@@ -18,9 +18,9 @@ impl StateReader {
         last: BlockNumHash,
         bounds: Bounds<'_>,
     ) -> Result<Vec<Address>, StateError> {
-        let snapshot = self.environment.read()?;
+        let snapshot = self.environment.read_after(last)?;
+        snapshot.require_whole("lists of changed accounts")?;
         snapshot.require(first)?;
-        snapshot.require(last)?;
         let mut modified: Vec<(B256, Address)> = Vec::new();
         for (address, touched) in &snapshot.touched_between(first.number, last.number, bounds)?.0 {
             bounds.check()?;

@@ -7,7 +7,7 @@ use alloy_primitives::{Bytes, B256};
 use super::caches::code::CodeCache;
 use super::environment::Environment;
 use super::layout::tables::Head;
-use super::proved::Base;
+use super::proved::{Base, Moments};
 use super::view::{HistoryView, StateAfter};
 use super::StateError;
 
@@ -26,12 +26,20 @@ impl StateReader {
 
     /// The code with this hash, if any contract ever had it.
     pub fn find_code(&self, hash: B256) -> Result<Option<Bytes>, StateError> {
-        self.environment.read()?.find_code(&hash)
+        match (self.environment.read()?.find_code(&hash)?, self.moments()) {
+            (None, Some(moments)) => moments.code(&hash),
+            (found, _) => Ok(found),
+        }
     }
 
     /// The state below the first block, where that is another chain's.
     pub fn base(&self) -> Option<&Base> {
         self.environment.base()
+    }
+
+    /// The states after each block, where nothing is executed here.
+    pub fn moments(&self) -> Option<&Moments> {
+        self.environment.moments()
     }
 
     /// The head as of now in LMDB, whichever process wrote it.

@@ -6,7 +6,7 @@ use super::delta::{Delta, Touched};
 use super::environment::{Environment, MAP_SIZE};
 use super::layout::tables::Head;
 use super::overlay::Overlay;
-use super::proved::Base;
+use super::proved::Below;
 use super::reader::StateReader;
 use super::StateError;
 use crate::trie::{NodeStore, StateTries, TrieError};
@@ -74,18 +74,18 @@ impl StateStore {
         Self::open_sized(path, writer, MAP_SIZE)
     }
 
-    /// Open the store of a chain that begins after another chain's block, whose state is `base`.
-    pub fn open_on(path: &Path, writer: bool, base: Option<Base>) -> Result<Self, StateError> {
-        Self::open_with(path, writer, MAP_SIZE, base)
+    /// Open the store of a chain of whose values it has not all.
+    pub fn open_on(path: &Path, writer: bool, below: Below) -> Result<Self, StateError> {
+        Self::open_with(path, writer, MAP_SIZE, below)
     }
 
     pub(super) fn open_sized(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
-        Self::open_with(path, writer, map_size, None)
+        Self::open_with(path, writer, map_size, Below::Nowhere)
     }
 
-    fn open_with(path: &Path, writer: bool, map_size: usize, base: Option<Base>) -> Result<Self, StateError> {
+    fn open_with(path: &Path, writer: bool, map_size: usize, below: Below) -> Result<Self, StateError> {
         let mut environment = Environment::open(path, writer, map_size)?;
-        environment.put_on(base);
+        environment.put_on(below);
         let head = environment.read()?.head;
         Ok(Self {
             environment: Arc::new(environment),

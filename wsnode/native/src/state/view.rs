@@ -54,8 +54,7 @@ impl<'s> HistoryView<'s> {
         codes: &'s CodeCache,
         StateAfter { committed, above }: StateAfter<'s>,
     ) -> Result<Self, StateError> {
-        let snapshot = environment.read()?;
-        snapshot.require(committed)?;
+        let snapshot = environment.read_after(committed)?;
         Ok(Self::of(snapshot.into(), codes, committed.number, above))
     }
 

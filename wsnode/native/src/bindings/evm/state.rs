@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, Bytes, B256, U256};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -37,10 +37,10 @@ type AccountTuple<'py> = (u64, Number, Bound<'py, PyBytes>);
 #[pymethods]
 impl State {
     #[new]
-    #[pyo3(signature = (path, spec, *, writer))]
-    fn new(py: Python<'_>, path: PathBuf, spec: &ChainSpec, writer: bool) -> PyResult<Self> {
+    #[pyo3(signature = (path, spec, *, writer, proved=false))]
+    fn new(py: Python<'_>, path: PathBuf, spec: &ChainSpec, writer: bool, proved: bool) -> PyResult<Self> {
         let spec = spec.0.clone();
-        py.detach(|| guard(|| Engine::open(&path, spec, writer))).map(|engine| Self(Arc::new(engine)))
+        py.detach(|| guard(|| Engine::open(&path, spec, writer, proved))).map(|engine| Self(Arc::new(engine)))
     }
 
     /// Number and hash of the head, with blocks that are not committed.
@@ -165,9 +165,29 @@ impl State {
 
     /// Keep verified hashes of blocks before the first one.
     fn keep_hashes(&self, py: Python<'_>, hashes: Vec<(u64, PyBackedBytes)>) -> PyResult<()> {
-        let read = |(number, name): (u64, PyBackedBytes)| Ok((number, hash("hash", &name)?));
-        let hashes: Vec<_> = hashes.into_iter().map(read).collect::<PyResult<_>>()?;
+        let hashes = hashes_of(hashes)?;
         py.detach(|| guard(|| Ok(self.0.base()?.keep_hashes(&hashes)?)))
+    }
+
+    /// Take note of the verified state root of a block: where states are known by proofs alone, they are read by it.
+    fn note_root(&self, number: u64, block_hash: &[u8], state_root: &[u8]) -> PyResult<()> {
+        let (hash, state_root) = (hash("block hash", block_hash)?, hash("state root", state_root)?);
+        guard(|| self.0.moments())?.note(Head { number, hash, state_root });
+        Ok(())
+    }
+
+    /// As `keep_proofs`, of the state with a root that is a verified block's.
+    fn keep_proofs_of(&self, py: Python<'_>, state_root: &[u8], proofs: Vec<Sent>) -> PyResult<()> {
+        let root = hash("state root", state_root)?;
+        let proofs: Vec<_> = proofs.into_iter().map(proved).collect::<PyResult<_>>()?;
+        py.detach(|| guard(|| Ok(self.0.moments()?.keep(root, &proofs)?)))
+    }
+
+    /// Keep verified hashes of blocks before the one with the hash `of`.
+    fn keep_hashes_of(&self, py: Python<'_>, of: &[u8], hashes: Vec<(u64, PyBackedBytes)>) -> PyResult<()> {
+        let of = hash("block hash", of)?;
+        let hashes = hashes_of(hashes)?;
+        py.detach(|| guard(|| Ok(self.0.moments()?.keep_hashes(of, &hashes)?)))
     }
 
     /// Nonce, balance and code hash of an account after a block, or nothing.
@@ -406,6 +426,10 @@ impl State {
 /// An account with its proof, its slots with theirs, and its code.
 type Sent =
     (PyBackedBytes, Vec<PyBackedBytes>, Vec<(PyBackedBytes, Vec<PyBackedBytes>)>, Option<PyBackedBytes>);
+
+fn hashes_of(hashes: Vec<(u64, PyBackedBytes)>) -> PyResult<Vec<(u64, B256)>> {
+    hashes.into_iter().map(|(number, name)| Ok((number, hash("hash", &name)?))).collect()
+}
 
 fn proved((name, nodes, slots, code): Sent) -> PyResult<Proved> {
     let copied = |bytes: PyBackedBytes| Bytes::copy_from_slice(&bytes);

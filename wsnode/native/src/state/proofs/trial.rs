@@ -62,8 +62,20 @@ impl StateReader {
         block: impl Into<StateAfter<'a>>,
         bounds: Bounds<'_>,
     ) -> Result<TrialTries<'a>, StateError> {
+        let trial = self.tries_after(block, bounds)?;
+        // Where a branch loses a child, the root depends on a sibling that no proof needs to show.
+        trial.snapshot.require_whole("roots of states that follow")?;
+        Ok(trial)
+    }
+
+    /// As `trial`, for what is read alone.
+    pub(super) fn tries_after<'a>(
+        &'a self,
+        block: impl Into<StateAfter<'a>>,
+        bounds: Bounds<'_>,
+    ) -> Result<TrialTries<'a>, StateError> {
         let StateAfter { committed, above } = block.into();
-        let snapshot = Rc::new(self.environment.read()?);
+        let snapshot = Rc::new(self.environment.read_after(committed)?);
         let (tries, taken) = tries_at(&snapshot, committed, bounds)?;
         let (codes, hashes) = (&*self.codes, Hashes::default());
         let number = committed.number;

@@ -41,7 +41,8 @@ impl StateReader {
         changes: &BundleState,
         bounds: Bounds<'_>,
     ) -> Result<ProvingNodes, StateError> {
-        let snapshot = self.environment.read()?;
+        let snapshot = self.environment.read_after(parent)?;
+        snapshot.require_whole("witnesses")?;
         let bounded = BoundedNodes(&snapshot, bounds);
         let before = root_of(&snapshot.require(parent)?);
         let (mut tries, _taken) = tries_at(&snapshot, parent, bounds)?;

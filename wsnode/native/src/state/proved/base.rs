@@ -1,5 +1,5 @@
-//! The state below a chain whose first block is another chain's: what is known of it is read where the chain itself
-//! has no value.
+//! The state after one block, as far as it is known: below a chain whose first block is another chain's it is read
+//! where the chain itself has no value.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,15 +45,29 @@ impl Base {
     }
 }
 
-/// The state below as of one moment.
+/// The state after a block as of one moment.
 pub struct BaseView<'e> {
-    base: &'e Base,
+    store: &'e ProvedStore,
+    pub block: Head,
+    /// Whether it is one of several: what is unknown is said with the block then.
+    is_named: bool,
     txn: RoTxn<'e, WithoutTls>,
 }
 
 impl<'e> BaseView<'e> {
     pub fn new(base: &'e Base) -> Result<Self, StateError> {
-        Ok(Self { base, txn: base.store.read()? })
+        Self::after(&base.store, base.block, false)
+    }
+
+    pub(super) fn after(store: &'e ProvedStore, block: Head, is_named: bool) -> Result<Self, StateError> {
+        Ok(Self { store, block, is_named, txn: store.read()? })
+    }
+
+    fn unknown(&self, mut lacks: Vec<Lack>) -> StateError {
+        if self.is_named {
+            lacks.push(Lack::After(self.block.number, self.block.hash));
+        }
+        StateError::Unknown(lacks)
     }
 
     /// The account; an error if it is not known.
@@ -64,7 +78,7 @@ impl<'e> BaseView<'e> {
 
     /// The slot's value; an error if it is not known.
     pub fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError> {
-        let lack = || StateError::Unknown(vec![Lack::Slot(*address, *slot)]);
+        let lack = || self.unknown(vec![Lack::Slot(*address, *slot)]);
         let account = match self.whole_account(address) {
             Err(StateError::Unknown(mut lacks)) => {
                 lacks.push(Lack::Slot(*address, *slot));
@@ -76,7 +90,7 @@ impl<'e> BaseView<'e> {
         if root == EMPTY_ROOT_HASH {
             return Ok(U256::ZERO);
         }
-        let row = self.base.store.slots.get(&self.txn, &slot_key(&root, &slot_name(slot)))?;
+        let row = self.store.slots.get(&self.txn, &slot_key(&root, &slot_name(slot)))?;
         row.map_or_else(|| Err(lack()), decode_value)
     }
 
@@ -88,31 +102,31 @@ impl<'e> BaseView<'e> {
 
     /// The code with this hash, if it is known: an account is kept with its code.
     pub fn code(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
-        let row = self.base.store.code.get(&self.txn, hash.as_slice())?;
+        let row = self.store.code.get(&self.txn, hash.as_slice())?;
         Ok(row.map(Bytes::copy_from_slice))
     }
 
     /// The hash of a block before the base's; zero for those that no block can name.
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
-        let block = &self.base.block;
+        let block = &self.block;
         if number >= block.number || number + NAMED < block.number {
             return Ok(B256::ZERO);
         }
-        let row = self.base.store.hashes.get(&self.txn, &hash_key(&block.hash, number))?;
+        let row = self.store.hashes.get(&self.txn, &hash_key(&block.hash, number))?;
         let found = row.map(|row| B256::try_from(row).map_err(|_| StateError::Corrupt("hash".into())));
-        found.unwrap_or_else(|| Err(StateError::Unknown(vec![Lack::BlockHash(number)])))
+        found.unwrap_or_else(|| Err(self.unknown(vec![Lack::BlockHash(number)])))
     }
 
     /// The trie's node with this hash, if it is known.
     pub fn node(&self, hash: &B256) -> Result<Option<&[u8]>, TrieError> {
         let unreadable = |error: heed::Error| TrieError::Store(Box::new(StateError::from(error)));
-        self.base.store.nodes.get(&self.txn, hash.as_slice()).map_err(unreadable)
+        self.store.nodes.get(&self.txn, hash.as_slice()).map_err(unreadable)
     }
 
     fn whole_account(&self, address: &Address) -> Result<Option<TrieAccount>, StateError> {
-        let key = account_key(&self.base.block.state_root, address);
-        match self.base.store.accounts.get(&self.txn, &key)? {
-            None => Err(StateError::Unknown(vec![Lack::Account(*address)])),
+        let key = account_key(&self.block.state_root, address);
+        match self.store.accounts.get(&self.txn, &key)? {
+            None => Err(self.unknown(vec![Lack::Account(*address)])),
             Some([]) => Ok(None),
             Some(mut row) => Ok(Some(TrieAccount::decode(&mut row).map_err(TrieError::from)?)),
         }

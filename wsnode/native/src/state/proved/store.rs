@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use alloy_primitives::{keccak256, Address, B256, U256};
+use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use heed::{Env, EnvFlags, MdbError, RoTxn, RwTxn, WithoutTls};
 
@@ -68,6 +68,12 @@ impl ProvedStore {
 
     pub(super) fn read(&self) -> Result<RoTxn<'_, WithoutTls>, StateError> {
         Ok(file::reading(&self.env, || self.env.read_txn())?)
+    }
+
+    /// The code with this hash, if it is known.
+    pub(super) fn code_of(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
+        let txn = self.read()?;
+        Ok(self.code.get(&txn, hash.as_slice())?.map(Bytes::copy_from_slice))
     }
 
     /// Verify values of the state with this root and keep them: all, or none if one is wrong.

@@ -1,0 +1,138 @@
+"""The blocks whose states are proved, and where that is kept: the first of a chain, or each of a window."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.state import LackingError, UnprovedError
+from wsnode.jsonrpc.errors import server_error
+from wsnode.sync.proofs.wanted import Proof
+
+Hashes = Sequence[tuple[int, bytes]]
+"""Numbers of blocks with their hashes."""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A block whose state is proved."""
+
+    head: Head
+    parent_hash: Hash32
+    state_root: Hash32
+
+    @property
+    def name(self) -> dict[str, str]:
+        """Return the parameter that names it, which no reorganisation gives another meaning."""
+        return {"blockHash": hexadecimal(self.head.hash)}
+
+
+class Blocks(Protocol):
+    """What knows the blocks, and keeps what is proved."""
+
+    def block_of(self, error: LackingError) -> Block:
+        """Return the block of whose state something is lacking.
+
+        Raises:
+            RpcError: It is not of the chain any more.
+        """
+
+    def hashes_before(self, block: Block, numbers: Sequence[int]) -> Hashes | None:
+        """Return the hashes of blocks before a block, None if some are not here."""
+
+    def has_code(self, code_hash: bytes) -> bool:
+        """Return whether the code with a hash is known."""
+
+    def keep_proofs(self, block: Block, proofs: Sequence[Proof]) -> None:
+        """Verify proofs and keep them.
+
+        Raises:
+            WrongProofError: One is wrong; none is kept.
+        """
+
+    def keep_hashes(self, block: Block, hashes: Hashes) -> None:
+        """Keep verified hashes of blocks before a block."""
+
+
+def _block(header: bytes) -> Block:
+    fields = header_fields(header)
+    head = Head(BlockNumber(fields.number), Hash32(fields.hash))
+    return Block(head, Hash32(fields.parent_hash), Hash32(fields.state_root))
+
+
+class FirstBlock:
+    """The first block of a chain, which is another chain's."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._block = _block(chain.spec.genesis_block().header)
+
+    def block_of(self, error: LackingError) -> Block:
+        """Return it."""
+        return self._block
+
+    def hashes_before(self, block: Block, numbers: Sequence[int]) -> Hashes | None:
+        """Return None: it is the first."""
+        return None
+
+    def has_code(self, code_hash: bytes) -> bool:
+        """Return whether the code with a hash is known."""
+        return self._chain.state.find_code(code_hash) is not None
+
+    def keep_proofs(self, block: Block, proofs: Sequence[Proof]) -> None:
+        """Verify proofs and keep them."""
+        self._chain.state.keep_proofs(proofs)
+
+    def keep_hashes(self, block: Block, hashes: Hashes) -> None:
+        """Keep verified hashes of blocks before it."""
+        self._chain.state.keep_hashes(hashes)
+
+
+class EachBlock:
+    """The blocks of a light folder, whose headers are verified."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    def block_of(self, error: LackingError) -> Block:
+        """Return the block, and have the engine know its state root from now on.
+
+        Raises:
+            RpcError: It is not of the chain any more.
+        """
+        assert error.block is not None, "each state is some block's"
+        number, block_hash = error.block
+        with self._chain.snapshot() as view:
+            header = view.header(number)
+            if header is None or view.hash_of(number) != block_hash:
+                raise server_error("header not found")
+        block = _block(header)
+        self._chain.state.note_root(number, block_hash, block.state_root)
+        return block
+
+    def hashes_before(self, block: Block, numbers: Sequence[int]) -> Hashes | None:
+        """Return the hashes of blocks before a block, None if some are below the window or it is gone."""
+        with self._chain.snapshot() as view:
+            if view.hash_of(block.head.number) != block.head.hash:
+                return None
+            hashes = [(number, view.hash_of(number)) for number in numbers]
+        found = [(number, block_hash) for number, block_hash in hashes if block_hash is not None]
+        return found if len(found) == len(hashes) else None
+
+    def has_code(self, code_hash: bytes) -> bool:
+        """Return whether the code with a hash is known."""
+        try:
+            return self._chain.state.find_code(code_hash) is not None
+        except UnprovedError:
+            return False
+
+    def keep_proofs(self, block: Block, proofs: Sequence[Proof]) -> None:
+        """Verify proofs and keep them."""
+        self._chain.state.keep_proofs_of(block.state_root, proofs)
+
+    def keep_hashes(self, block: Block, hashes: Hashes) -> None:
+        """Keep verified hashes of blocks before a block."""
+        self._chain.state.keep_hashes_of(block.head.hash, hashes)
