@@ -12,7 +12,7 @@ use super::malformed::explain;
 use super::sidecar::Sidecar;
 use super::{refuse, PooledTransaction};
 use crate::error::Error;
-use crate::evm::block::impersonated_sender;
+use crate::evm::block::{impersonated_sender, note_sender};
 use crate::evm::chain_spec::ChainSpec;
 
 impl PooledTransaction {
@@ -20,6 +20,7 @@ impl PooledTransaction {
     pub fn decode(spec: &ChainSpec, bytes: &[u8]) -> Result<Self, Error> {
         let (envelope, sidecar) = read(spec, bytes)?;
         let sender = signer(spec, &envelope)?;
+        note_sender(&envelope, sender);
         Self::new(envelope, sender, sidecar, bytes)
     }
 

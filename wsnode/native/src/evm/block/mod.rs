@@ -3,6 +3,7 @@
 
 mod decode;
 mod impersonation;
+mod known;
 mod payload;
 mod senders;
 mod told;
@@ -21,6 +22,7 @@ use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 
 pub use decode::{decode_blocks, decode_transaction, from_rows};
 pub use impersonation::{impersonated_sender, impersonation};
+pub use known::note_sender;
 pub use payload::{Beside, Payload};
 pub use senders::recover_transaction;
 pub use told::{encode_proved_receipts, encode_told, encode_told_receipts, read_told_header};

@@ -10,9 +10,13 @@ use alloy_consensus::crypto::SECP256K1N_HALF;
 use alloy_consensus::{SignableTransaction, Transaction, TxEnvelope};
 use alloy_primitives::{Address, Signature, B256};
 
+use super::known::known_sender;
 use super::Decoded;
 use crate::error::{Broken, InvalidBlock, Rule};
 use crate::evm::chain_spec::{ChainSpec, Fork};
+
+/// Transactions whose senders one thread recovers in a row: 1.3 ms.
+const PIECE: usize = 32;
 
 type Senders = Result<Vec<Address>, InvalidBlock>;
 
@@ -30,15 +34,42 @@ pub fn recover_all(spec: &ChainSpec, blocks: &[Decoded]) -> (Vec<Vec<Address>>, 
     (recovered, None)
 }
 
+/// The senders of each block, up to the first with a bad signature.
 fn recover_in_parallel(spec: &ChainSpec, blocks: &[Decoded]) -> Vec<Senders> {
-    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(blocks.len());
+    let pieces: Vec<Piece<'_>> = blocks.iter().enumerate().flat_map(pieces_of).collect();
+    let mut senders: Vec<Senders> = blocks.iter().map(|_| Ok(Vec::new())).collect();
+    for (piece, found) in pieces.iter().zip(recover_pieces(spec, &pieces)) {
+        let block = &mut senders[piece.index];
+        match (block.as_mut(), found) {
+            (Ok(all), Ok(some)) => all.extend(some),
+            (Ok(_), Err(invalid)) => *block = Err(invalid),
+            (Err(_), _) => {}
+        }
+    }
+    senders
+}
+
+/// Some of the transactions of the block at an index.
+struct Piece<'b> {
+    index: usize,
+    block: &'b Decoded,
+    transactions: &'b [TxEnvelope],
+}
+
+fn pieces_of((index, block): (usize, &Decoded)) -> impl Iterator<Item = Piece<'_>> {
+    block.transactions.chunks(PIECE).map(move |transactions| Piece { index, block, transactions })
+}
+
+/// The senders of each piece, in the order of the pieces.
+fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<Senders> {
+    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(pieces.len());
     if workers < 2 {
-        return blocks.iter().map(|block| recover_block(spec, block)).collect();
+        return pieces.iter().map(|piece| recover_piece(spec, piece)).collect();
     }
     let next = AtomicUsize::new(0);
     let take = || {
         let index = next.fetch_add(1, Ordering::Relaxed);
-        blocks.get(index).map(|block| (index, recover_block(spec, block)))
+        pieces.get(index).map(|piece| (index, recover_piece(spec, piece)))
     };
     let mut found: Vec<(usize, Senders)> = thread::scope(|scope| {
         let threads: Vec<_> =
@@ -52,10 +83,10 @@ fn recover_in_parallel(spec: &ChainSpec, blocks: &[Decoded]) -> Vec<Senders> {
     found.into_iter().map(|(_, senders)| senders).collect()
 }
 
-fn recover_block(spec: &ChainSpec, block: &Decoded) -> Senders {
-    let (number, hash) = (block.header.number, block.hash);
+fn recover_piece(spec: &ChainSpec, piece: &Piece<'_>) -> Senders {
+    let (number, hash) = (piece.block.header.number, piece.block.hash);
     let mut buffer = Vec::with_capacity(512);
-    block
+    piece
         .transactions
         .iter()
         .map(|transaction| recover_transaction(spec, number, transaction, &mut buffer))
@@ -77,8 +108,10 @@ pub fn recover_transaction(
     if let Some(chain_id) = transaction.chain_id() {
         check_chain(spec, number, chain_id)?;
     }
-    // Also puts the transaction's hash into its cache while it is this thread's turn.
-    let _ = transaction.tx_hash();
+    // Looking also puts the transaction's hash into its cache while it is this thread's turn.
+    if let Some(sender) = known_sender(transaction) {
+        return Ok(sender);
+    }
     recover(signature, signing_hash(transaction, buffer))
         .ok_or_else(|| bad_signature("a signature of the transaction", transaction.tx_hash()))
 }
