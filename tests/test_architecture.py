@@ -112,7 +112,7 @@ FLOORS = {
     ),
     "sync/proofs": ("wanted", "blocks", "provers", "supply"),
     "sync/follow": (
-        "choice pace",
+        "choice outage pace",
         "upstream",
         "report blocks",
         "greeting heard marks sending",

@@ -57,6 +57,7 @@ def driven(
         network,
         background=[*network.background, builds.run],
         ports=[*network.ports, Port(address.host, address.port, beside)],
+        hindrance=lambda: network.hindrance() or driven_chain.hindrance(),
         figures=lambda: [*network.figures(), *_figures(driven_chain, blobs)],
     )
 
@@ -71,6 +72,7 @@ def _figures(driven_chain: DrivenChain, blobs: Blobs) -> list[Figure]:
         Figure(
             "wsnode_replaced_blocks", "Blocks that left the chain", driven_chain.replaced, is_counter=True
         ),
+        Figure("wsnode_engine_unstored", "Whether blocks cannot be stored now", driven_chain.is_unstored),
         Figure("wsnode_waiting_payloads", "Payloads that wait for ancestors", driven_chain.waiting),
         Figure("wsnode_blob_bytes", "Bytes of blobs that are kept", blobs.bytes),
     ]

@@ -89,10 +89,12 @@ class FollowedNetwork:
         """Return the numbers of following for `/metrics`."""
         follower = self.follower
         stopped = follower.stage is Stage.STOPPED
+        unstored = follower.stage is Stage.UNSTORED
         figures = [
             Figure("wsnode_upstreams_followed", "Upstreams that are followed now", follower.peers),
             Figure("wsnode_follow_live", "Whether the head is the upstreams'", follower.stage is Stage.LIVE),
             Figure("wsnode_follow_stopped", "Whether what is final here was replaced elsewhere", stopped),
+            Figure("wsnode_follow_unstored", "Whether blocks cannot be stored now", unstored),
             Figure(
                 "wsnode_reorganisations",
                 "Changes that took blocks off the chain",

@@ -2,6 +2,7 @@ import random
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,25 @@ def test_without_room_on_the_disk_the_head_stays_on_what_both_branches_have(
         assert chain.head.hash in (first.hash, old[-1].hash)
         assert moved(tree.set_head(new[-1].hash))[1][-1] == new[-1].hash
         assert chain.state.committed_head == (5, new[-1].hash)
+
+
+@pytest.mark.parametrize("part", ["state", "rows"])
+def test_executed_blocks_without_room_are_forgotten_and_can_be_given_again(tmp_path: Path, part: str) -> None:
+    blocks = [node.block for node in random_tree(4, [1, 1, 1, 1], transactions=12)]
+    with Chain.open(tmp_path, GENESIS, writer=True, durable=False) as chain:
+        tree = BlockTree(chain)
+        tree.extend(blocks[:2])
+        write = tree.take_pending if part == "state" else partial(tree.store, tree.take_pending())
+        # Rows may be written beside the execution of what follows.
+        tree.extend(blocks[2:3])
+        with files_of_at_most(4096), pytest.raises((StateError, StoreError)):
+            write()
+        assert chain.head.number == 0
+        assert tree.extend(blocks[2:]).taken == 0
+        assert tree.extend(blocks).taken == 4
+        tree.store_pending()
+        assert chain.head.hash == blocks[-1].hash
+        assert chain.state.committed_head == (4, blocks[-1].hash)
 
 
 SWITCHING = """

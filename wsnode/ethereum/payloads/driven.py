@@ -5,7 +5,8 @@ Source: execution-apis, src/engine/paris.md, "Payload validation" and "engine_fo
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -28,7 +29,7 @@ from wsnode.ethereum.payloads.status import (
 from wsnode.ethereum.payloads.waiting import WaitingBlocks
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError
-from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.ethereum.tree.live import STORE_FAILURES, LiveTree, in_thread
 from wsnode.ethereum.tree.statuses import (
     Accepted,
     BelowFinalizedError,
@@ -49,6 +50,10 @@ logger = logging.getLogger("wsnode.engine")
 Want: TypeAlias = Callable[[Hash32], trio.Event | None]
 """Called with the hash of a block that a payload or a fork choice needs, and that is unknown; returns at once
 what is set when the block is there or cannot be had."""
+
+
+class UnstoredError(Exception):
+    """The chain cannot be read or written now: its disk is full, failing or damaged. Later it may be."""
 
 
 class ForkchoiceError(Exception):
@@ -87,6 +92,8 @@ class DrivenChain:
         self.line = Line()
         self.statuses = Counter[str]()
         """How many payloads were answered with each status."""
+        self.is_unstored = False
+        """Whether the last change could not be stored."""
         self.replaced = 0
         """Blocks that left the canonical chain."""
 
@@ -99,9 +106,10 @@ class DrivenChain:
         """Return what a payload is; what of it can be checked without its parent always is.
 
         Raises:
-            StateError, StoreError: A store cannot be read, or written.
+            UnstoredError: A store cannot be read, or written.
         """
-        status = await self._take(payload, beside)
+        with self._storing():
+            status = await self._take(payload, beside)
         self.statuses[status.status] += 1
         return status
 
@@ -127,12 +135,29 @@ class DrivenChain:
 
         Raises:
             ForkchoiceError: They do not fit each other.
-            StateError, StoreError: A store cannot be read, or written.
+            UnstoredError: A store cannot be read, or written; the chain is as before, or ends at the last
+                block that both branches have.
         """
-        status = await self._choose(head, safe, finalized)
-        if status is SYNCING and await self._has_come():
+        with self._storing():
             status = await self._choose(head, safe, finalized)
+            if status is SYNCING and await self._has_come():
+                status = await self._choose(head, safe, finalized)
+        self.is_unstored &= status.status != "VALID"
         return status
+
+    def hindrance(self) -> str | None:
+        """Return why this node should not be asked now, None unless blocks cannot be stored."""
+        return "blocks cannot be stored" if self.is_unstored else None
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        try:
+            yield
+        except STORE_FAILURES as error:
+            if not self.is_unstored:
+                logger.error("blocks cannot be stored: %s", error)  # noqa: TRY400 - no bug of ours
+            self.is_unstored = True
+            raise UnstoredError from error
 
     async def _choose(self, head: Hash32, safe: Hash32 | None, finalized: Hash32 | None) -> PayloadStatus:
         if (known := self._malformed.get(head)) is not None:

@@ -3,17 +3,23 @@
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import trio
 
 from wsnode.ethereum.appender import Extension
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.codec.rows import CorruptRowError
 from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.state import StateError
+from wsnode.ethereum.storage.errors import StoreError, StoresDisagreeError
 from wsnode.ethereum.tree.statuses import Invalid, Status
 from wsnode.ethereum.tree.tree import BlockTree
 
 Result = TypeVar("Result")
+
+STORE_FAILURES: Final = (CorruptRowError, StateError, StoreError, StoresDisagreeError)
+"""Exceptions of a change whose chain cannot be read or written: its disk is full, failing or damaged."""
 
 
 class Audience(Protocol):
@@ -70,6 +76,8 @@ class LiveTree:
             StateError, StoreError: A store cannot be read.
         """
         async with self.lock:
+            if self.tree.is_torn:
+                await self._stored.wait()
             return await in_thread(partial(self.tree.extend, blocks))
 
     async def commit(self, nursery: trio.Nursery) -> None:

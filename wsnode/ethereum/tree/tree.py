@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from wsnode.ethereum.appender import Appender
+from wsnode.ethereum.appender import Appender, Extension
 from wsnode.ethereum.chain import Chain, Marks
-from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
 from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.branches import Branch, KnownBlocks
 from wsnode.ethereum.tree.candidates import Candidate
@@ -37,8 +37,38 @@ class BlockTree(Appender):
         self._judge = Judge(chain)
         self._spilled: dict[Hash32, BlockNumber] = {}
         """Blocks that were stored for want of memory, and may become canonical yet."""
-        self._is_torn = False
+        self.is_torn = False
         """Whether a change failed half-way, and the stores are not unwound yet."""
+
+    def extend(
+        self, blocks: Sequence[UnverifiedBlock], attributes: BlockAttributes | None = None
+    ) -> Extension:
+        """Execute blocks that follow the head, as `Appender.extend`.
+
+        Raises:
+            StateError, StoreError: A store cannot be read; what is not stored yet is forgotten.
+        """
+        self._mend()
+        with self._tearing():
+            return super().extend(blocks, attributes)
+
+    def take_pending(self) -> list[VerifiedBlock]:
+        """Commit the state of all executed blocks and return those that the chain store lacks.
+
+        Raises:
+            StateError: It cannot be written; these blocks are forgotten.
+        """
+        with self.whole():
+            return super().take_pending()
+
+    def store(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> None:
+        """Write the blocks from `take_pending`, with the safe and finalized marks.
+
+        Raises:
+            StoreError: They cannot be written; with all that follow they are forgotten.
+        """
+        with self._tearing():
+            super().store(blocks, marks)
 
     def judge(self, block: UnverifiedBlock) -> Status:
         """Execute a block on its parent and return its status; the head does not change.
@@ -46,7 +76,8 @@ class BlockTree(Appender):
         Raises:
             StateError, StoreError: A store cannot be read, or written.
         """
-        self._store_pending()
+        with self.whole():
+            self._store_pending()
         with self.chain.snapshot() as view:
             status = self._judge.judge(view, block)
         self._spill()
@@ -58,7 +89,8 @@ class BlockTree(Appender):
         Raises:
             StoreError: The store cannot be read, or written.
         """
-        self._store_pending()
+        with self.whole():
+            self._store_pending()
         with self.chain.snapshot() as view:
             status = self._judge.hold(view, block)
         self._spill()
@@ -149,19 +181,28 @@ class BlockTree(Appender):
         try:
             yield
         except BaseException:
-            self._is_torn = True
+            self.is_torn = True
             # A second failure here repeats before the next change, and is reported then.
             with suppress(Exception):
                 self._mend()
             raise
 
+    @contextmanager
+    def _tearing(self) -> Iterator[None]:
+        """Have the next change mend what a failure leaves: `extend` and `store` may run side by side."""
+        try:
+            yield
+        except BaseException:
+            self.is_torn = True
+            raise
+
     def _mend(self) -> None:
-        if self._is_torn:
+        if self.is_torn:
             # The reset, which only reads, comes first: no reader may see a block that is not stored.
             self.reset()
             self.chain.agree_on_head()
             self.reset()
-            self._is_torn = False
+            self.is_torn = False
 
     def _store_pending(self) -> None:
         if self.pending:

@@ -6,6 +6,7 @@ number of the block that is wanted at the most, because a state so far ahead can
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 import trio
@@ -18,6 +19,7 @@ from wsnode.ethereum.tree.statuses import Invalid, UnknownParent
 from wsnode.sync.follow.blocks.fetching import number_of
 from wsnode.sync.follow.blocks.walk import Walks
 from wsnode.sync.follow.catching_up import CatchingUp
+from wsnode.sync.follow.outage import Outage
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
@@ -42,12 +44,14 @@ class Ancestors:
         upstreams: Upstreams,
         catching_up: CatchingUp,
         floor: Callable[[], int],
+        outage: Outage,
     ) -> None:
         """`floor` returns the number of the block that no branch may leave ours below."""
         self._live = live
         self._upstreams = upstreams
         self._catching_up = catching_up
         self._floor = floor
+        self._outage = outage
         self._walks = Walks(chain.spec, upstreams, self._is_known)
         self._wanted: Wanted | None = None
         self._woken = trio.Event()
@@ -72,7 +76,7 @@ class Ancestors:
                 continue
             try:
                 if not self._is_known(wanted.block_hash):
-                    await self._bring(wanted.block_hash)
+                    await self._outage.outlast(partial(self._bring, wanted.block_hash))
             finally:
                 wanted.is_over.set()
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import trio
@@ -20,6 +21,7 @@ from wsnode.sync.follow.catching_up import CatchingUp
 from wsnode.sync.follow.heard import HeardTransactions
 from wsnode.sync.follow.light.folder import LightFolder
 from wsnode.sync.follow.marks import Marking
+from wsnode.sync.follow.outage import Outage
 from wsnode.sync.follow.pace import Pace, block_seconds
 from wsnode.sync.follow.report import Stage, described
 from wsnode.sync.follow.sending import send_to_all
@@ -74,14 +76,15 @@ class Follower:
         self.heard = heard
         self._nursery: trio.Nursery | None = None
         self._is_driven = is_driven
-        light = None if chain.window is None else LightFolder(chain, live, self.upstreams, checkpoint)
+        self._outage = outage = Outage(self._see)
+        light = None if chain.window is None else LightFolder(chain, live, self.upstreams, outage, checkpoint)
         receipts = None if light is None else light.receipts
         beginning = None if light is None else light.beginning
         self.light = light
         """What a folder that keeps a window needs besides."""
         catching_up = CatchingUp(chain, live, self.upstreams, progress, self._floor, receipts)
         self._advance = Advance(chain, live, self.upstreams, catching_up, pace, agree, beginning, receipts)
-        self._ancestors = Ancestors(chain, live, self.upstreams, catching_up, self._floor)
+        self._ancestors = Ancestors(chain, live, self.upstreams, catching_up, self._floor, outage)
         self._marking = Marking(chain, self.upstreams, self._advance.mark)
         self._advance.accepts_any = accept_reorg
         self.stage = Stage.CONNECTING
@@ -213,7 +216,7 @@ class Follower:
             UpstreamError: They cannot be had.
         """
         if not self._is_driven:
-            await self._advance.take(upstream, link)
+            await self._outage.outlast(partial(self._advance.take, upstream, link))
         self._see()
 
     async def greeted(self, upstream: Upstream, link: Link) -> None:
@@ -236,7 +239,7 @@ class Follower:
                 "following stopped: the upstreams' chain leaves ours below what is final here; "
                 "start with --accept-reorg to follow it all the same"
             )
-        else:
+        elif self.stage is not Stage.UNSTORED:
             logger.info("%s, the head is %s", self.stage.value, self._chain.head)
         if self.stage is Stage.LIVE:
             self._advance.accepts_any = False
@@ -244,6 +247,8 @@ class Follower:
             listener()
 
     def _stage(self) -> Stage:
+        if self._outage.is_on:
+            return Stage.UNSTORED
         lag = self.lag
         if lag is None:
             forked = sum(upstream.is_forked for upstream in self.upstreams)
@@ -261,6 +266,8 @@ class Follower:
         """Return why this node should not be asked now, None if it is at the upstreams' head."""
         if self.stage is Stage.STOPPED:
             return "following stopped: what is final here was replaced elsewhere"
+        if self.stage is Stage.UNSTORED:
+            return "blocks cannot be stored"
         if self.stage is Stage.CATCHING_UP:
             return f"{self.lag} blocks behind"
         # What is driven does without upstreams, as long as it is not known to be behind.
@@ -279,7 +286,7 @@ class Follower:
             seconds = self._pace(self._chain)
             await trio.sleep(seconds)
             if not self._is_driven:
-                await self._advance.choose()
+                await self._outage.outlast(self._advance.choose)
             self._see()
             if trio.current_time() - self._news > max(SILENT_BLOCKS * seconds, LEAST_SILENCE_SECONDS):
                 self._news = trio.current_time()
@@ -307,7 +314,7 @@ class Follower:
         while True:
             await trio.sleep(1)
             if self.stage is Stage.LIVE:
-                await self._marking.follow(self._chain.head, self.agree)
+                await self._outage.outlast(lambda: self._marking.follow(self._chain.head, self.agree))
 
     def status(self) -> dict[str, Any]:
         """Return what `wsnode_status` tells."""

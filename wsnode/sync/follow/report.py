@@ -13,6 +13,7 @@ class Stage(Enum):
     CATCHING_UP = "catching up"
     LIVE = "live"
     STOPPED = "stopped"
+    UNSTORED = "cannot store"
 
 
 def described(upstream: Upstream) -> dict[str, Any]:

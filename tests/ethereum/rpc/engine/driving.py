@@ -88,6 +88,7 @@ class Driven:
         limits = engine_limits(Limits())
         self._schemas = ReplySchemas(document_of(engine.registry))
         self._servers = {"engine": Server([engine], limits), "public": Server([public], limits)}
+        self.hindrance = public.hindrance
         self._nonces = dict.fromkeys(range(len(ACCOUNTS)), 0)
 
     def connect(self, name: str = "engine") -> Client:

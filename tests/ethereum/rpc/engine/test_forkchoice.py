@@ -7,6 +7,7 @@ import pytest
 
 from tests.ethereum.rpc.engine.conftest import OpenDriven
 from tests.ethereum.rpc.engine.driving import ROOT, ZERO, Driven, FailedCallError, Made
+from tests.file_limits import files_of_at_most
 from tests.server.conftest import Peer
 
 UNKNOWN = "0x" + "99" * 32
@@ -247,3 +248,26 @@ async def test_fork_choices_that_arrive_together_are_made_in_their_order(
     assert [reply["id"] for reply in replies] == list(range(len(texts)))
     assert {reply["result"].get("status", "none") for reply in replies} == {"VALID", "none"}
     assert await node.head() == foreign[4].hash
+
+
+async def test_a_disk_without_room_fails_calls_for_as_long_as_there_is_none(
+    node: Driven, foreign: list[Made], caplog: pytest.LogCaptureFixture
+) -> None:
+    for each in foreign[:3]:
+        await node.give(each)
+    await node.choose(foreign[0].hash)
+    with files_of_at_most(4096):
+        for _ in range(2):
+            with pytest.raises(FailedCallError) as failed:
+                await node.choose(foreign[2].hash)
+            assert (failed.value.code, failed.value.message) == (
+                -32603,
+                "blocks cannot be stored at the moment",
+            )
+            assert await node.head() == foreign[0].hash
+            assert node.hindrance() == "blocks cannot be stored"
+        assert (await node.give(foreign[3]))["status"] == "VALID"
+    assert len([line for line in caplog.messages if line.startswith("blocks cannot be stored: ")]) == 1
+    assert (await node.choose(foreign[3].hash))["payloadStatus"]["status"] == "VALID"
+    assert await node.head() == foreign[3].hash
+    assert node.hindrance() is None

@@ -7,7 +7,7 @@ from wsnode.ethereum.rpc.form.codes import (
     UNKNOWN_PAYLOAD,
     UNSUPPORTED_FORK,
 )
-from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, RpcError
 
 
 def unknown_payload() -> RpcError:
@@ -28,6 +28,11 @@ def invalid_payload_attributes(reason: str) -> RpcError:
 def too_large_request(most: int) -> RpcError:
     """Return the error for more than `most` blocks or blobs at once."""
     return RpcError(TOO_LARGE_REQUEST, f"Too large request: at most {most} at once")
+
+
+def not_stored() -> RpcError:
+    """Return the error for a call that a full or failing disk keeps from being answered."""
+    return RpcError(INTERNAL_ERROR, "blocks cannot be stored at the moment")
 
 
 def unsupported_fork(method: str) -> RpcError:

@@ -9,7 +9,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.payloads.attributes import PayloadAttributes
 from wsnode.ethereum.payloads.builds import PayloadBuilds
-from wsnode.ethereum.payloads.driven import DrivenChain, ForkchoiceError
+from wsnode.ethereum.payloads.driven import DrivenChain, ForkchoiceError, UnstoredError
 from wsnode.ethereum.payloads.eras import Era, era_of
 from wsnode.ethereum.payloads.line import Place
 from wsnode.ethereum.payloads.status import PayloadStatus
@@ -18,6 +18,7 @@ from wsnode.ethereum.rpc.engine.attributes import ExactAttributes
 from wsnode.ethereum.rpc.engine.errors import (
     invalid_forkchoice_state,
     invalid_payload_attributes,
+    not_stored,
     unsupported_fork,
 )
 from wsnode.ethereum.rpc.engine.schemas import FORKCHOICE
@@ -79,6 +80,8 @@ class ForkchoiceUpdated:
             status = await self._driven.choose(state.head, safe, finalized)
         except ForkchoiceError as error:
             raise invalid_forkchoice_state(str(error)) from None
+        except UnstoredError:
+            raise not_stored() from None
         identity = None
         if params.attributes is not None and status.status == "VALID":
             identity = self._begin(state.head, params.attributes.value, version)
@@ -121,6 +124,7 @@ def add_methods(registry: Registry, chain: Chain, driven: DrivenChain, builds: P
         invalid_forkchoice_state("…"),
         invalid_payload_attributes("…"),
         unsupported_fork("engine_forkchoiceUpdatedVN"),
+        not_stored(),
     )
     method = partial(registry.method, view=False, result=FORKCHOICE, errors=errors)
     updated = ForkchoiceUpdated(chain, driven, builds)

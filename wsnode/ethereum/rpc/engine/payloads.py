@@ -11,12 +11,12 @@ from wsnode.ethereum.codec.blocks import Payload
 from wsnode.ethereum.codec.rendering import render_payload
 from wsnode.ethereum.payloads.build import Build
 from wsnode.ethereum.payloads.builds import PayloadBuilds
-from wsnode.ethereum.payloads.driven import Beside, DrivenChain
+from wsnode.ethereum.payloads.driven import Beside, DrivenChain, UnstoredError
 from wsnode.ethereum.payloads.envelope import envelope
 from wsnode.ethereum.payloads.eras import Era, era_of
 from wsnode.ethereum.payloads.status import PayloadStatus
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.engine.errors import unknown_payload, unsupported_fork
+from wsnode.ethereum.rpc.engine.errors import not_stored, unknown_payload, unsupported_fork
 from wsnode.ethereum.rpc.engine.schemas import (
     BUILT_BLOCK,
     PAYLOAD,
@@ -115,7 +115,10 @@ class NewPayload:
             payload: Payload = yield InThread(lambda _cancel: _read(bytes(text)))
             self._check_version(payload, eras, method)
             yield AsyncCall(place.wait_turn)
-            return (yield AsyncCall(partial(self._driven.take, payload, beside)))
+            try:
+                return (yield AsyncCall(partial(self._driven.take, payload, beside)))
+            except UnstoredError:
+                raise not_stored() from None
 
     def _check_version(self, payload: Payload, eras: Sequence[Era], method: str) -> None:
         era = era_of(self._spec, payload.timestamp)
@@ -201,7 +204,7 @@ def _decode_identity(value: Any) -> Identity:
 def add_methods(registry: Registry, driven: DrivenChain, builds: PayloadBuilds, spec: ChainSpec) -> None:
     """Register this module's methods."""
     given, built = NewPayload(driven, spec), GetPayload(builds, spec)
-    errors: Sequence[RpcError] = (unsupported_fork("engine_newPayloadVN"),)
+    errors: Sequence[RpcError] = (unsupported_fork("engine_newPayloadVN"), not_stored())
     method = partial(registry.method, view=False, result=PAYLOAD_STATUS, errors=errors)
     method("engine_newPayloadV1")(given.of_paris)
     method("engine_newPayloadV2")(given.of_shanghai)

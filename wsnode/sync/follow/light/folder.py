@@ -8,6 +8,7 @@ from wsnode.ethereum.tree.live import LiveTree
 from wsnode.sync.follow.light.beginning import Beginning
 from wsnode.sync.follow.light.receipts import Receipts
 from wsnode.sync.follow.light.window import Window
+from wsnode.sync.follow.outage import Outage
 from wsnode.sync.follow.upstream import Upstreams
 
 
@@ -15,12 +16,17 @@ class LightFolder:
     """What a folder that keeps a window of blocks needs besides a full one."""
 
     def __init__(
-        self, chain: Chain, live: LiveTree, upstreams: Upstreams, checkpoint: Hash32 | None = None
+        self,
+        chain: Chain,
+        live: LiveTree,
+        upstreams: Upstreams,
+        outage: Outage,
+        checkpoint: Hash32 | None = None,
     ) -> None:
         self._chain = chain
         self.receipts = Receipts(chain, upstreams)
         self.beginning = Beginning(chain, live, upstreams, self.receipts, checkpoint)
-        self.window = Window(chain, live, upstreams, self.receipts)
+        self.window = Window(chain, live, upstreams, self.receipts, outage)
 
     @property
     def trust(self) -> str:

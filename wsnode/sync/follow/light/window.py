@@ -12,6 +12,7 @@ from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.tree.live import LiveTree, in_thread
 from wsnode.sync.follow.blocks.asking import all_at_once, block_of_any
 from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts
+from wsnode.sync.follow.outage import Outage
 from wsnode.sync.follow.upstream import Unfit, Upstreams
 from wsnode.upstream.errors import UpstreamError
 
@@ -29,13 +30,16 @@ logger = logging.getLogger("wsnode.follow")
 class Window:
     """Keeps the first block of a light folder where the window begins, but never above what is final."""
 
-    def __init__(self, chain: Chain, live: LiveTree, upstreams: Upstreams, receipts: Receipts) -> None:
+    def __init__(
+        self, chain: Chain, live: LiveTree, upstreams: Upstreams, receipts: Receipts, outage: Outage
+    ) -> None:
         assert chain.window is not None, "only a light folder has a window"
         self._chain = chain
         self._blocks = chain.window
         self._live = live
         self._upstreams = upstreams
         self._receipts = receipts
+        self._outage = outage
         self._pruned = 0
         """Blocks pruned since the last look at the blocks beside the chain began."""
         self._side: bytes = b""
@@ -44,7 +48,7 @@ class Window:
         """Do what there is to do, for ever."""
         while True:
             try:
-                has_more = await self.step()
+                has_more = await self._outage.outlast(self.step)
             except (Unfit, UpstreamError) as error:
                 logger.warning("backfilling: %s", error)
                 await trio.sleep(FAILED_SECONDS)
