@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.ethereum.tree.random_trees import GENESIS, SPEC, Node, decoded, random_tree
+from tests.ethereum.tree.random_trees import GENESIS, SPEC, Node, decoded, random_tree, spoiled
 from tests.file_limits import files_of_at_most
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage.errors import StoreError
-from wsnode.ethereum.tree.statuses import UnknownBlockError, Valid
+from wsnode.ethereum.tree.statuses import Invalid, UnknownBlockError, UnknownParent, Valid
 from wsnode.ethereum.tree.tree import BlockTree
 
 KILLS = 12
@@ -46,6 +46,18 @@ def test_a_head_moves_forward_sideways_and_back(tree: BlockTree, chain: Chain) -
     assert chain.head.hash == first.hash
     assert moved(tree.set_head(SPEC.genesis_hash)) == ([first.hash], [])
     assert moved(tree.set_head(third.hash)) == ([], [first.hash, other.hash, third.hash])
+
+
+def test_an_appended_block_is_the_head_if_it_follows_it_and_is_valid(tree: BlockTree, chain: Chain) -> None:
+    first, second, other = random_tree(2, [1, 2])
+    for node, head in ((second, None), (first, first), (second, second), (other, second), (first, second)):
+        status = tree.append(node.block)
+        assert isinstance(status, Valid if head is not None else UnknownParent)
+        assert chain.head.hash == (SPEC.genesis_hash if head is None else head.hash)
+    wrong = spoiled(second)
+    tree.set_head(first.hash)
+    assert isinstance(tree.append(wrong.block), Invalid)
+    assert chain.head.hash == first.hash
 
 
 def test_safe_and_final_blocks_lie_on_the_branch_of_the_head(tree: BlockTree, chain: Chain) -> None:

@@ -60,6 +60,16 @@ class LiveTree:
         async with self.turn() as tree:
             return await in_thread(partial(tree.judge, block))
 
+    async def append(self, block: UnverifiedBlock) -> Status:
+        """Return the status of a block; a valid one that follows the head is the published head then.
+
+        Raises:
+            StateError, StoreError: A store cannot be read, or written.
+        """
+        async with self.turn() as tree:
+            with self.telling():
+                return await in_thread(partial(tree.append, block))
+
     async def hold(self, block: UnverifiedBlock) -> Status:
         """Return the status of a block by its header alone, as `BlockTree.hold`.
 

@@ -18,7 +18,7 @@ from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.branches import Branch, KnownBlocks
 from wsnode.ethereum.tree.candidates import Candidate
 from wsnode.ethereum.tree.judging import Judge
-from wsnode.ethereum.tree.statuses import BelowFinalizedError, Invalid, Status, UnknownBlockError
+from wsnode.ethereum.tree.statuses import BelowFinalizedError, Invalid, Status, UnknownBlockError, Valid
 
 # A branch becomes canonical in pieces, so that a long one does not fill memory.
 _PIECE_BLOCKS: Final = 64
@@ -81,6 +81,17 @@ class BlockTree(Appender):
         with self.chain.snapshot() as view:
             status = self._judge.judge(view, block)
         self._spill()
+        return status
+
+    def append(self, block: UnverifiedBlock) -> Status:
+        """Return the status of a block as `judge` does; a valid one that follows the head is the head then.
+
+        Raises:
+            StateError, StoreError: As there, and in `set_head`.
+        """
+        status = self.judge(block)
+        if isinstance(status, Valid) and block.parent_hash == self.head.hash:
+            self.set_head(block.hash)
         return status
 
     def hold(self, block: UnverifiedBlock) -> Status:

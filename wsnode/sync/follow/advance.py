@@ -106,7 +106,9 @@ class Advance:
             found = chosen(paths, self.agree)
             if isinstance(found, Head):
                 self._lower_since = None
-                await self._set_head(found.hash)
+                if found != self.head:
+                    await self._set_head(found.hash)
+                self._verified.forget_below(self.floor)
             elif found is not None:
                 await self._stay_or_go_back(found)
 
@@ -120,10 +122,14 @@ class Advance:
         return True
 
     async def _judge_up_to(self, upstream: Upstream, link: Link, announced: Head) -> None:
-        for block in await self._walks.up_to(upstream, link, announced.hash, self.floor):
+        blocks = await self._walks.up_to(upstream, link, announced.hash, self.floor)
+        # The next block becomes the head in one go if its upstream's word is enough for that.
+        is_enough = upstream.is_fit and self.agree == 1 == len(blocks) and not self._catching_up.is_running
+        judge = self._live.append if is_enough else self._live.judge
+        for block in blocks:
             if self._receipts is not None:
                 await self._receipts.bring([block], [upstream])
-            status = await self._live.judge(block)
+            status = await judge(block)
             if isinstance(status, Invalid):
                 raise Unfit(f"it sent an invalid block: {status.error}", for_good=True)
             if isinstance(status, UnknownParent):

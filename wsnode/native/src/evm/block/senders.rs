@@ -63,7 +63,7 @@ fn pieces_of((index, block): (usize, &Decoded)) -> impl Iterator<Item = Piece<'_
 /// The senders of each piece, in the order of the pieces.
 fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<Senders> {
     let workers = thread::available_parallelism().map_or(1, NonZero::get).min(pieces.len());
-    if workers < 2 {
+    if workers < 2 || are_few_unknown(pieces) {
         return pieces.iter().map(|piece| recover_piece(spec, piece)).collect();
     }
     let next = AtomicUsize::new(0);
@@ -81,6 +81,12 @@ fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<Senders> {
     });
     found.sort_unstable_by_key(|(index, _)| *index);
     found.into_iter().map(|(_, senders)| senders).collect()
+}
+
+/// Whether so few signatures are to be recovered that threads would take longer to start.
+fn are_few_unknown(pieces: &[Piece<'_>]) -> bool {
+    let transactions = pieces.iter().flat_map(|piece| piece.transactions);
+    transactions.filter(|transaction| known_sender(transaction).is_none()).take(PIECE).count() < PIECE
 }
 
 fn recover_piece(spec: &ChainSpec, piece: &Piece<'_>) -> Senders {
