@@ -65,7 +65,7 @@ class Provers:
         """
         own = self.blocks.hashes_before(block, numbers)
         if own is not None:
-            self.blocks.keep_hashes(block, own)
+            await trio.to_thread.run_sync(self.blocks.keep_hashes, block, own)
             return
         await self._by_any(partial(self._named_by, min(numbers), block), block)
 
@@ -147,7 +147,7 @@ class Provers:
                 raise WrongProofError(f"its block {number} does not lead to block {head.number}")
             hashes.append((number, block_hash))
             wanted = Hash32(parent)
-        self.blocks.keep_hashes(block, hashes)
+        await trio.to_thread.run_sync(self.blocks.keep_hashes, block, hashes)
 
 
 async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
