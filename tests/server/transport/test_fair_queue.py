@@ -10,7 +10,7 @@ PEERS = st.sampled_from([None, None, "a", "b", "c"])
 
 def take_all(queue: FairQueue, seconds: float = 0.001) -> list[int]:
     taken = []
-    while queue.places:
+    while queue.waiting:
         taken.append(queue.pop())
         queue.charge(seconds)
     return taken
@@ -20,7 +20,7 @@ def test_peers_take_turns_and_a_socket_without_one_is_its_own() -> None:
     queue = FairQueue()
     for descriptor, peer in ((1, "a"), (2, "a"), (3, None), (4, "b"), (5, "a"), (6, None)):
         queue.add(descriptor, peer)
-    assert len(queue.places) == 4
+    assert queue.waiting == 4
     assert take_all(queue, 0.002) == [1, 3, 4, 6, 2, 5]
 
 

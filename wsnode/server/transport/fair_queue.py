@@ -3,9 +3,12 @@
 Weighted fair queuing with equal weights: each place in the queue has the (virtual) time at which its work
 would end if all places ran side by side, and the earliest comes first. A peer that asks for little waits for
 little, even beside peers with ten thousand sockets or with long bursts, which wait for each other.
+
+Places whose last burst was quick wait in a line, all others in a heap: with 256 of them the heap took a fifth
+of the time of a quick call.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from heapq import heappop, heappush
 
 Peer = str | None
@@ -23,6 +26,9 @@ MOST_KNOWN = 4096
 """Places remembered, at least, before those are dropped whose time has passed."""
 
 _NEW = (0.0, UNKNOWN_COST)
+_QUICK = (0.0, QUICK_COST)
+_Waiting = tuple[float, int, float, Place]
+"""Expected end, order of arrival, start, place."""
 
 
 class FairQueue:
@@ -31,18 +37,24 @@ class FairQueue:
     __slots__ = (
         "_has_rest",
         "_history",
+        "_line",
         "_most_known",
         "_now",
+        "_others",
         "_queued",
         "_sequence",
         "_start",
         "_turn",
-        "places",
+        "waiting",
     )
 
     def __init__(self) -> None:
-        self.places: list[tuple[float, int, float, Place]] = []
-        """Those that wait, as a heap: expected end, order of arrival, start, place."""
+        self.waiting = 0
+        """The number of places that wait."""
+        self._line: deque[_Waiting] = deque()
+        """Those whose last burst was quick, in their order."""
+        self._others: list[_Waiting] = []
+        """All others, as a heap."""
         self._queued: dict[Place, OrderedDict[int, None] | None] = {}
         """The sockets of each peer in the queue; None for a socket that stands for itself."""
         self._history: dict[Place, tuple[float, float]] = {}
@@ -73,10 +85,16 @@ class FairQueue:
             self._push(peer)
 
     def _push(self, place: Place) -> None:
-        end, cost = self._history.get(place, _NEW)
-        start = end if end > self._now else self._now
+        known = self._history.get(place, _NEW)
+        self.waiting += 1
         self._sequence += 1
-        heappush(self.places, (start + cost, self._sequence, start, place))
+        now = self._now
+        if known is _QUICK:
+            self._line.append((now + QUICK_COST, self._sequence, now, place))
+            return
+        end, cost = known
+        start = end if end > now else now
+        heappush(self._others, (start + cost, self._sequence, start, place))
 
     def pop(self) -> int:
         """Remove and return the first socket of the first place; `charge` is to follow.
@@ -84,7 +102,10 @@ class FairQueue:
         Raises:
             IndexError: None waits.
         """
-        _, _, start, place = heappop(self.places)
+        line, others = self._line, self._others
+        is_quick = bool(line) and not (others and others[0] < line[0])
+        _, _, start, place = line.popleft() if is_quick else heappop(others)
+        self.waiting -= 1
         self._turn, self._start = place, start
         if start > self._now:
             self._now = start
@@ -100,11 +121,13 @@ class FairQueue:
         """Have the place of the last socket pay for its turn, and wait again if it has more."""
         if (place := self._turn) is None:
             return
-        cost = QUICK_COST
-        if seconds > QUICK_COST:
-            most = max(QUICK_COST, LONGEST_PENALTY / (len(self.places) + 1))
-            cost = min(seconds, most)
-        self._history[place] = (self._start + cost, cost)
+        if seconds <= QUICK_COST:
+            self._history[place] = _QUICK
+            # When all in the line have had a turn, each has taken as much.
+            self._now += QUICK_COST / (len(self._line) + 1)
+        else:
+            cost = min(seconds, max(QUICK_COST, LONGEST_PENALTY / (self.waiting + 1)))
+            self._history[place] = (self._start + cost, cost)
         if self._has_rest:
             self._push(place)
         if len(self._history) > self._most_known:

@@ -63,7 +63,7 @@ class Arrivals:
     @property
     def ready(self) -> int:
         """Return how many peers have something that was not handed out, at least 1."""
-        return len(self._due.places) or 1
+        return self._due.waiting or 1
 
     async def run(self) -> None:
         """Hand out what arrives, for ever."""
@@ -102,11 +102,11 @@ class Arrivals:
         """Pass on arrived bytes for so long; return whether more are waiting."""
         now, woken, due, clock = self._clock(), 0, self._due, self._clock
         deadline = now + seconds
-        while now <= deadline and woken < WOKEN_AT_ONCE and due.places:
+        while now <= deadline and woken < WOKEN_AT_ONCE and due.waiting:
             woken += self._read(due.pop())
             began, now = now, clock()
             due.charge(now - began)
-        return bool(due.places)
+        return due.waiting > 0
 
     async def feed(
         self, connected: Readable, take: Take, peer: Peer = None, *, full: int = RECEIVE_BYTES
