@@ -141,3 +141,11 @@ def pytest_runtest_makereport(
         if isinstance(group, pytest.skip.Exception) and isinstance(report.longrepr, tuple):
             report.longrepr = (*report.longrepr[:2], f"Skipped: {group.msg}")
     return report
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """Return a file with the secret of an engine's port."""
+    file = tmp_path / "jwt.hex"
+    file.write_text(bytes(range(32)).hex())
+    return file

@@ -14,13 +14,6 @@ from tests.peers.processes.driven_wsnode import driven_wsnode
 RECEIPTS = ("eth_getBlockReceipts", "debug_getRawReceipts", "debug_getRawBlock")
 
 
-@pytest.fixture
-def secret(tmp_path: Path) -> Path:
-    file = tmp_path / "jwt.hex"
-    file.write_text(bytes(range(32)).hex())
-    return file
-
-
 @pytest.mark.parametrize(
     ("slots", "reorganisations"),
     [

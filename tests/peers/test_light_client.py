@@ -27,9 +27,10 @@ STATUSES = re.compile(r"Successful (NewPayload|ForkchoiceUpdated) .*status=(\w+)
 
 @pytest.mark.soak
 @pytest.mark.skipif(PROGRAM is None, reason="WSNODE_BLSYNC names no blsync")
-def test_a_light_client_drives_a_node_whose_upstream_brings_what_it_leaves_out(tmp_path: Path) -> None:
-    genesis, secret = genesis_file(), tmp_path / "jwt.hex"
-    secret.write_text(bytes(range(32)).hex())
+def test_a_light_client_drives_a_node_whose_upstream_brings_what_it_leaves_out(
+    tmp_path: Path, secret: Path
+) -> None:
+    genesis = genesis_file()
     with (
         driven_wsnode(tmp_path, genesis, secret) as upstream,
         started_lodestar(

@@ -14,9 +14,7 @@ MOST_SECONDS = 400.0
 
 
 @pytest.mark.soak
-def test_lodestar_finalizes_a_chain_on_wsnode_and_both_survive_restarts(tmp_path: Path) -> None:
-    secret = tmp_path / "jwt.hex"
-    secret.write_text(bytes(range(32)).hex())
+def test_lodestar_finalizes_a_chain_on_wsnode_and_both_survive_restarts(tmp_path: Path, secret: Path) -> None:
     with driven_wsnode(tmp_path, genesis_file(), secret) as node:
         genesis = node.head()[1]
         with started_lodestar(tmp_path, genesis, node.endpoints.engine, secret) as lodestar:

@@ -62,13 +62,6 @@ def scene(folder: Path, secret: Path) -> Iterator[Scene]:
                 yield Scene(geth, line, node, keeper)
 
 
-@pytest.fixture
-def secret(tmp_path: Path) -> Path:
-    file = tmp_path / "jwt.hex"
-    file.write_text(bytes(range(32)).hex())
-    return file
-
-
 @pytest.mark.parametrize(
     ("reorganisations", "slots", "kills"),
     [

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.sync.follow.conftest import Open
-from tests.sync.follow.world import NOT_SAID, Source
+from tests.sync.follow.world import NOT_SAID, Open, Source
 from tests.upstream.providers import Error
 from wsnode.sync.follow.report import Stage
 

@@ -6,8 +6,7 @@ import pytest
 import trio
 
 from tests.ethereum.live.growing import SECRET
-from tests.sync.follow.conftest import Open
-from tests.sync.follow.world import NOT_SAID, Source, World
+from tests.sync.follow.world import NOT_SAID, Open, Source, World
 from tests.upstream.providers import Error
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.state import sign_transaction

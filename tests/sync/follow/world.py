@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import trio
 
@@ -65,7 +65,7 @@ class Source:
             self.growing.grow()
 
     def finalize(self, below: int) -> None:
-        """Make the block so far below the head final."""
+        """Make the block final that lies `below` blocks under the head."""
         with self.growing.chain.snapshot() as view:
             number = BlockNumber(max(0, view.number - below))
             block_hash = view.hash_of(number)
@@ -151,3 +151,22 @@ async def followed(
             nursery.start_soon(world.hub.watch)
             yield world
             nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def opened_world(
+    folder: Path, *names: str, blocks: int = 3, final: int | None = None, **settings: Any
+) -> AsyncIterator[tuple[World, dict[str, Source]]]:
+    """Run a follower of new upstreams of these names and lengths, final but for the last `final` blocks."""
+    async with trio.open_nursery() as nursery:
+        with sources_of(folder, names, nursery) as sources:
+            for source in sources.values():
+                source.grow(blocks)
+                if final is not None:
+                    source.finalize(final)
+            async with followed(folder, sources, **settings) as world:
+                yield world, sources
+        nursery.cancel_scope.cancel()
+
+
+Open: TypeAlias = Callable[..., AbstractAsyncContextManager[tuple[World, dict[str, Source]]]]

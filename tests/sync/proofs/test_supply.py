@@ -1,6 +1,7 @@
 """Fetching what calls lack: from an honest node if another lies, once for all, and not without end."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,14 @@ READER = "0x5f355b801560125780545060019003600256" + "5b00"
 def chain(tmp_path: Path) -> Iterator[Playground]:
     with playground(tmp_path / "theirs") as opened:
         yield opened
+
+
+@contextmanager
+def forked_chain(folder: Path, client: MemoryClient) -> Iterator[tuple[Chain, Forking]]:
+    """Open a new chain on the head of the client's, and what fetches its state; no account is set on it."""
+    first = trio.run(fetch_first, client, None)
+    with Chain.open(folder / "ours", forked_genesis(first), writer=True, durable=False) as chain:
+        yield chain, Forking(chain, [client])
 
 
 def reader_on(chain: Playground) -> str:
@@ -89,10 +98,7 @@ def test_forty_slots_take_three_rounds_at_most(tmp_path: Path, chain: Playground
 
 def test_callers_at_once_share_what_is_fetched(tmp_path: Path, chain: Playground) -> None:
     client = MemoryClient(chain)
-    first = trio.run(fetch_first, client, None)
-    (tmp_path / "ours").mkdir()
-    with Chain.open(tmp_path / "ours", forked_genesis(first), writer=True, durable=False) as fork:
-        forking = Forking(fork, [client])
+    with forked_chain(tmp_path, client) as (fork, forking):
         head = fork.head.number, fork.head.hash
         stranger = bytes.fromhex(STRANGER[2:])
 
@@ -116,10 +122,7 @@ def test_callers_at_once_share_what_is_fetched(tmp_path: Path, chain: Playground
 
 def test_a_failed_fetch_is_each_callers_own(tmp_path: Path, chain: Playground) -> None:
     client = MemoryClient(chain)
-    first = trio.run(fetch_first, client, None)
-    (tmp_path / "ours").mkdir()
-    with Chain.open(tmp_path / "ours", forked_genesis(first), writer=True, durable=False) as fork:
-        forking = Forking(fork, [client])
+    with forked_chain(tmp_path, client) as (fork, forking):
         client.memory.is_gone = True
         head = fork.head.number, fork.head.hash
         with pytest.raises(LackingError) as lacking:

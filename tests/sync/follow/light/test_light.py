@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, growing_chain
-from tests.sync.follow.light.conftest import Open
-from tests.sync.follow.world import NOT_SAID, Override, Source, World
+from tests.sync.follow.world import NOT_SAID, Open, Override, Source, World
 from tests.upstream.providers import Error
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
