@@ -1,9 +1,9 @@
-"""How late is a follower's head while one of its three upstreams lies, and is anything false told?
+"""How late is a follower's head while one of its three upstreams lies, and does it announce a false one?
 
     python -m bench.liars --geth PATH --liar liar.py [--blocks 12] [LIE …]
 
-geth makes a block a second, and two of the follower's upstreams are geth itself. The third is a proxy before
-it that lies in one way at a time, for so many blocks; each time there is a new follower. One process
+geth makes a block a second, and two of the follower's upstreams are geth itself. The third is a proxy in
+front of it, which lies in one way during `--blocks` blocks; each way has a new follower. One process
 subscribes to geth's heads and to the follower's: a block's lag is the time between the two. Printed for each
 lie: the median and the longest lag, what became of the liar, and the number of heads that geth never had.
 """
@@ -91,7 +91,7 @@ async def try_one(
     shown = f"{lags[len(lags) // 2]:8.1f}{lags[-1]:8.1f}" if lags else f"{'-':>8}{'-':>8}"
     print(f"{lie:28}{shown}  {len(lags):5}  {false:5}  {became:.90}", flush=True)
     if missing:
-        print(f"  {len(missing)} heads of geth were not told", flush=True)
+        print(f"  {len(missing)} heads of geth were not announced", flush=True)
 
 
 async def wait_live(asker: Any) -> None:

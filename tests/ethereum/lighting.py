@@ -1,4 +1,4 @@
-"""A light folder that is told the blocks of a full chain."""
+"""A light folder whose blocks and receipts come from a full chain."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -245,7 +245,7 @@ def sent(url: str, call: dict[str, Any]) -> dict[str, Any]:
 
 
 def scenario(url: str, number: int) -> Iterator[Any]:
-    """Yield what is told on the way."""
+    """Yield the results of its steps, which two nodes must have alike."""
 
     def traded(**members: Any) -> dict[str, Any]:
         return sent(url, {"from": TRADER, "gas": hex(500_000), **members})

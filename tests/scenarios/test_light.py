@@ -43,7 +43,7 @@ class Traffic:
         self.contracts.append(bytes.fromhex(block[-1]["contractAddress"][2:]))
 
     def grow(self, blocks: int, chosen: random.Random) -> None:
-        """Make so many blocks, or a few less: geth may put two transactions into one."""
+        """Make this number of blocks, or a few less: geth may put two transactions into one."""
         for _ in range(blocks):
             topic = chosen.randrange(8).to_bytes(32, "big")
             self._send(chosen.choice(self.contracts), topic + os.urandom(32), 60_000)

@@ -86,7 +86,7 @@ class Lodestar:
 def started_lodestar(
     folder: Path, genesis_hash: str, engine: str, secret: Path, *, preset: str = "minimal", seconds: int = 4
 ) -> Iterator[Lodestar]:
-    """Run it until the end on a chain whose execution begins with a block, with slots of so many seconds."""
+    """Run it until the end on a chain whose execution begins with a block, with slots of `seconds`."""
     if MODULES is None:
         pytest.skip("WSNODE_LODESTAR names no folder with Lodestar's modules")
     program = Path(MODULES) / "node_modules/.bin/lodestar"

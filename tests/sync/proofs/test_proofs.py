@@ -21,7 +21,7 @@ UNUSED_SLOT = b"\x99" * 32
 
 
 class World:
-    """A chain with a contract, a fork of it, and the proofs of that contract and of nobody's account."""
+    """A chain with a contract, a fork of it, and proofs of that contract and of an unused address."""
 
     def __init__(self, market: Market, fork: Chain, client: MemoryClient) -> None:
         self.market = market

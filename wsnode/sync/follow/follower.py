@@ -35,7 +35,7 @@ from wsnode.upstream.streams import Connect
 
 MAX_LAG: Final = 2
 SILENT_BLOCKS: Final = 3
-"""Without a head for so many block times everybody is asked."""
+"""Block times without a new head after which all upstreams are asked."""
 LEAST_SILENCE_SECONDS: Final = 3.0
 ALONE_SECONDS: Final = 15.0
 """How long a head counts as the newest while nobody can be asked."""
