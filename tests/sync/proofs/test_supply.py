@@ -87,6 +87,19 @@ def test_a_call_may_read_only_so_much(tmp_path: Path, chain: Playground) -> None
         assert refused.value.code == -32005
 
 
+@pytest.mark.parametrize(
+    "entry", [{"address": "0x77"}, {"address": "0x" + "77" * 20, "storageKeys": ["0x01"]}]
+)
+def test_a_hint_in_another_form_is_no_hint(entry: Any, tmp_path: Path, chain: Playground) -> None:
+    address = reader_on(chain)
+    client = MemoryClient(chain)
+    client.memory.lie = lambda method, _params, result: (
+        {"accessList": [entry], "gasUsed": "0x0"} if method == "eth_createAccessList" else result
+    )
+    with forked_playground(tmp_path / "ours", [client]) as fork:
+        assert fork("eth_call", reading(address, 3), "latest") == "0x"
+
+
 def test_forty_slots_take_three_rounds_at_most(tmp_path: Path, chain: Playground) -> None:
     address = reader_on(chain)
     client = MemoryClient(chain)

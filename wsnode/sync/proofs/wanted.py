@@ -131,12 +131,20 @@ def _read(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix("0x"))
 
 
+def _sized(text: str, size: int) -> bytes:
+    found = _read(text)
+    if len(found) != size:
+        raise ValueError(f"{len(found)} bytes instead of {size}")
+    return found
+
+
 def listed(answer: bytes) -> list[Wanted]:
     """Return what a node says that a call will read, from its answer to eth_createAccessList."""
     try:
         entries = _ACCESS_LIST.decode(answer).entries
-        slots = [(_read(entry.address), _read(slot)) for entry in entries for slot in entry.slots]
-        return grouped([_read(entry.address) for entry in entries], slots)
+        by_address = [(_sized(entry.address, 20), entry.slots) for entry in entries]
+        slots = [(address, _sized(slot, 32)) for address, own in by_address for slot in own]
+        return grouped([address for address, _own in by_address], slots)
     except (msgspec.DecodeError, ValueError):
         # It is a hint, and any other form of it none.
         return []
