@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from tests.file_limits import files_of_at_most
-from tests.sync.follow.conftest import Open
+from tests.sync.follow.world import Open
 from wsnode.sync.follow.report import Stage
 
 FULL = 4096
