@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from threading import Lock
 from typing import Final, Protocol
 
 import msgspec
@@ -99,14 +100,17 @@ class ToldBlocks:
         self._state = state
         self._told: OrderedDict[Hash32, BuiltBlock] = OrderedDict()
         self._bytes = 0
+        self._lock = Lock()
+        """Blocks are told in one thread and judged in others."""
 
     def tell(self, block: BuiltBlock) -> None:
         """Keep a block whose body and receipts are those of its header until it is judged."""
-        self._forget(Hash32(block.hash))
-        self._told[Hash32(block.hash)] = block
-        self._bytes += block.size
-        while self._bytes > MOST_BYTES and len(self._told) > 1:
-            self._forget(next(iter(self._told)))
+        with self._lock:
+            self._forget(Hash32(block.hash))
+            self._told[Hash32(block.hash)] = block
+            self._bytes += block.size
+            while self._bytes > MOST_BYTES and len(self._told) > 1:
+                self._forget(next(iter(self._told)))
 
     def execute(
         self,
@@ -150,7 +154,8 @@ class ToldBlocks:
         error = self.verify_header(block, ancestors, total_difficulty=total_difficulty)
         if error is not None:
             return error
-        told = self._forget(Hash32(block.hash))
+        with self._lock:
+            told = self._forget(Hash32(block.hash))
         return self._stored(block) if told is None else told
 
     def verify_header(

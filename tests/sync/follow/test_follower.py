@@ -8,7 +8,9 @@ import pytest
 
 from tests.sync.follow.world import NOT_SAID, Open, Source
 from tests.upstream.providers import Error
+from wsnode.sync.follow import attending
 from wsnode.sync.follow.report import Stage
+from wsnode.sync.follow.upstream import Unfit
 
 
 async def test_what_is_there_is_fetched_and_what_comes_is_followed(opened: Open) -> None:
@@ -191,6 +193,23 @@ async def test_a_block_with_another_hash_is_never_served(opened: Open) -> None:
         sources["a"].grow(2)
         await sources["a"].tell()
         await world.until_at(sources["a"].head)
+
+
+async def test_an_upstream_that_is_quarantined_for_a_while_by_another_task_comes_back(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attending, "RECHECK_SECONDS", 0.01)
+    async with opened("a", blocks=0) as (world, sources):
+        await world.until(lambda: world.follower.peers == 1)
+        (upstream,) = world.follower.upstreams
+        upstream.quarantine(Unfit("its chain leaves ours", is_forked=True))
+        await world.until(lambda: world.state_of("a")[0] == "followed")
+        sources["a"].grow()
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        upstream.quarantine(Unfit("it sent an invalid block", for_good=True))
+        await world.until(lambda: world.follower.peers == 0)
+        assert world.state_of("a")[0] == "quarantined"
 
 
 async def test_an_invalid_block_quarantines_the_upstream_that_sent_it(opened: Open) -> None:

@@ -141,7 +141,7 @@ class Attendant:
         while True:
             upstream.woken = trio.Event()
             if upstream.standing is Standing.QUARANTINED:
-                raise Unfit(upstream.why, is_forked=upstream.is_forked, for_good=True)
+                raise Unfit(upstream.why, is_forked=upstream.is_forked, for_good=upstream.is_out)
             try:
                 await self._desk.take(upstream, link)
             except UpstreamError as error:

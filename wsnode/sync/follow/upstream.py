@@ -48,6 +48,8 @@ class Upstream:
         self.why = ""
         """Why it is quarantined."""
         self.is_forked = False
+        self.is_out = False
+        """Whether it is quarantined for good."""
         self.link: Link | None = None
         """The connection that its announcements come by."""
         self.announced: Head | None = None
@@ -85,6 +87,7 @@ class Upstream:
         if self.why != str(unfit):
             logger.error("%s is quarantined: %s", self, unfit)
         self.standing, self.why, self.is_forked = Standing.QUARANTINED, str(unfit), unfit.is_forked
+        self.is_out = unfit.for_good
         self.leave()
         # Its attendant may be waiting for an announcement.
         self.woken.set()

@@ -54,8 +54,8 @@ async def test_a_light_folder_begins_at_what_is_final_and_is_filled_to_its_windo
         status = world.follower.status()
         assert (status["mode"], status["earliest"], status["window"]) == ("light", "0x51", 20)
         assert status["trust"].startswith("bodies, receipts and logs are verified by headers")
-        # Neither the genesis block nor those between it and the window were asked for.
-        assert sources["a"].asked["eth_getBlockReceipts"] == 20
+        # Neither the genesis block nor those before the window of the first block, ten below the head.
+        assert 20 <= sources["a"].asked["eth_getBlockReceipts"] <= 30
 
 
 async def test_a_light_folder_follows_and_prunes_what_falls_out_of_the_window(opened: Open) -> None:
