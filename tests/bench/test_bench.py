@@ -68,6 +68,7 @@ def test_every_case_of_the_table_is_answered(demo: Node) -> None:
     assert not [line for line in lines if "errors" in line]
 
 
+@pytest.mark.slow
 def test_two_nodes_are_compared(demo: Node) -> None:
     nodes = [f"{name}={place(demo)}" for name in ("one", "other")]
     ended = run("table", *nodes, *SHORT, "--only", "eth_chainId 1x1,rare")
@@ -75,6 +76,7 @@ def test_two_nodes_are_compared(demo: Node) -> None:
     assert [" one: " in line for line in measured(ended)] == [False, True] * 3
 
 
+@pytest.mark.slow
 def test_without_a_compiler_python_asks(demo: Node, tmp_path: Path) -> None:
     nowhere = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     ended = run("table", place(demo), *SHORT, "--only", "eth_blockNumber 1x16,receipt", **nowhere)
@@ -88,6 +90,7 @@ def measured(ended: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in ended.stdout.splitlines() if "/s p50" in line]
 
 
+@pytest.mark.slow
 def test_subscribers_of_a_development_chain_are_counted() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
         ended = run("fan_out", f"one={place(node)}", "--only", "newHeads", "--heads", "5")
@@ -96,6 +99,7 @@ def test_subscribers_of_a_development_chain_are_counted() -> None:
     assert "missing" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_an_attack_on_a_development_chain_leaves_a_line_of_a_table() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
         ended = run("hostile", f"one={place(node)}", "--only", "pings", "--seconds", "1")

@@ -50,6 +50,7 @@ def differential(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=CHECKOUT)
 
 
+@pytest.mark.slow
 def test_a_node_agrees_with_itself_over_both_transports(demo: Node) -> None:
     ended = differential(demo.bare(demo.socket_url), demo.bare(demo.http_url), "--calls", "350")
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -24,6 +24,7 @@ def test_a_node_is_measured_in_three_sections(node: Node) -> None:
     assert "first error" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_two_nodes_are_compared(node: Node) -> None:
     ended = run(
         "bench", node.socket_url, "--against", node.bare(node.socket_url), "--mix", "eth_chainId", *SHORT
@@ -32,6 +33,7 @@ def test_two_nodes_are_compared(node: Node) -> None:
     assert len(re.findall(r"^  A / B +", ended.stdout, re.MULTILINE)) == 2 + 3 + 2
 
 
+@pytest.mark.slow
 def test_a_rate_is_kept(node: Node) -> None:
     ended = run("bench", node.bare(node.socket_url), "--rate", "200", *SHORT)
     (rate,) = re.findall(r"^all +(\d+)", ended.stdout, re.MULTILINE)

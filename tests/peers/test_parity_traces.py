@@ -214,6 +214,7 @@ def changes(results: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_traces_and_changes_are_those_of_anvil(peers: Peers, name: str) -> None:
     transaction = send(peers, SCENARIOS[name])

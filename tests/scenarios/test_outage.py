@@ -132,6 +132,7 @@ def failure(node: Node, folders: Folders, wanted: str) -> tuple[int, str]:
     return error["code"], error["data"]["reason"]
 
 
+@pytest.mark.slow
 def test_a_partner_that_is_gone_is_an_error_and_one_that_is_back_is_asked(
     folders: Folders, late: list[dict[str, Any]]
 ) -> None:
@@ -163,6 +164,7 @@ def pretender(answer: Callable[[str], Any]) -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_partner_that_lies_is_not_believed(folders: Folders, late: list[dict[str, Any]]) -> None:
     lies: list[Any] = [
         late[1],
