@@ -110,11 +110,12 @@ async def wait_for_head(url: str, number: int) -> None:
 
 
 @contextmanager
-def follower(temporary: Path, genesis: Path, upstream: str) -> Iterator[Node]:
-    """Run a follower of one upstream on a new folder."""
+def follower(temporary: Path, genesis: Path, upstream: str, *options: str) -> Iterator[Node]:
+    """Run a follower of one upstream on a new folder in `temporary`."""
     port = free_port()
     command = [sys.executable, "-m", "wsnode", "follow", "--data", str(temporary / "followed")]
     command += ["--genesis", str(genesis), "--upstream", upstream, "--open", "--listen", f"127.0.0.1:{port}"]
+    command += options
     with running("follower", command, port, temporary) as node:
         yield node
 
