@@ -3,14 +3,13 @@
 import contextlib
 import socket
 import ssl
-from os import sched_yield
 from pathlib import Path
-from time import perf_counter
 
 import trio
 
 from wsnode.server.transport.fair_queue import Peer
 from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Take
+from wsnode.server.transport.transport import SocketTransport
 
 SEND_BYTES = 256 * 1024
 """Sent at once at most: a tenth of a millisecond of ciphering."""
@@ -45,10 +44,10 @@ class _Deciphered:
             raise BlockingIOError from None
 
 
-class EncryptedTransport:
+class EncryptedTransport(SocketTransport):
     """The server's end of a TLS connection; its handshake is part of the first read."""
 
-    __slots__ = ("_arrivals", "_has_shaken_hands", "_plain", "_socket", "_stuck")
+    __slots__ = ("_has_shaken_hands", "_stuck", "_tls")
 
     def __init__(self, connected: socket.socket, tls: ssl.SSLContext, arrivals: Arrivals) -> None:
         """Take over a connected socket.
@@ -56,66 +55,43 @@ class EncryptedTransport:
         Raises:
             OSError: The client has gone already.
         """
-        connected.setblocking(False)
-        if connected.family in (socket.AF_INET, socket.AF_INET6):
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = tls.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
-        self._plain = _Deciphered(self._socket)
-        self._arrivals = arrivals
+        self._tls = tls.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
+        super().__init__(self._tls, arrivals, _Deciphered(self._tls))
         self._has_shaken_hands = False
         self._stuck = b""
         """What OpenSSL has encrypted and the kernel not taken: it must be what is sent next."""
 
-    @property
-    def ready(self) -> int:
-        """Return how many peers have something to be read."""
-        return self._arrivals.ready
-
     async def receive(self) -> bytes:
         """Return the bytes that have arrived, empty when the other side has ended or is gone."""
-        try:
-            await self._shake_hands()
-            while True:
-                await trio.lowlevel.wait_readable(self._socket)
-                with contextlib.suppress(BlockingIOError):
-                    return self._plain.recv(RECEIVE_BYTES)
-        except (OSError, ValueError, trio.ClosedResourceError):
-            return b""
+        return await super().receive() if await self._is_secure() else b""
 
     async def feed(self, take: Take, peer: Peer = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
+        if not await self._is_secure():
+            return False
+        return await self._arrivals.feed(self._readable, take, peer, full=ANY_RECORD)
+
+    async def _is_secure(self) -> bool:
+        """Return whether the handshake is done, once it is or has failed."""
         try:
             await self._shake_hands()
         except (OSError, ValueError, trio.ClosedResourceError):
             return False
-        return await self._arrivals.feed(self._plain, take, peer, full=ANY_RECORD)
+        return True
 
     async def _shake_hands(self) -> None:
         while not self._has_shaken_hands:
             try:
-                self._socket.do_handshake()
+                self._tls.do_handshake()
                 self._has_shaken_hands = True
             except ssl.SSLWantReadError:
-                await trio.lowlevel.wait_readable(self._socket)
+                await trio.lowlevel.wait_readable(self._tls)
             except ssl.SSLWantWriteError:
-                await trio.lowlevel.wait_writable(self._socket)
+                await trio.lowlevel.wait_writable(self._tls)
             except ssl.SSLError:
                 # To close it with unread bytes would discard the alert that says why.
-                socket.socket.recv(self._socket, RECEIVE_BYTES)
+                socket.socket.recv(self._tls, RECEIVE_BYTES)
                 raise
-
-    def receive_by(self, deadline: float) -> bytes | None:
-        """Return what arrives before `deadline` of `perf_counter`, None if nothing does."""
-        while True:
-            try:
-                return self._plain.recv(RECEIVE_BYTES)
-            except BlockingIOError:
-                if perf_counter() >= deadline:
-                    return None
-                # The client may want this very core.
-                sched_yield()
-            except (OSError, ValueError):
-                return b""
 
     def send_nowait(self, data: bytes | memoryview) -> int:
         """Send the bytes that the kernel accepts in records, and return their number.
@@ -133,7 +109,7 @@ class EncryptedTransport:
         if part[: len(self._stuck)] != self._stuck:
             raise trio.BrokenResourceError("a record that is half sent was dropped")
         try:
-            sent = self._socket.send(part)
+            sent = self._tls.send(part)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             self._stuck = bytes(part)
             return 0
@@ -142,25 +118,10 @@ class EncryptedTransport:
         self._stuck = b""
         return sent
 
-    async def send_some(self, data: memoryview) -> int:
-        """Wait until the kernel takes something, and return how much it took."""
-        try:
-            await trio.lowlevel.wait_writable(self._socket)
-        except (OSError, ValueError, trio.ClosedResourceError) as error:
-            raise trio.BrokenResourceError from error
-        return self.send_nowait(data)
-
     async def send_eof(self) -> None:
         """Say that nothing more will be sent, if that can be said at once (RFC 8446, section 6.1)."""
         with contextlib.suppress(OSError, ValueError):
-            self._socket.unwrap()
-
-    async def aclose(self) -> None:
-        """Close the socket."""
-        if self._socket.fileno() != -1:
-            self._arrivals.forget(self._socket.fileno())
-            trio.lowlevel.notify_closing(self._socket)
-            self._socket.close()
+            self._tls.unwrap()
 
 
 def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:

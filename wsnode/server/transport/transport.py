@@ -13,7 +13,7 @@ from typing import Protocol
 import trio
 
 from wsnode.server.transport.fair_queue import Peer
-from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Take
+from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Readable, Take
 
 
 class Transport(Protocol):
@@ -67,10 +67,14 @@ class Transport(Protocol):
 class SocketTransport:
     """A non-blocking stream socket."""
 
-    __slots__ = ("_arrivals", "_socket")
+    __slots__ = ("_arrivals", "_readable", "_socket")
 
-    def __init__(self, connected: socket.socket, arrivals: Arrivals) -> None:
+    def __init__(
+        self, connected: socket.socket, arrivals: Arrivals, readable: Readable | None = None
+    ) -> None:
+        """Take over a socket, whose bytes come from `readable` where they are decrypted first."""
         self._socket = connected
+        self._readable = readable or connected
         self._arrivals = arrivals
         connected.setblocking(False)
         if connected.family in (socket.AF_INET, socket.AF_INET6):
@@ -86,7 +90,7 @@ class SocketTransport:
         while True:
             try:
                 await trio.lowlevel.wait_readable(self._socket)
-                return self._socket.recv(RECEIVE_BYTES)
+                return self._readable.recv(RECEIVE_BYTES)
             except BlockingIOError:
                 continue
             except (OSError, ValueError, trio.ClosedResourceError):
@@ -100,7 +104,7 @@ class SocketTransport:
         """Return what arrives before `deadline` of `perf_counter`, None if nothing does."""
         while True:
             try:
-                return self._socket.recv(RECEIVE_BYTES)
+                return self._readable.recv(RECEIVE_BYTES)
             except BlockingIOError:
                 if perf_counter() >= deadline:
                     return None
