@@ -61,7 +61,7 @@ def following(folder: Path, genesis: Path, *upstreams: str) -> Iterator[Node]:
 
 
 def caught_up(node: Node, geth: Addresses, blocks_back: int = 10) -> int:
-    """Return the head's number once the node has it, and so many blocks below it."""
+    """Return the head's number once the node has it and `blocks_back` more below."""
     number = head(geth.http)[0]
     until("the head", lambda: head(plain(node)) == head(geth.http))
 

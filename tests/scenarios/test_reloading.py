@@ -1,11 +1,11 @@
 """SIGHUP: a new configuration takes effect completely, or not at all."""
 
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.server.certificates import make_certificate
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig
 from wsnode.node.config_file import read
 from wsnode.node.run import Running, reload
@@ -14,16 +14,6 @@ from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import tls_context
 
 CONFIG = Config(networks={"one": NetworkConfig("one")})
-
-
-def make_certificate(folder: Path, *, passphrase: str | None = None) -> tuple[Path, Path]:
-    folder.mkdir()
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    locked = ("-nodes",) if passphrase is None else ("-passout", f"pass:{passphrase}")
-    wanted = ("-newkey", "rsa:2048", "-subj", "/CN=localhost", "-days", "2")
-    command = ["openssl", "req", "-x509", *wanted, *locked, "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True)
-    return certificate, key
 
 
 def handshake(context: ssl.SSLContext) -> bytes:

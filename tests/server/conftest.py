@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from websockets.frames import CTRL_OPCODES, Frame, Opcode
 from websockets.http11 import Response
 from websockets.uri import parse_uri
 
+from tests.server.certificates import make_certificate
 from tests.server.feed import Feed
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import CancelToken, InThread, Step
@@ -256,3 +258,9 @@ def open_site() -> OpenSite:
         assert gate.closed == 0, "a view was left open"
 
     return site
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the files of a certificate of `localhost` and its key."""
+    return make_certificate(tmp_path_factory.mktemp("tls"))

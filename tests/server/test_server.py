@@ -1,10 +1,8 @@
 """Listening, being full and stopping, on a Unix socket."""
 
 import re
-import shutil
 import socket
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -179,26 +177,6 @@ async def test_large_replies_pass_a_real_socket(tmp_path: Path) -> None:
         assert all(len(reply["result"]) == 300_000 for reply in replies[:30])
         await peer.stream.aclose()
         nursery.cancel_scope.cancel()
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("tls")
-    files = folder / "certificate.pem", folder / "key.pem"
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl to make a certificate")
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=n"
-    arguments = [
-        *command.split(),
-        "-addext",
-        "subjectAltName=DNS:localhost",
-        "-out",
-        files[0],
-        "-keyout",
-        files[1],
-    ]
-    subprocess.run(arguments, check=True, capture_output=True)  # type: ignore[arg-type]
-    return files
 
 
 async def test_tls_end_to_end(certificate: tuple[Path, Path]) -> None:

@@ -1,8 +1,6 @@
 """A partner provider over real sockets: honest, slow, rude, gone and back."""
 
-import shutil
 import ssl
-import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -14,6 +12,7 @@ import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
 from tests.node_process import kept_address
+from tests.server.certificates import make_certificate
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError
@@ -138,18 +137,8 @@ async def test_a_key_that_is_refused_is_an_error_each_time() -> None:
         nursery.cancel_scope.cancel()
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
-    files = folder / "certificate.pem", folder / "key.pem"
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl to make a certificate")
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=n"
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]), "-keyout", str(files[1])]
-    subprocess.run([*command.split(), *names], check=True, capture_output=True)
-    return files
-
-
 async def test_a_partner_is_asked_over_tls_and_only_if_its_certificate_is_trusted(tmp_path: Path) -> None:
-    files = certificate(tmp_path)
+    files = make_certificate(tmp_path, "IP:127.0.0.1")
     ours, theirs = ssl.create_default_context(cafile=files[0]), ssl.create_default_context()
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(*files)

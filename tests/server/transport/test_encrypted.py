@@ -1,6 +1,5 @@
 import socket
 import ssl
-import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -82,16 +81,6 @@ class World:
 
     async def settle(self) -> None:
         await trio.testing.wait_all_tasks_blocked(0.01)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("certificate")
-    files = folder / "certificate.pem", folder / "key.pem"
-    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "2")
-    request = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *names)
-    subprocess.run([*request, "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
-    return files
 
 
 @pytest.fixture
