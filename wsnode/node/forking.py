@@ -12,12 +12,12 @@ from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.rpc.form.elsewhere import add_elsewhere
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.config import ConfigurationError
-from wsnode.node.proving import proof_figures
+from wsnode.node.proving import proved
 from wsnode.server.access.directory import Network
 from wsnode.server.shared import Figure
 from wsnode.sync.proofs.blocks import FirstBlock
 from wsnode.sync.proofs.provers import Provers
-from wsnode.sync.proofs.supply import PROOF_ERRORS, ProofSupply
+from wsnode.sync.proofs.supply import ProofSupply
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import AddressError
@@ -49,26 +49,25 @@ class Forking:
         self.history_calls += 1
         return await self.clients[0].ask_text(method, params)
 
-    def figures(self) -> list[Figure]:
-        """Return the numbers of the fork for `/metrics`."""
-        passed_on = Figure(
+    def figure(self) -> Figure:
+        """Return the number of calls that were passed on, for `/metrics`."""
+        return Figure(
             "wsnode_forked_history",
             "Calls about blocks below the fork, which are passed on and not verified",
             self.history_calls,
             is_counter=True,
         )
-        return [*proof_figures(self.supply), passed_on]
 
 
 def forked(network: Network, chain: Chain, clients: Sequence[Client]) -> Network:
     """Return a network whose chain begins on another chain's block, with what asks for that one's state."""
     forking = Forking(chain, clients)
-    network.registry.supply(forking.supply, PROOF_ERRORS)
+    supplied = proved(network, forking.supply)
     add_elsewhere(network.registry, chain.spec.first_number, forking.ask)
     return msgspec.structs.replace(
-        network,
+        supplied,
         background=[*network.background, *forking.background],
-        figures=lambda: [*network.figures(), *forking.figures()],
+        figures=lambda: [*supplied.figures(), forking.figure()],
     )
 
 

@@ -1,4 +1,4 @@
-"""A light folder's state: what calls need of it is proved by the nodes that it follows."""
+"""State by proofs: what calls need is proved by other nodes, in a light folder by those that it follows."""
 
 from collections.abc import Sequence
 
@@ -24,10 +24,9 @@ def proving(chain: Chain, upstreams: Upstreams) -> ProofSupply:
 
 
 def proved(network: Network, supply: ProofSupply) -> Network:
-    """Return a light folder's network with what fetches proofs for its calls."""
+    """Return a network with what fetches proofs for its calls."""
     network.registry.supply(supply, PROOF_ERRORS)
-    others = network.figures
-    return msgspec.structs.replace(network, figures=lambda: [*others(), *proof_figures(supply)])
+    return msgspec.structs.replace(network, figures=lambda: [*network.figures(), *proof_figures(supply)])
 
 
 def proof_figures(supply: ProofSupply) -> list[Figure]:
