@@ -101,7 +101,7 @@ class ToldBlocks:
         self._told: OrderedDict[Hash32, BuiltBlock] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
-        """Blocks are told in one thread and judged in others."""
+        """Receipts arrive in the event loop, and blocks are judged in others."""
 
     def tell(self, block: BuiltBlock) -> None:
         """Keep a block whose body and receipts are those of its header until it is judged."""

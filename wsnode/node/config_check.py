@@ -64,9 +64,10 @@ def _of_engine(engine: EngineConfig) -> Iterator[str]:
 def served(config: Config) -> Iterator[str]:
     """Yield a line for each address and network: what a node with this configuration would serve."""
     scheme = "" if config.tls_cert is None else " with TLS"
-    yield f"{config.address}{scheme}: {'any key' if config.open else 'keys'}"
+    access = "any key" if config.open else "keys"
+    yield f"{config.address}{scheme}: {access}"
     if config.unix_socket is not None:
-        yield f"{config.unix_socket}: {'any key' if config.open else 'keys'}"
+        yield f"{config.unix_socket}: {access}"
     if (operators := config.metrics.address) is not None:
         yield f"{operators}: metrics"
     for name, network in config.networks.items():

@@ -36,7 +36,7 @@ class Readable(Protocol):
         ...
 
     def recv(self, most: int, /) -> bytes:
-        """Return at most so many bytes that have arrived, empty at the end.
+        """Return at most `most` bytes that have arrived, empty at the end.
 
         Raises:
             BlockingIOError: Nothing has arrived.

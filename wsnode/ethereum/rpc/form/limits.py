@@ -51,7 +51,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     call_inline_jumps: Allowance = 20_000
     """Jumps and calls of a call that runs on the main thread, 12 ns each: a quarter of a millisecond at most.
 
-    An estimate of a token transfer takes 5,000 to 10,000, because each run counts the gas of what it writes.
+    An estimate of a token transfer takes 3,000 to 8,000, because each run counts the gas of what it writes.
     """
 
     trace_seconds: Seconds = 5.0
