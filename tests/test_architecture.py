@@ -59,8 +59,8 @@ FLOORS = {
         "hedging",
     ),
     "ethereum": (
-        "primitives",
-        "codec state",
+        "primitives codes",
+        "codec state absence",
         "head networks system_contracts",
         "storage",
         "snapshot execution",

@@ -17,7 +17,7 @@ from wsnode.demo.genesis import demo_genesis
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
-from wsnode.ethereum.rpc.form import codes
+from wsnode.ethereum import codes
 from wsnode.jsonrpc import errors
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import Config, EngineConfig, NetworkConfig

@@ -137,6 +137,22 @@ def test_blocks_put_below_are_found_like_the_others(light: Light) -> None:
     assert light.result("eth_getBlockByNumber", "earliest", False)["number"] == "0x3"
 
 
+def test_the_genesis_block_is_put_below_the_others_and_pruned_like_them(light: Light) -> None:
+    light.chain.prepend([light.told(number) for number in range(9, 0, -1)])
+    light.chain.prepend_genesis()
+    require_equal(light)
+    genesis = light.result("eth_getBlockByNumber", "earliest", True)
+    assert light.result("eth_getBlockByHash", genesis["hash"], True) == genesis
+    assert genesis["number"] == "0x0"
+    page = light.result("wsnode_getLogsPage", {"fromBlock": "0x0", "limit": "0x1"})
+    assert page == light.ask_source("wsnode_getLogsPage", {"fromBlock": "0x0", "limit": "0x1"})["result"] | {
+        "cursor": page["cursor"]
+    }
+    light.chain.prune(1)
+    require_equal(light)
+    assert light.error("eth_getBlockByNumber", "0x0", False)["data"]["earliest"] == "0x1"
+
+
 def test_pruning_everything_but_the_head_leaves_nothing_behind(light: Light) -> None:
     light.chain.prune(10)
     require_equal(light)
@@ -275,6 +291,8 @@ def test_a_light_folder_is_a_full_chain_from_its_first_block_on(
                 case 2:
                     depth = chosen.randint(0, max(0, source.chain.head.number - first - 1))
                     source.reorganise(min(depth, 3), [chosen.choice(LOGS)] * chosen.randint(1, 4))
+                case 3 if first == 1:
+                    light.chain.prepend_genesis()
                 case 3 if first > 1:
                     low = chosen.randint(max(first - 3, 1), first - 1)
                     light.chain.prepend([light.told(number) for number in range(first - 1, low - 1, -1)])

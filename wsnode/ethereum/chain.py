@@ -211,6 +211,10 @@ class Chain:
 
         self.store.write(change)
 
+    def prepend_genesis(self) -> None:
+        """Put the genesis block below block 1, which is the first one of a light folder and its child."""
+        self.store.write(lambda writer: window.prepend_genesis(writer, self.spec.genesis_block()))
+
     def prune(self, blocks: int) -> None:
         """Remove the lowest blocks of a light folder."""
 

@@ -160,8 +160,11 @@ class Snapshot:
         )
 
     def log_count_before(self, number: int) -> int:
-        """Return how many logs the canonical blocks before this one have: its first log's number."""
-        return logs_before(self.reader, number)
+        """Return how many logs the canonical blocks before this one have: its first log's number.
+
+        The genesis block has none, so that block 1 has the first one, which may not be number 0.
+        """
+        return logs_before(self.reader, max(number, 1))
 
     def place_of_log(self, log: int) -> tuple[BlockNumber, int]:
         """Return in which canonical block the log of this number in the chain is, and its index there."""

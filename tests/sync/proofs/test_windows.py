@@ -228,6 +228,9 @@ def test_a_block_below_the_window_is_error_4444(tmp_path: Path) -> None:
         with window_of(tmp_path / "ours", chain, genesis, [MemoryClient(chain)], first=3) as light:
             error = light.error("eth_getBalance", CREATOR, "0x2")
             assert error["data"] == {"requested": "0x2", "earliest": "0x3"}
+            # A trace needs the state of the block before.
+            (first,) = chain.block(3)["transactions"]
+            assert light.error("debug_traceTransaction", first) == error
             assert light("eth_getBalance", CREATOR, "0x3") == chain("eth_getBalance", CREATOR, "0x3")
 
 

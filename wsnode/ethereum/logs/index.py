@@ -58,7 +58,8 @@ def search_logs(reader: Reader, wanted: LogFilter, *, limit: int | None = None) 
     With a `limit` the search ends at the first match beyond it, and no blocks are looked up then.
     """
     assert wanted.last is not None, "what is still to come cannot be searched"
-    begin, end = logs_before(reader, wanted.first), logs_before(reader, wanted.last + 1)
+    # The genesis block has no logs, and a light folder's do not begin with number 0.
+    begin, end = logs_before(reader, max(wanted.first, 1)), logs_before(reader, wanted.last + 1)
     groups = _groups(wanted)
     if not groups:
         return (yield from _all_logs(reader, begin, end, limit))

@@ -15,8 +15,11 @@ from wsnode.ethereum.codec.rows import log_entries as entries_of
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.storage import canonical, log_entries, meta, side
 from wsnode.ethereum.storage.tables import (
+    BODIES,
+    HEADERS,
     LOG_INDEX,
     META,
+    NUMBERS,
     RECEIPTS,
     SIDE_BLOCKS,
     TOTALS,
@@ -75,6 +78,15 @@ def prepend(writer: Writer, block: VerifiedBlock) -> None:
     side.remove(writer, block.hash)
     log_entries.add_lower(writer, entries_of([block.receipts], before))
     writer.put(META, _FIRST, number_key(block.number))
+
+
+def prepend_genesis(writer: Writer, block: VerifiedBlock) -> None:
+    """Put the genesis block below block 1; what adds up through it is there already."""
+    key = number_key(0)
+    for table, row in ((HEADERS, block.header), (BODIES, block.body), (RECEIPTS, block.receipts)):
+        writer.put(table, key, row)
+    writer.put(NUMBERS, block.hash, key)
+    writer.put(META, _FIRST, key)
 
 
 def prune(writer: Writer, number: int) -> None:

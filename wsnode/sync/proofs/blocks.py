@@ -5,12 +5,12 @@ from typing import Protocol
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found, pruned_history
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import LackingError, UnprovedError
-from wsnode.jsonrpc.errors import server_error
 from wsnode.sync.proofs.wanted import Proof
 
 Hashes = Sequence[tuple[int, bytes]]
@@ -101,14 +101,16 @@ class EachBlock:
         """Return the block, and have the engine know its state root from now on.
 
         Raises:
-            RpcError: It is not of the chain any more.
+            RpcError: It is not of the chain any more, or below the first block.
         """
         assert error.block is not None, "each state is some block's"
         number, block_hash = error.block
         with self._chain.snapshot() as view:
             header = view.header(number)
+            if number < view.earliest:
+                raise pruned_history(number, view.earliest)
             if header is None or view.hash_of(number) != block_hash:
-                raise server_error("header not found")
+                raise header_not_found()
         block = _block(header)
         self._chain.state.note_root(number, block_hash, block.state_root)
         return block

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 import trio
 
+from wsnode.ethereum.absence import no_state
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import LackingError, UnprovedError
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_UNAVAILABLE, RpcError
@@ -33,7 +34,6 @@ Key = tuple[bytes, bytes]
 """An address and a slot, or no slot for the account itself."""
 Place = tuple[Block, Key | int]
 """What is lacking after a block: a value, or the hash of the block with a number before it."""
-PRUNED_HISTORY: Final = 4444
 
 
 class ProofSupply:
@@ -115,7 +115,7 @@ class CallShortage:
             RpcError: The call may fetch no more.
         """
         if isinstance(error, UnprovedError):
-            raise RpcError(PRUNED_HISTORY, "pruned history unavailable", {"reason": str(error)}) from None
+            raise no_state(str(error)) from None
         if not isinstance(error, LackingError):
             return None
         self._rounds += 1

@@ -98,6 +98,15 @@ async def test_a_short_chain_without_a_final_block_begins_at_its_genesis(opened:
         require_equal(world, sources["a"])
 
 
+async def test_a_window_longer_than_the_chain_is_filled_down_to_the_genesis(opened: Open) -> None:
+    async with opened("a", blocks=40, keeps=50, final=2) as (world, sources):
+        await world.until_at(sources["a"].head)
+        await world.until(lambda: earliest(world) == 0)
+        require_equal(world, sources["a"])
+        # Both know it, so nobody is asked for it.
+        assert sources["a"].asked["eth_getBlockReceipts"] == 40
+
+
 async def test_a_checkpoint_is_where_a_folder_begins(
     opened: Open, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
@@ -13,12 +14,7 @@ from wsnode.ethereum.rpc.form.lookup import state_block
 from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter, StorageKey, slot_of
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import (
-    data,
-    header_not_found,
-    quantity,
-    refused_argument,
-)
+from wsnode.ethereum.rpc.form.results import data, quantity, refused_argument
 from wsnode.ethereum.rpc.form.schemas import BYTES, HASH, QUANTITY
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters, reading_text
 from wsnode.ethereum.snapshot import Snapshot

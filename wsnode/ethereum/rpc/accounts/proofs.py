@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import BuiltBlock, keccak256
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.rpc.accounts.methods import AccountParameters
@@ -16,7 +17,7 @@ from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, slot_of
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import header_not_found, refused_argument
+from wsnode.ethereum.rpc.form.results import refused_argument
 from wsnode.ethereum.rpc.form.schemas import ADDRESS, ANY_STORAGE_KEY, BYTES, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError

@@ -4,16 +4,16 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codes import CLIENT_LIMIT
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
-from wsnode.ethereum.rpc.form.codes import CLIENT_LIMIT
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.lookup import is_pending, state_block
 from wsnode.ethereum.rpc.form.named_contracts import numbers
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, decode_address, decode_hash
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.rpc.form.schemas import ANY_HASH, HASH
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -18,7 +19,7 @@ from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import header_not_found, quantity
+from wsnode.ethereum.rpc.form.results import quantity
 from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (

@@ -4,15 +4,16 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from wsnode.ethereum.absence import header_not_found
+from wsnode.ethereum.codes import REVERTED
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.calls.execution import CallParameters, execution_of
 from wsnode.ethereum.rpc.calls.message import supplied_gas
 from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
-from wsnode.ethereum.rpc.form.codes import REVERTED
 from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import data, header_not_found, quantity
+from wsnode.ethereum.rpc.form.results import data, quantity
 from wsnode.ethereum.rpc.form.schemas import BYTES, QUANTITY
 from wsnode.ethereum.rpc.form.text_parameters import TextParameters
 from wsnode.ethereum.snapshot import Snapshot

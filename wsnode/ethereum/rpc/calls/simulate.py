@@ -6,11 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.rpc.calls.call_object import CallObject
-from wsnode.ethereum.rpc.calls.message import impossible, mixed_prices, unchecked_message
-from wsnode.ethereum.rpc.calls.named_contracts import targets
-from wsnode.ethereum.rpc.calls.simulation import SimulatedBlock, SimulationObject
-from wsnode.ethereum.rpc.form.codes import (
+from wsnode.ethereum.absence import header_not_found
+from wsnode.ethereum.codes import (
     BLOCK_GAS_LIMIT,
     BLOCK_NUMBER,
     BLOCK_TIMESTAMP,
@@ -22,11 +19,14 @@ from wsnode.ethereum.rpc.form.codes import (
     NONCE_TOO_HIGH,
     NONCE_TOO_LOW,
 )
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.message import impossible, mixed_prices, unchecked_message
+from wsnode.ethereum.rpc.calls.named_contracts import targets
+from wsnode.ethereum.rpc.calls.simulation import SimulatedBlock, SimulationObject
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     BoundError,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.primitives.values import Address, hexadecimal
@@ -14,7 +15,7 @@ from wsnode.ethereum.rpc.development.parameters import LenientBytes, decode_numb
 from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE
 from wsnode.ethereum.rpc.form.decoding import decode_bytes
 from wsnode.ethereum.rpc.form.parameters import Flag, decode_address
-from wsnode.ethereum.rpc.form.results import data, header_not_found
+from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.rpc.form.schemas import BYTES
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError

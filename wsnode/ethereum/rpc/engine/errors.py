@@ -1,6 +1,6 @@
 """Errors of the Engine API (execution-apis, src/engine/common.md)."""
 
-from wsnode.ethereum.rpc.form.codes import (
+from wsnode.ethereum.codes import (
     INVALID_FORKCHOICE_STATE,
     INVALID_PAYLOAD_ATTRIBUTES,
     TOO_LARGE_REQUEST,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.building.gas_limit import gas_limit_after
 from wsnode.ethereum.building.next_block import NextBlock, continues, named_sender
 from wsnode.ethereum.codec.rows import Header, header_fields
@@ -18,7 +19,6 @@ from wsnode.ethereum.rpc.engine.attributes import EncodedTransactions, GivenAttr
 from wsnode.ethereum.rpc.engine.schemas import BUILT_BLOCK
 from wsnode.ethereum.rpc.form.lookup import rows
 from wsnode.ethereum.rpc.form.parameters import Payload
-from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec, InvalidTransactionError, ReorganisedError
 from wsnode.jsonrpc.errors import server_error

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.rpc.form.codes import PRUNED_HISTORY
+from wsnode.ethereum.codes import PRUNED_HISTORY
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.jsonrpc.method import Kind, Method, Turn

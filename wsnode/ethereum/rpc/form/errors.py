@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.form.codes import PRUNED_HISTORY, REVERTED
-from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.absence import header_not_found
+from wsnode.ethereum.codes import PRUNED_HISTORY, REVERTED
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded, response_too_large, server_error
 
 NOT_CANONICAL: Final = server_error("hash is not currently canonical")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from wsnode.ethereum.rpc.form.results import header_not_found
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.state import BoundError, CancelFlag, ReorganisedError, StoppedError
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.jsonrpc.work import CancelToken, InThread, Step

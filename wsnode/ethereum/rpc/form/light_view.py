@@ -1,14 +1,8 @@
 """A moment of a light folder that follows no node: blocks, receipts and logs are there, the state is not."""
 
-from wsnode.ethereum.rpc.form.codes import PRUNED_HISTORY
+from wsnode.ethereum.absence import no_state
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import Moment, State
-from wsnode.jsonrpc.errors import RpcError
-
-
-def no_state(reason: str = "no state in a light folder") -> RpcError:
-    """Return the error of methods that need state which a light folder cannot have."""
-    return RpcError(PRUNED_HISTORY, "pruned history unavailable", {"reason": reason})
 
 
 class LightView(Snapshot):

@@ -1,5 +1,6 @@
 """From a block parameter to a block's number or rows, with geth's errors for missing blocks."""
 
+from wsnode.ethereum.absence import header_not_found, pruned_history
 from wsnode.ethereum.codec.rows import Row, Rows
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.form.parameters import (
@@ -11,7 +12,6 @@ from wsnode.ethereum.rpc.form.parameters import (
     BlockParameter,
     NumberOrTag,
 )
-from wsnode.ethereum.rpc.form.results import header_not_found, pruned_history
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from wsnode.ethereum.absence import header_not_found, no_state
 from wsnode.ethereum.building.pending_block import Answer, NoNextBlockError, PendingBlock, Steps
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.rpc.form.light_view import no_state
 from wsnode.ethereum.rpc.form.lookup import state_block, state_number
 from wsnode.ethereum.rpc.form.parameters import PENDING, BlockParameter
-from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.errors import server_error

@@ -3,8 +3,7 @@
 from binascii import hexlify
 from typing import Final
 
-from wsnode.ethereum.rpc.form.codes import PRUNED_HISTORY
-from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
+from wsnode.jsonrpc.errors import RpcError, invalid_params
 from wsnode.jsonrpc.work import Rendered
 
 NULL: Final = Rendered(b"null")
@@ -23,17 +22,3 @@ def data(content: bytes) -> bytes:
 def refused_argument(error: ValueError) -> RpcError:
     """Return the error for an argument that only the method itself can check."""
     return invalid_params(str(error))
-
-
-def pruned_history(requested: int, earliest: int) -> RpcError:
-    """Return the error for a block below the first one that a light folder has."""
-    return RpcError(
-        PRUNED_HISTORY,
-        "pruned history unavailable",
-        {"requested": hex(requested), "earliest": hex(earliest)},
-    )
-
-
-def header_not_found() -> RpcError:
-    """Return the error of a method that reads state at a block number beyond the head."""
-    return server_error("header not found")

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from wsnode.ethereum.absence import pruned_history
 from wsnode.ethereum.logs.cursor import Cursor
 from wsnode.ethereum.logs.pages import LogPage, page_of_logs
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
@@ -12,7 +13,6 @@ from wsnode.ethereum.rpc.form.decoding import kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import require_kept
 from wsnode.ethereum.rpc.form.named_contracts import numbers
-from wsnode.ethereum.rpc.form.results import pruned_history
 from wsnode.ethereum.rpc.logs.cursor import PageCursor, digest_of, next_log, parse_cursor
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject, decode_filter_object
 from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, wanted_logs

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rows import Row, Rows, header_fields, transaction_count
 from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
@@ -12,7 +13,7 @@ from wsnode.ethereum.rpc.form.lookup import numbered, rows
 from wsnode.ethereum.rpc.form.named_contracts import account_of
 from wsnode.ethereum.rpc.form.parameters import LATEST, PENDING, NumberOrTag
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import NULL, header_not_found
+from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.otterscan.parameters import (
     CodeParameters,
     HashParameters,

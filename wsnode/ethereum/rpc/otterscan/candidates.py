@@ -4,10 +4,10 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import Final
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.rows import transaction_count
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import LogMatches, search_logs
-from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 

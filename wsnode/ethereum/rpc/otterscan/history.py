@@ -5,11 +5,12 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.rendering import render_block, stored_transaction
 from wsnode.ethereum.codec.rows import Rows
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import rows
-from wsnode.ethereum.rpc.form.results import NULL, header_not_found
+from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.otterscan.parameters import ContractParameters, NonceParameters
 from wsnode.ethereum.rpc.traces.methods import Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot

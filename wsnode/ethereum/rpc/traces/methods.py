@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.codec.rows import Header, Rows, header_fields, transaction_hashes
 from wsnode.ethereum.primitives.values import Hash32
@@ -19,7 +20,6 @@ from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows, require_k
 from wsnode.ethereum.rpc.form.named_contracts import any_contract
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, NumberOrTag, Payload
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import header_not_found
 from wsnode.ethereum.rpc.traces.durations import seconds_of
 from wsnode.ethereum.rpc.traces.options import (
     NO_CALL_OPTIONS,

@@ -3,12 +3,12 @@
 from collections.abc import Generator
 from typing import Any
 
+from wsnode.ethereum.absence import no_state
 from wsnode.ethereum.codec.rendering import render_header
 from wsnode.ethereum.codec.rows import Rows, header_fields
 from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent, written
 from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
-from wsnode.ethereum.rpc.form.light_view import no_state
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import BlockParameters
 from wsnode.ethereum.rpc.form.pending_state import PendingState

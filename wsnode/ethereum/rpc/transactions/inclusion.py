@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.rendering import stored_receipt
+from wsnode.ethereum.codes import NOT_PROCESSED
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.rpc.form.codes import NOT_PROCESSED
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, Sending

@@ -20,6 +20,7 @@ REST_SECONDS: Final = 0.5
 FAILED_SECONDS: Final = 2.0
 PRUNED_AT_ONCE: Final = 1
 """Blocks of one transaction: other writers wait for it, and its Python part holds back other threads."""
+ABOVE_GENESIS: Final = 1
 SIDE_BLOCKS_AT_ONCE: Final = 64
 SIDE_EVERY: Final = 64
 """Blocks pruned between two looks at the blocks beside the chain."""
@@ -64,8 +65,12 @@ class Window:
         if not self._chain.has_begun:
             return False
         first, lowest = self.bounds()
-        if first > lowest:
-            return await self._backfill(first, max(lowest, first - AT_ONCE))
+        if first > max(lowest, ABOVE_GENESIS):
+            return await self._backfill(first, max(lowest, ABOVE_GENESIS, first - AT_ONCE))
+        if lowest < first == ABOVE_GENESIS and self._is_above_genesis():
+            async with self._live.turn():
+                await in_thread(self._chain.prepend_genesis)
+            return True
         if first < lowest:
             count = min(lowest - first, PRUNED_AT_ONCE)
             async with self._live.turn():
@@ -79,8 +84,13 @@ class Window:
         with self._chain.snapshot() as view:
             first, finalized = view.earliest, view.finalized or 0
             lowest = min(view.number - self._blocks + 1, finalized)
-        # A folder that begins later has no place for the genesis block: nothing lies below it.
-        return first, max(lowest, 0 if first == 0 else 1)
+        return first, max(lowest, 0)
+
+    def _is_above_genesis(self) -> bool:
+        """Return whether the first block, number 1, is a child of the genesis block, which nobody gives."""
+        with self._chain.snapshot() as view:
+            header = view.header(ABOVE_GENESIS)
+            return header is not None and view.parent_hash(header) == self._chain.spec.genesis_hash
 
     async def _backfill(self, first: int, lowest: int) -> bool:
         with self._chain.snapshot() as view:
