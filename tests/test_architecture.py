@@ -38,7 +38,7 @@ MAY_IMPORT = {
 MUST_NOT_IMPORT = {"sync": "ethereum/rpc/"}
 """Part of what a folder may import. What synchronises a chain serves no method."""
 FLOORS = {
-    "pubsub": ("event", "subscription", "group", "fan_out", "store_watch"),
+    "pubsub": ("event doorbell", "subscription", "group", "fan_out", "store_watch"),
     "jsonrpc": (
         "errors work cursors bounds schema",
         "codec share",

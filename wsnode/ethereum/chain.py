@@ -141,6 +141,11 @@ class Chain:
             raise
         return chain
 
+    @property
+    def written_elsewhere(self) -> Path | None:
+        """Return the folder of the chain store if another process may write it, None in the writer."""
+        return self.folder.chain if self._lock is None else None
+
     def snapshot(self, caller: Caller = LOCAL_CALLER) -> Snapshot:
         """Return the chain as it is now, for one request or one batch."""
         return Snapshot(self, caller)

@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import trio
 
+from wsnode.pubsub.doorbell import Doorbell
 from wsnode.pubsub.fan_out import FanOut
 
 WATCH_SECONDS: Final = 0.2
-"""Seconds between two reads of the store, which another process may write."""
+"""Seconds between two reads of the store, which another process may write, where no commit is noticed."""
 _BACKLOG_SECONDS: Final = 0.005
 _BACKLOG_BYTES: Final = 8 * 1024 * 1024
 
@@ -17,13 +19,20 @@ logger = logging.getLogger("wsnode.pubsub")
 
 
 class StoreWatch:
-    """Calls a function to read the store at an interval, and at once while it has more to publish."""
+    """Calls a function to read the store after each commit of another process, and at an interval.
 
-    __slots__ = ("_called", "_fan_out", "_is_behind")
+    It is called again at once while it has more to publish.
+    """
 
-    def __init__(self, fan_out: FanOut) -> None:
-        """`fan_out` is where the looks' events go: there is a pause while too many of them wait."""
+    __slots__ = ("_called", "_fan_out", "_folder", "_is_behind")
+
+    def __init__(self, fan_out: FanOut, folder: Path | None = None) -> None:
+        """`fan_out` is where the looks' events go: there is a pause while too many of them wait.
+
+        `folder` is the store's, where another process writes it.
+        """
         self._fan_out = fan_out
+        self._folder = folder
         self._called = trio.Event()
         self._is_behind = False
 
@@ -35,6 +44,17 @@ class StoreWatch:
 
     async def run(self, look: Callable[[], object]) -> None:
         """Call `look`, which calls `take_note`, for ever."""
+        with Doorbell(self._folder) as doorbell:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._answer, doorbell)
+                await self._look_again(look)
+
+    async def _answer(self, doorbell: Doorbell) -> None:
+        while True:
+            await doorbell.wait_ring()
+            self._called.set()
+
+    async def _look_again(self, look: Callable[[], object]) -> None:
         while True:
             try:
                 look()

@@ -35,9 +35,10 @@ KNOWN_CHAINS: Final = {
 class Chain:
     """Blocks from the first to the head, the state after each, and the classes that they name."""
 
-    def __init__(self, environment: Environment, lock: WriterLock | None) -> None:
+    def __init__(self, environment: Environment, lock: WriterLock | None, folder: Path) -> None:
         self.store = environment
         self._lock = lock
+        self._folder = folder
 
     @classmethod
     def open(cls, data: Path, *, writer: bool) -> "Chain":
@@ -54,7 +55,12 @@ class Chain:
         # Another layout may lack tables, so its number is read first, alone.
         with closing(Environment(folder / "chain", (META,), writer=writer)) as environment:
             _check_schema(environment, folder, writer=writer)
-        return cls(Environment(folder / "chain", TABLES, writer=writer), lock)
+        return cls(Environment(folder / "chain", TABLES, writer=writer), lock, folder / "chain")
+
+    @property
+    def written_elsewhere(self) -> Path | None:
+        """Return the folder of the store if another process may write it, None in the writer."""
+        return self._folder if self._lock is None else None
 
     def snapshot(self, _caller: object = None) -> Snapshot:
         """Return a snapshot of the chain; it does not depend on the caller."""

@@ -77,7 +77,7 @@ class Hub:
         self._looked = trio.Event()
         """Set once it has looked at the store again; another event takes its place then."""
         self._once_looked: dict[Callable[[], None], None] = {}
-        self._watch = StoreWatch(self.fan_out)
+        self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
 
     def snapshot(self) -> Snapshot:
         """Return the store as it is now."""

@@ -36,7 +36,7 @@ class Hub:
         with chain.snapshot() as view:
             self.head = head_position(view)
         """The last head that was published."""
-        self._watch = StoreWatch(self.fan_out)
+        self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot of the chain."""

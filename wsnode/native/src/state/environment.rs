@@ -10,8 +10,6 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Address space reserved at first; the file grows only as it is written.
-pub(super) const MAP_SIZE: usize = 64 << 30;
 /// Tables that the file may have.
 const TABLES: u32 = 16;
 /// How long a reader that needs a larger map waits for the other readers of its process.
@@ -200,6 +198,7 @@ impl Environment {
         &self,
         write: impl Fn(&mut RwTxn<'_>, &Tables) -> Result<T, StateError>,
     ) -> Result<T, StateError> {
+        file::forget_killed_readers(&self.env)?;
         let mut txn = self.env.write_txn()?;
         let value = write(&mut txn, &self.tables)?;
         txn.commit()?;

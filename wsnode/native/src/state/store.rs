@@ -3,12 +3,13 @@
 use super::caches::code::CodeCache;
 use super::caches::hashes::Hashes;
 use super::delta::{Delta, Touched};
-use super::environment::{Environment, MAP_SIZE};
+use super::environment::Environment;
 use super::layout::tables::Head;
 use super::overlay::Overlay;
 use super::proved::Below;
 use super::reader::StateReader;
 use super::StateError;
+use crate::store::file::MAP_SIZE;
 use crate::trie::{NodeStore, StateTries, TrieError};
 use alloy_primitives::B256;
 use alloy_trie::EMPTY_ROOT_HASH;

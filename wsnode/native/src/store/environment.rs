@@ -1,5 +1,6 @@
 //! The LMDB environment: opening, transactions, the growth of the map.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,6 +13,9 @@ use super::{file, require_begun, require_whole, space, StoreError, Table};
 
 /// The number of versions to keep before unread ones are dropped.
 const REMEMBERED: usize = 64;
+
+/// A file in the folder that is opened for writing and closed after each commit, for readers who watch the folder.
+const DOORBELL: &str = "doorbell";
 
 /// An open file, and its tables in the order of their names.
 #[derive(Debug)]
@@ -137,7 +141,16 @@ impl Environment {
 
     /// Begin the one change; this waits for another process's to end.
     pub fn begin(&self, _turn: &Turn<'_>) -> Result<Transaction, StoreError> {
-        Transaction::writing(self.env()?)
+        let env = self.env()?;
+        file::forget_killed_readers(&env)?;
+        Transaction::writing(env)
+    }
+
+    /// Wake the processes that watch the folder, since something has been committed.
+    ///
+    /// A process that is not woken finds it nevertheless, only later.
+    pub fn ring(&self) {
+        let _ = OpenOptions::new().append(true).create(true).open(self.path.join(DOORBELL));
     }
 
     /// The size that the map needs for a change that `error` has cut short, if that was the reason; 0 stands for what

@@ -12,10 +12,9 @@ use super::reader::Reader;
 use super::writer::Writer;
 use super::{name_of, raised, Shared, Store, StoreError};
 use crate::chain::tables::ChainTables;
+use crate::store::file::MAP_SIZE;
 use crate::store::{Environment, StoreError as Failure, Transaction, Turn};
 
-/// Addresses, not memory or disk: the file grows only with what is written.
-const MAP_SIZE: usize = 1 << 38;
 /// The time for which a change that needs a larger map waits for views of the old one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -109,7 +108,7 @@ impl PyEnvironment {
             return Ok(Err(heed::Error::Mdb(MdbError::MapFull).into()));
         }
         let value = made?;
-        let committed = py.detach(|| transaction.commit());
+        let committed = py.detach(|| transaction.commit().inspect(|()| self.0.environment.ring()));
         drop(undoing);
         Ok(committed.map(|()| value))
     }
