@@ -110,7 +110,7 @@ FLOORS = {
         "importer follow",
         "proofs",
     ),
-    "sync/proofs": ("wanted", "blocks", "provers", "supply"),
+    "sync/proofs": ("wanted depths", "blocks", "provers", "supply"),
     "sync/follow": (
         "choice outage pace",
         "upstream",

@@ -31,13 +31,14 @@ class Named(msgspec.Struct, array_like=True, frozen=True):
 class View:
     """A moment; each has its own number."""
 
-    opened = 0
+    opened = closed = 0
 
     def __enter__(self) -> int:
         View.opened += 1
         return View.opened
 
-    def __exit__(self, *_details: object) -> None: ...
+    def __exit__(self, *_details: object) -> None:
+        View.closed += 1
 
 
 class Store:
@@ -48,11 +49,13 @@ class Store:
         self.fetched: list[str] = []
         self.views: list[int] = []
         self.failure: RpcError | None = None
+        self.has_moved = False
+        """Whether what calls see is not the present moment any more."""
 
     def is_lack(self, error: Exception) -> bool:
         return isinstance(error, LackedError)
 
-    def begin(self, method: str, params: bytes) -> "Account":
+    def begin(self, method: str, params: bytes, view: int) -> "Account":
         assert params.startswith(b"[")
         return Account(self)
 
@@ -96,6 +99,12 @@ class Account:
                 self._store.known.add(name)
 
         return fetch
+
+    def moves_on(self) -> bool:
+        has_moved, self._store.has_moved = self._store.has_moved, False
+        if has_moved:
+            self._store.failure, self._rounds = None, 0
+        return has_moved
 
 
 @pytest.fixture
@@ -146,6 +155,30 @@ def test_what_cannot_be_fetched_is_the_calls_error(store: Store) -> None:
     store.failure = RpcError(-32002, "not there")
     for method in ("quick", "slow"):
         assert asked(store, call(method, "a"))["error"] == {"code": -32002, "message": "not there"}
+
+
+@pytest.mark.parametrize(("method", "result"), [("quick", "a"), ("slow", "aa!")])
+def test_a_call_goes_on_at_another_moment_where_its_own_is_past(
+    store: Store, method: str, result: str
+) -> None:
+    store.failure, store.has_moved = RpcError(-32002, "not there"), True
+    opened = View.opened
+    assert asked(store, call(method, "a"))["result"] == result
+    assert set(store.views) == {opened + 1, opened + 2}
+    assert View.opened == View.closed == opened + 2
+
+
+def test_a_call_moves_on_once(store: Store) -> None:
+    store.failure, store.has_moved = RpcError(-32002, "not there"), True
+    assert asked(store, call("quick", "never"))["error"]["code"] == -32005
+    assert len(set(store.views)) == 2
+
+
+def test_a_batch_stays_at_one_moment(store: Store) -> None:
+    store.failure, store.has_moved = RpcError(-32002, "not there"), True
+    (reply,) = asked(store, [call("quick", "a")])
+    assert reply["error"] == {"code": -32002, "message": "not there"}
+    assert len(set(store.views)) == 1
 
 
 def test_other_failures_stay_what_they_are(store: Store) -> None:

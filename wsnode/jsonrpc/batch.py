@@ -37,6 +37,8 @@ class Batch(Calls):
 
     __slots__ = ()
 
+    may_move = False
+
     def run_text(self, text: bytes) -> Replying:
         """Return, in the end, the reply to a message that a thread has to read."""
         most = self._dispatcher.bounds.batch_items

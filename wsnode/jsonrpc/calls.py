@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from time import perf_counter
 from types import GeneratorType
-from typing import Any
+from typing import Any, ClassVar
 
 from wsnode._native.wire import answer_calls, count_values
 from wsnode.jsonrpc.bounds import Gate
@@ -24,7 +24,7 @@ from wsnode.jsonrpc.errors import (
     response_too_large,
 )
 from wsnode.jsonrpc.method import BOUNDS, FIRST_BOUND, Method
-from wsnode.jsonrpc.slices import aside, failing, replying, supplied, timed
+from wsnode.jsonrpc.slices import Again, aside, failing, replying, supplied, timed
 from wsnode.jsonrpc.work import CancelToken, Channel, Replying, Request, Step, Steps, View
 
 LOGGED_PARAMS_BYTES = 200
@@ -53,6 +53,9 @@ class Calls:
         "scope",
         "view",
     )
+
+    may_move: ClassVar = True
+    """Whether a call that cannot have what it lacks may go on at a later head."""
 
     def __init__(self, dispatcher: Dispatcher, caller: Any, gate: Gate | None = None) -> None:
         """Begin for a `caller`, whose calls must pass `gate`."""
@@ -248,17 +251,8 @@ class Calls:
         supplies = self._dispatcher.registry.supplies
         if supplies is None:
             return slices
-        seen = self.scope, self.view
-
-        def again() -> Any:
-            # The view is the call's own by now, and the turn may have another.
-            held, (self.scope, self.view) = (self.scope, self.view), seen
-            try:
-                return method.kind.answer(self, params)
-            finally:
-                self.scope, self.view = held
-
-        return supplied(slices, again, supplies.begin(method.name, params))
+        again = Again(self, partial(method.kind.answer, self, params), may_move=self.may_move)
+        return supplied(slices, again, supplies.begin(method.name, params, self.view))
 
     def _require_place(self, method: Method) -> None:
         """Check that another slow call may begin."""

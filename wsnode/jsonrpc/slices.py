@@ -5,8 +5,8 @@ from types import GeneratorType
 from typing import Any
 
 from wsnode.jsonrpc.codec import reply_pieces
-from wsnode.jsonrpc.errors import TimeLimitError, out_of_time, request_timed_out
-from wsnode.jsonrpc.method import Method
+from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, request_timed_out
+from wsnode.jsonrpc.method import Method, Turn
 from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Shortage, Step, Steps
 
 LARGE_BYTES = 1024 * 1024
@@ -80,19 +80,60 @@ def joined(pieces: list[bytes]) -> Generator[Step, Any, bytes]:
     return text
 
 
-def supplied(steps: Steps, again: Callable[[], Any], shortage: Shortage) -> Generator[Step, Any, Any]:
-    """Yield the steps of a call, and where they lack something fetch it and make the call again."""
-    while True:
+class Again:
+    """Makes a call again: at the moment that it saw first or, where it may move on, once at a later one."""
+
+    __slots__ = ("_answer", "_seen", "_turn", "has_moved", "may_move")
+
+    def __init__(self, turn: Turn, answer: Callable[[], Any], *, may_move: bool) -> None:
+        self._turn = turn
+        self._answer = answer
+        # The view is the call's own by the time that it is made again, and the turn may have another.
+        self._seen = turn.scope, turn.view
+        self.may_move = may_move
+        self.has_moved = False
+
+    def __call__(self) -> Any:
+        """Return what the handler returns."""
+        turn = self._turn
+        held, (turn.scope, turn.view) = (turn.scope, turn.view), self._seen
         try:
-            return (yield from steps)
-        except Exception as error:
-            fetch = shortage.fetch_for(error)
-            if fetch is None:
-                raise
+            return self._answer()
         finally:
-            steps.close()
-        yield AsyncCall(fetch)
-        steps = _begun(again)
+            self._seen, (turn.scope, turn.view) = (turn.scope, turn.view), held
+
+    def move(self) -> None:
+        """Have the call open a view of its own, of what is there then."""
+        self._seen, self.may_move, self.has_moved = (None, None), False, True
+
+    def close(self) -> None:
+        """Close the view that the call has opened."""
+        scope = self._seen[0]
+        if self.has_moved and scope is not None:
+            scope.__exit__(None, None, None)
+
+
+def supplied(steps: Steps, again: Again, shortage: Shortage) -> Generator[Step, Any, Any]:
+    """Yield the steps of a call, and where they lack something fetch it and make the call again."""
+    try:
+        while True:
+            try:
+                return (yield from steps)
+            except Exception as error:
+                fetch = shortage.fetch_for(error)
+                if fetch is None:
+                    raise
+            finally:
+                steps.close()
+            try:
+                yield AsyncCall(fetch)
+            except RpcError:
+                if not (again.may_move and shortage.moves_on()):
+                    raise
+                again.move()
+            steps = _begun(again)
+    finally:
+        again.close()
 
 
 def _begun(again: Callable[[], Any]) -> Generator[Step, Any, Any]:

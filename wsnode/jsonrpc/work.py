@@ -97,6 +97,12 @@ class Shortage(Protocol):
             RpcError: The call may fetch no more.
         """
 
+    def moves_on(self) -> bool:
+        """Return whether the call, which cannot have what it lacks, is to be made at the present head.
+
+        It is if the head that it saw is the head no more. There it may fetch as much again.
+        """
+
 
 class Supplies(Protocol):
     """What fetches for calls."""
@@ -104,8 +110,8 @@ class Supplies(Protocol):
     def is_lack(self, error: Exception) -> bool:
         """Return whether an error says that something is lacking."""
 
-    def begin(self, method: str, params: bytes) -> Shortage:
-        """Return the account of one call, whose parameters are JSON text."""
+    def begin(self, method: str, params: bytes, view: Any) -> Shortage:
+        """Return the account of one call, whose parameters are JSON text, and which reads from `view`."""
 
 
 class View(Protocol):

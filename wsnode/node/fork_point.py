@@ -23,6 +23,7 @@ from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
 from wsnode.node.config import ConfigurationError
 from wsnode.node.forking import client_of, running
 from wsnode.sync.follow.blocks.fetching import is_absent
+from wsnode.sync.proofs.depths import oldest_proved
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import RefusedError, UpstreamError
 from wsnode.upstream.messages import NOTHING
@@ -185,10 +186,12 @@ async def _require_proofs(client: Client, block: dict[str, str], number: int) ->
     try:
         await client.ask_text("eth_getProof", ["0x" + "00" * 20, [], block])
     except RefusedError as error:
-        what = (
-            "has no eth_getProof" if error.code == METHOD_NOT_FOUND else f"proves nothing of block {number}"
-        )
-        raise ConfigurationError(f"{client} {what}: {error.message}") from None
+        if error.code == METHOD_NOT_FOUND:
+            raise ConfigurationError(f"{client} has no eth_getProof: {error.message}") from None
+        oldest = await oldest_proved(client)
+        other = "" if oldest is None else f", but of block {oldest} and later ones"
+        words = f"{client} proves nothing of block {number}: {error.message}{other}"
+        raise ConfigurationError(words) from None
 
 
 async def _rules(client: Client, header: dict[str, Any]) -> tuple[str, dict[str, int] | None]:

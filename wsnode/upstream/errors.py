@@ -1,6 +1,6 @@
 """Why another node gave no answer."""
 
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND
 
 
 class UpstreamError(Exception):
@@ -25,6 +25,11 @@ class RefusedError(UpstreamError):
     def is_about_rate(self) -> bool:
         """Return whether the upstream was asked too much."""
         return self.code in TOO_MUCH
+
+    @property
+    def is_about_what_was_asked(self) -> bool:
+        """Return whether another question of the same method may be answered."""
+        return not self.is_about_rate and self.code != METHOD_NOT_FOUND
 
 
 TOO_MUCH = (429, LIMIT_EXCEEDED, -32016)

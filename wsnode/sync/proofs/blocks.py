@@ -33,6 +33,9 @@ class Block(msgspec.Struct, frozen=True):
 class Blocks(Protocol):
     """What knows the blocks, and keeps what is proved."""
 
+    def head(self) -> Head | None:
+        """Return the head, None if no state but that of one block is ever proved."""
+
     def block_of(self, error: LackingError) -> Block:
         """Return the block of whose state something is lacking.
 
@@ -70,6 +73,9 @@ class FirstBlock:
         self._chain = chain
         self._block = _block(chain.spec.genesis_block().header)
 
+    def head(self) -> None:
+        """Return None."""
+
     def block_of(self, error: LackingError) -> Block:
         """Return it."""
         return self._block
@@ -96,6 +102,10 @@ class EachBlock:
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
+
+    def head(self) -> Head:
+        """Return the head."""
+        return self._chain.head
 
     def block_of(self, error: LackingError) -> Block:
         """Return the block, and have the engine know its state root from now on.

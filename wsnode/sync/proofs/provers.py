@@ -15,6 +15,7 @@ from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError, WrongProofError
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.sync.proofs.blocks import Block, Blocks
+from wsnode.sync.proofs.depths import Depths
 from wsnode.sync.proofs.wanted import (
     Call,
     Proof,
@@ -26,7 +27,7 @@ from wsnode.sync.proofs.wanted import (
     with_codes,
 )
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.errors import RefusedError, UpstreamError
 
 BATCH: Final = 100
 """Calls in a batch: what most providers take."""
@@ -46,6 +47,7 @@ class Provers:
         """Values asked for, by upstream."""
         self.wrong = Counter[str]()
         """Rounds whose proofs were wrong, by upstream."""
+        self.depths = Depths()
         self._coded: set[bytes] = set()
         """Accounts that were proved with their code, which changes almost never."""
 
@@ -83,12 +85,15 @@ class Provers:
         return sorted(self.clients(), key=lambda client: client.score.cost)
 
     async def _by_any(self, ask: Callable[[Client], Awaitable[None]], block: Block) -> None:
-        reasons = {}
+        reasons: dict[str, str] = {}
+        refused: list[Client] = []
         for client in self._ranked():
             try:
                 await ask(client)
             except UpstreamError as error:
                 reasons[str(client)] = error.detail or error.reason
+                if isinstance(error, RefusedError) and error.is_about_what_was_asked:
+                    refused.append(client)
             except (WrongProofError, InvalidBlockError) as error:
                 self.wrong[str(client)] += 1
                 client.score.failed()
@@ -96,7 +101,7 @@ class Provers:
                 reasons[str(client)] = f"wrong: {error}"
             else:
                 return
-        raise unprovable(block.head, reasons)
+        raise unprovable(block.head, reasons, await self.depths.oldest(refused))
 
     async def _proved_by(self, wanted: Sequence[Wanted], block: Block, client: Client) -> None:
         self.asked[str(client)] += sum(each.proofs for each in wanted)
@@ -183,11 +188,15 @@ async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
     return texts
 
 
-def unprovable(head: Head, reasons: dict[str, str]) -> RpcError:
-    """Return the error of a call that needs what no node proves."""
-    reason = next(iter(reasons.values()), "there is no upstream")
-    return RpcError(
-        RESOURCE_UNAVAILABLE,
-        f"the state of block {head.number} is not proved: {reason}",
-        {"block": {"number": hex(head.number), "hash": hexadecimal(head.hash)}, "upstreams": reasons},
-    )
+def unprovable(head: Head, reasons: dict[str, str], oldest: int | None = None) -> RpcError:
+    """Return the error of a call that needs what no node proves; they prove later blocks from `oldest` on."""
+    message = f"the state of block {head.number} is not proved: "
+    message += next(iter(reasons.values()), "there is no upstream")
+    data: dict[str, Any] = {
+        "block": {"number": hex(head.number), "hash": hexadecimal(head.hash)},
+        "upstreams": reasons,
+    }
+    if oldest is not None and oldest > head.number:
+        message += f"; the oldest that is proved is block {oldest}"
+        data["oldest"] = hex(oldest)
+    return RpcError(RESOURCE_UNAVAILABLE, message, data)

@@ -8,7 +8,9 @@ import msgspec
 import trio
 
 from wsnode.ethereum.absence import no_state
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import LackingError, UnprovedError
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_UNAVAILABLE, RpcError
 from wsnode.jsonrpc.work import Fetch
@@ -48,9 +50,9 @@ class ProofSupply:
         """Return whether an error says that something is lacking."""
         return isinstance(error, LackingError | UnprovedError)
 
-    def begin(self, method: str, params: bytes) -> "CallShortage":
+    def begin(self, method: str, params: bytes, view: Any) -> "CallShortage":
         """Return the account of one call."""
-        return CallShortage(self, method, params)
+        return CallShortage(self, method, params, view.head if isinstance(view, Snapshot) else None)
 
     async def fetch(self, error: LackingError, hint: Any = None) -> None:
         """Fetch what a run lacked, and what a node says that the call in `hint` will lack besides.
@@ -101,12 +103,15 @@ class ProofSupply:
 class CallShortage:
     """What one call has lacked so far; implements `Shortage`."""
 
-    def __init__(self, supply: ProofSupply, method: str, params: bytes) -> None:
+    def __init__(self, supply: ProofSupply, method: str, params: bytes, head: Head | None = None) -> None:
+        """`head` is the one that the call sees."""
         self._supply = supply
         self._method = method
         self._params = params
         self._rounds = self._proofs = 0
         self._is_foreseen = False
+        self._head = head
+        self._lacked_at: tuple[int, bytes] | None = None
 
     def fetch_for(self, error: Exception) -> Fetch | None:
         """Return what fetches that of which an error says that it is lacking, None for any other error.
@@ -118,6 +123,7 @@ class CallShortage:
             raise no_state(str(error)) from None
         if not isinstance(error, LackingError):
             return None
+        self._lacked_at = error.block
         self._rounds += 1
         self._proofs += len(error.accounts) + len(error.slots)
         if self._rounds > MOST_ROUNDS or self._proofs > MOST_PROOFS:
@@ -128,6 +134,16 @@ class CallShortage:
         if not self._is_foreseen and (error.accounts or error.slots):
             self._is_foreseen, hint = True, self._hint()
         return partial(self._supply.fetch, error, hint)
+
+    def moves_on(self) -> bool:
+        """Return whether the call lacks something of what was the head, and there is another one now."""
+        head = self._head
+        if head is None or self._lacked_at != (head.number, head.hash):
+            return False
+        if self._supply.provers.blocks.head() == head:
+            return False
+        self._rounds = self._proofs = 0
+        return True
 
     def _hint(self) -> Any:
         if self._method not in FORESEEN:
