@@ -1,7 +1,8 @@
 """The methods of a registry as an OpenRPC document, from Structs, docstrings and their registration."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -41,7 +42,7 @@ class Document:
             "name": method.name,
             "summary": method.summary,
             "paramStructure": "by-position" if positional else "by-name",
-            "params": [] if struct is None else self._parameters(struct),
+            "params": self._parameters(struct),
             "result": {
                 "name": "result",
                 "description": returned[:1].upper() + returned[1:],
@@ -50,22 +51,35 @@ class Document:
             "errors": [{"code": error.code, "message": error.message} for error in method.errors],
         }
 
-    def _parameters(self, struct: type[msgspec.Struct]) -> list[Schema]:
-        fields = msgspec.structs.fields(struct)
-        (*schemas,), components = msgspec.json.schema_components(
-            [field.type for field in fields], schema_hook=self._schema, ref_template=REFERENCE
-        )
-        self._schemas |= components
-        return [
-            {"name": field.encode_name, "required": field.required, "schema": schema}
-            for field, schema in zip(fields, schemas, strict=True)
-        ]
+    def _parameters(self, struct: type[msgspec.Struct] | None) -> Sequence[Schema]:
+        if struct is None:
+            return []
+        parameters, named = _described(struct)
+        self._schemas |= named
+        return parameters
 
-    def _schema(self, cls: type) -> Schema:
+
+# Networks take the same Structs, and to describe one takes longer than the rest of a method.
+@cache
+def _described(struct: type[msgspec.Struct]) -> tuple[Sequence[Schema], Mapping[str, Schema]]:
+    """Return the parameters of a Struct, and the schemas that they refer to by name."""
+    named: dict[str, Schema] = {}
+
+    def refer(cls: type) -> Schema:
         """Return the reference to a type that the method's own decoder reads."""
         name, schema = schema_of(cls)
-        self._schemas[name] = {"description": first_line(inspect.getdoc(cls)), **schema}
+        named[name] = {"description": first_line(inspect.getdoc(cls)), **schema}
         return reference(name)
+
+    fields = msgspec.structs.fields(struct)
+    (*schemas,), components = msgspec.json.schema_components(
+        [field.type for field in fields], schema_hook=refer, ref_template=REFERENCE
+    )
+    parameters = [
+        {"name": field.encode_name, "required": field.required, "schema": schema}
+        for field, schema in zip(fields, schemas, strict=True)
+    ]
+    return parameters, named | components
 
 
 def add_discovery(registry: Registry, *, title: str, version: Callable[[], str]) -> None:
