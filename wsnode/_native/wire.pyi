@@ -7,10 +7,10 @@ Texts are UTF-8. Functions that read a text of 256 KiB or more release the inter
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
 
 from wsnode._native.evm import Halt, Interrupted, Revert, State
-from wsnode._native.store import Reader
+from wsnode._native.store import Environment, Reader
 
 def take_messages(data: bytes, position: int, limit: int, messages: list[bytes], /) -> int:
     """Append the messages of the WebSocket frames that begin at `position`; return where the last one ends.
@@ -115,6 +115,28 @@ def estimate_call_text(
     state: State, number: int, header: bytes, params: bytes, gas_blocks: int, budget: int, /
 ) -> bytes | int | Revert | Halt | Interrupted | None:
     """Return the result of `eth_estimateGas` as JSON, or how it fails, otherwise as `run_call_text`."""
+
+@final
+class LastingResults:
+    """The results of calls without parameters, each true of one version of a chain's store."""
+
+    def __new__(cls, store: Environment, /) -> LastingResults: ...
+    def keep(self, method: str, result: bytes, version: int | None, meter: Any, /) -> None:
+        """Keep the method's result, JSON text, in the place of another: true of a version, or of all if None.
+
+        `meter` is handed back with the calls that it answers.
+        """
+
+    def answer(
+        self, data: bytes, largest: int, room: int, /
+    ) -> tuple[bytes, int, int, list[tuple[Any, int]]] | None:
+        """Answer the calls in the WebSocket frames that `data` begins with, by results that are true now.
+
+        Returns the replies as text frames, the size of the frames that were answered, the number of calls,
+        and the meter of each method with its calls; None if the first is left to others. The run ends at the
+        first that is, after 64 calls, at a reply longer than `largest` bytes, and where replies and their
+        heads would be longer than `room`. Keeps the lock.
+        """
 
 @final
 class EngineMethods:

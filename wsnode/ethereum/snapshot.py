@@ -8,7 +8,7 @@ from wsnode.ethereum.codec.rows import Row, Rows, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.state import ChainSpec, Moment, State
-from wsnode.ethereum.storage import canonical, meta, side
+from wsnode.ethereum.storage import canonical, chain_ids, meta, side
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
 from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader
@@ -66,6 +66,17 @@ class Snapshot:
         if self._moment is None:
             self._moment = Moment(self.state, self.reader, self.number, self.head.hash)
         return self._moment
+
+    @property
+    def version(self) -> int:
+        """Return the version of the chain's store: another one may hold another chain."""
+        return self.reader.version
+
+    @property
+    def chain_id(self) -> int:
+        """Return the id of the blocks after the head."""
+        changes = chain_ids.chain_ids(self.reader)
+        return changes[-1][1] if changes else self.spec.chain_id
 
     @property
     def earliest(self) -> BlockNumber:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from wsnode._native.wire import EngineMethods
+from wsnode._native.wire import EngineMethods, LastingResults
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.errors import RpcError, internal_error
 from wsnode.jsonrpc.registry import Registry
@@ -27,6 +27,7 @@ class Dispatcher:
         bounds: Bounds | None = None,
         clock: Callable[[], float] = time.monotonic,
         versions: Callable[[], int] = lambda: 0,
+        lasting: LastingResults | None = None,
     ) -> None:
         """`versions` says how many versions of the chain are being read."""
         self.registry = registry
@@ -34,6 +35,8 @@ class Dispatcher:
         self.bounds = bounds or Bounds()
         self.clock = clock
         self._versions = versions
+        self.lasting = lasting
+        """Results of all callers without a gate, where the chain's store says how long they are true."""
         self._bugs = itertools.count(1)
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from wsnode._native.wire import LastingResults
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
@@ -113,6 +114,7 @@ def network_of(
         keys=keys,
         fan_out=hub.fan_out,
         versions=versions_of(ethereum, starknet),
+        lasting=LastingResults(ethereum.store),
         background=[*watches, *(work for each in grows for work in each.background)],
     )
     if followed is None:

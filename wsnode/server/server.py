@@ -70,6 +70,7 @@ class Server:
                 bounds=self.limits.bounds(),
                 clock=trio.current_time,
                 versions=network.versions,
+                lasting=network.lasting,
             )
             for network in networks
         }

@@ -95,7 +95,7 @@ def build_registry(
     )
     block_methods = blocks.Blocks(pending)
     version = node.client_version if development is None else node.development_version
-    node.add_methods(registry, chain.spec, version)
+    node.add_methods(registry, version)
     node_following.add_methods(registry, following)
     blocks.add_methods(registry, block_methods)
     headers.add_methods(registry)

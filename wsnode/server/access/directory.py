@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from wsnode._native.wire import LastingResults
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.registry import Registry
@@ -85,6 +86,8 @@ class Network(msgspec.Struct, frozen=True):
     """The fan-out to its subscribers; the server runs it."""
     versions: Callable[[], int] = lambda: 0
     """Returns the number of versions of its chains that are being read."""
+    lasting: LastingResults | None = None
+    """What it keeps of results that a version of its store determines."""
     background: Sequence[Callable[[], Awaitable[None]]] = ()
     """The tasks that run while the network is served."""
     tokens: TokenCheck | None = None

@@ -5,7 +5,8 @@ would end if all places ran side by side, and the earliest comes first. A peer t
 little, even beside peers with ten thousand sockets or with long bursts, which wait for each other.
 
 Places whose last burst was quick wait in a line, all others in a heap: with 256 of them the heap took a
-seventh of the time of a quick call.
+seventh of the time of a quick call. One that takes its turn from the line, and is quick again, owes nothing
+more than the line's common price, which `pop` has charged.
 """
 
 from collections import OrderedDict, deque
@@ -45,13 +46,14 @@ class FairQueue:
         "_sequence",
         "_start",
         "_turn",
+        "is_paid",
         "waiting",
     )
 
     def __init__(self) -> None:
         self.waiting = 0
         """The number of places that wait."""
-        self._line: deque[_Waiting] = deque()
+        self._line: deque[Place] = deque()
         """Those whose last burst was quick, in their order."""
         self._others: list[_Waiting] = []
         """All others, as a heap."""
@@ -62,6 +64,8 @@ class FairQueue:
         self._most_known = MOST_KNOWN
         self._now = 0.0
         self._sequence = 0
+        self.is_paid = False
+        """Whether the turn that `pop` began is paid for if it takes `QUICK_COST` seconds at most."""
         self._turn: Place | None = None
         """The place that `pop` took last, when its turn began, and whether it has more sockets."""
         self._start = 0.0
@@ -85,36 +89,45 @@ class FairQueue:
             self._push(peer)
 
     def _push(self, place: Place) -> None:
-        known = self._history.get(place, _NEW)
         self.waiting += 1
-        self._sequence += 1
-        now = self._now
+        known = self._history.get(place, _NEW)
         if known is _QUICK:
-            self._line.append((now + QUICK_COST, self._sequence, now, place))
+            self._line.append(place)
             return
+        self._sequence += 1
         end, cost = known
-        start = end if end > now else now
+        start = end if end > self._now else self._now
         heappush(self._others, (start + cost, self._sequence, start, place))
 
     def pop(self) -> int:
-        """Remove and return the first socket of the first place; `charge` is to follow.
+        """Remove and return the first socket of the first place.
+
+        `charge` is to follow, unless the turn `is_paid` and was quick.
 
         Raises:
             IndexError: None waits.
         """
         line, others = self._line, self._others
-        is_quick = bool(line) and not (others and others[0] < line[0])
-        _, _, start, place = line.popleft() if is_quick else heappop(others)
+        if line and not (others and others[0][0] < self._now + QUICK_COST):
+            self._turn = place = line.popleft()
+            self._start = self._now
+            # When all in the line have had a turn, each has taken as much.
+            self._now += QUICK_COST / (len(line) + 1)
+            is_quick = True
+        else:
+            _, _, self._start, place = heappop(others)
+            self._turn, self._now = place, max(self._now, self._start)
+            is_quick = False
         self.waiting -= 1
-        self._turn, self._start = place, start
-        if start > self._now:
-            self._now = start
-        waiting = self._queued[place]
-        descriptor = place if waiting is None else waiting.popitem(last=False)[0]
-        assert isinstance(descriptor, int)
-        self._has_rest = bool(waiting)
+        if (waiting := self._queued[place]) is None:
+            del self._queued[place]
+            self._has_rest, self.is_paid = False, is_quick
+            assert isinstance(place, int)
+            return place
+        descriptor, _ = waiting.popitem(last=False)
         if not waiting:
             del self._queued[place]
+        self._has_rest, self.is_paid = bool(waiting), is_quick and not waiting
         return descriptor
 
     def charge(self, seconds: float) -> None:
@@ -123,8 +136,6 @@ class FairQueue:
             return
         if seconds <= QUICK_COST:
             self._history[place] = _QUICK
-            # When all in the line have had a turn, each has taken as much.
-            self._now += QUICK_COST / (len(self._line) + 1)
         else:
             cost = min(seconds, max(QUICK_COST, LONGEST_PENALTY / (self.waiting + 1)))
             self._history[place] = (self._start + cost, cost)

@@ -5,6 +5,9 @@ import selectors
 from collections.abc import Iterable
 from typing import Protocol
 
+ARRIVED = getattr(select, "EPOLLIN", 1)
+"""Stands for bytes, and nothing else."""
+
 
 class Polling(Protocol):
     """The watched sockets of one server, by their descriptors."""
@@ -21,8 +24,8 @@ class Polling(Protocol):
     def forget(self, descriptor: int) -> None:
         """Watch a socket no more."""
 
-    def arrivals(self) -> Iterable[tuple[int, bool]]:
-        """Return the sockets that have something, each with whether its end or a failure has arrived too."""
+    def arrivals(self) -> Iterable[tuple[int, int]]:
+        """Return the sockets that have something, each with `ARRIVED` unless its end came too."""
 
     def close(self) -> None:
         """Watch nothing any more."""
@@ -40,6 +43,7 @@ class EdgePolling:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self.fileno = self._epoll.fileno
+        self._poll = self._epoll.poll
         self.forget = self._epoll.unregister
         self.close = self._epoll.close
 
@@ -51,9 +55,9 @@ class EdgePolling:
         """Have `arrivals` return a watched socket once more if something of it is unread."""
         self._epoll.modify(descriptor, self._EVENTS)
 
-    def arrivals(self) -> Iterable[tuple[int, bool]]:
-        """Return the sockets with something new, each with whether its end or a failure has arrived too."""
-        return [(descriptor, events != select.EPOLLIN) for descriptor, events in self._epoll.poll(0)]
+    def arrivals(self) -> Iterable[tuple[int, int]]:
+        """Return the sockets with something new, each with its events; `ARRIVED` is that of bytes alone."""
+        return self._poll(0)
 
 
 class LevelPolling:
@@ -78,9 +82,9 @@ class LevelPolling:
         """Watch a socket no more."""
         self._selector.unregister(descriptor)
 
-    def arrivals(self) -> Iterable[tuple[int, bool]]:
+    def arrivals(self) -> Iterable[tuple[int, int]]:
         """Return the sockets with something unread; their ends come by themselves."""
-        return [(key.fd, False) for key, _ in self._selector.select(0)]
+        return [(key.fd, ARRIVED) for key, _ in self._selector.select(0)]
 
 
 def new_polling() -> Polling:

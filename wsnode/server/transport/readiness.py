@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias
 
 import trio
 
-from wsnode.server.transport.fair_queue import FairQueue, Peer
-from wsnode.server.transport.polling import Polling, new_polling
+from wsnode.server.transport.fair_queue import QUICK_COST, FairQueue, Peer
+from wsnode.server.transport.polling import ARRIVED, Polling, new_polling
 
 RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002
@@ -87,14 +87,14 @@ class Arrivals:
             await trio.lowlevel.wait_readable(self._polling.fileno())
 
     def _take_note(self) -> None:
-        began = self._clock()
-        for descriptor, has_ended in self._polling.arrivals():
-            if has_ended and (reader := self._readers.get(descriptor)) is not None:
+        began, add, peer_of = self._clock(), self._due.add, self._peers.get
+        for descriptor, events in self._polling.arrivals():
+            if events != ARRIVED and (reader := self._readers.get(descriptor)) is not None:
                 reader.is_ending = True
-            self._due.add(descriptor, self._peers.get(descriptor))
+            add(descriptor, peer_of(descriptor))
         # Behind those that have arrived meanwhile.
         for descriptor in self._partly_read:
-            self._due.add(descriptor, self._peers.get(descriptor))
+            add(descriptor, peer_of(descriptor))
         self._partly_read.clear()
         self._note_due = began + NOTE_PART * (self._clock() - began)
 
@@ -105,7 +105,8 @@ class Arrivals:
         while now <= deadline and woken < WOKEN_AT_ONCE and due.waiting:
             woken += self._read(due.pop())
             began, now = now, clock()
-            due.charge(now - began)
+            if now - began > QUICK_COST or not due.is_paid:
+                due.charge(now - began)
         return due.waiting > 0
 
     async def feed(

@@ -219,11 +219,34 @@ class WebSocketConnection:
         dialogue = self._shared.dialogue
         dialogue.heard(self)
         while data:
-            messages = self._receive(data)
+            data, messages = self._answer_lasting(data)
+            if data:
+                messages += self._receive(data)
             if self._backlog or self._framing.has_more or self._sending.stage >= Stage.OVER:
                 return False
             data = dialogue.receive(self, self._transport, messages)
         return True
+
+    def _answer_lasting(self, data: bytes) -> tuple[bytes, int]:
+        """Answer calls whose results are known; return the rest of `data`, and the number of calls.
+
+        Nothing else may wait, here or for the client to read: such calls come first.
+        """
+        framing, outbox, count = self._framing, self._outbox, 0
+        if framing.is_midway or self._backlog or outbox.waiting_bytes or self._sending.stage:
+            return data, 0
+        limits = self._shared.limits
+        largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
+        answered = self._session.answer_lasting(data, largest, min(TURN_BYTES, outbox.room))
+        if answered is None:
+            return data, 0
+        frames, size, count = answered
+        counters = self._shared.counters
+        counters.received_bytes += size
+        counters.messages += count
+        framing.heard = True
+        self.post(frames)
+        return data[size:], count
 
     def _receive(self, data: bytes) -> int:
         """Answer the messages that `data` completes for the time of one turn; return how many there are."""

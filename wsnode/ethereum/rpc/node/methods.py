@@ -13,7 +13,6 @@ from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data, quantity
 from wsnode.ethereum.rpc.form.schemas import ADDRESS, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, STRING, list_of, mapping_of, text
 
@@ -31,6 +30,16 @@ class PayloadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 def block_number(view: Snapshot) -> bytes:
     """Return the number of the head."""
     return quantity(view.number)
+
+
+def chain_id(view: Snapshot) -> bytes:
+    """Return the chain's id, the one that signatures of transactions include."""
+    return quantity(view.chain_id)
+
+
+def network_id(view: Snapshot) -> bytes:
+    """Return the chain's id as a decimal string."""
+    return b'"%d"' % view.chain_id
 
 
 def sha3(params: PayloadParameters) -> bytes:
@@ -62,10 +71,12 @@ def development_version() -> str:
     return f"{DEVELOPMENT_CLIENT}/{client_version()}"
 
 
-def add_methods(registry: Registry, spec: ChainSpec, version: Callable[[], str]) -> None:
+def add_methods(registry: Registry, version: Callable[[], str]) -> None:
     """Register this module's methods; `version` returns what the node calls itself."""
     registry.method("eth_blockNumber", steady=True, result=QUANTITY)(block_number)
     registry.method("web3_sha3", view=False, result=HASH)(sha3)
+    registry.method("eth_chainId", steady=True, result=QUANTITY)(chain_id)
+    registry.method("net_version", steady=True, result=text("[0-9]+"))(network_id)
     constant = partial(registry.method, view=False, steady=True)
     constant("eth_accounts", result=list_of(ADDRESS))(
         _constant(b"[]", "Return an empty list: the node has no keys.")
@@ -73,16 +84,6 @@ def add_methods(registry: Registry, spec: ChainSpec, version: Callable[[], str])
     constant("net_listening", result=BOOLEAN)(
         _constant(b"true", "Return true: the node accepts connections.")
     )
-
-    @constant("eth_chainId", result=QUANTITY)
-    def chain_id() -> bytes:
-        """Return the chain's id, the one that signatures of transactions include."""
-        return quantity(spec.chain_id)
-
-    @constant("net_version", result=text("[0-9]+"))
-    def network_id() -> bytes:
-        """Return the chain's id as a decimal string."""
-        return b'"%d"' % spec.chain_id
 
     @constant("web3_clientVersion", result=STRING)
     def name_and_version() -> bytes:

@@ -125,6 +125,11 @@ impl Environment {
         Ok(Transaction::reading(open.remember(txn)))
     }
 
+    /// What the last change has made the file's version, whatever process has made it.
+    pub fn version(&self) -> Result<usize, StoreError> {
+        Ok(self.locked().as_ref().ok_or(StoreError::Closed)?.env.info().last_txn_id)
+    }
+
     /// How many versions of the file this process reads: each has one of the folder's read transactions, and keeps
     /// its pages from being used again.
     pub fn versions(&self) -> usize {

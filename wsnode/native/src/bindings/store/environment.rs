@@ -21,6 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[pyclass(frozen, module = "wsnode._native.store", name = "Environment")]
 pub struct PyEnvironment(Shared);
 
+impl PyEnvironment {
+    /// What the last change has made the store's version, whatever process has made it.
+    pub fn version(&self) -> Result<usize, Failure> {
+        self.0.environment.version()
+    }
+}
+
 #[pymethods]
 impl PyEnvironment {
     #[new]

@@ -13,6 +13,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+pub use environment::PyEnvironment;
 pub use reader::Reader;
 pub use writer::Writer;
 

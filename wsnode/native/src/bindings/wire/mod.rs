@@ -2,6 +2,7 @@
 
 mod answers;
 mod call_text;
+mod lasting;
 mod requests;
 mod text_reads;
 
@@ -10,6 +11,7 @@ use pyo3::prelude::*;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answers::register(module)?;
     call_text::register(module)?;
+    lasting::register(module)?;
     text_reads::register(module)?;
     requests::register(module)
 }

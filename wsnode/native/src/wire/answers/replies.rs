@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Moment, Read};
 use crate::json::Writer;
-use crate::wire::frame::write_head;
+use crate::wire::frame::{write_head, Whole};
 use crate::wire::request::Envelope;
 
 /// How many calls are answered at the most, and how long others are begun.
@@ -13,6 +13,8 @@ const MOST: usize = 64;
 const SLICE: Duration = Duration::from_millis(1);
 /// Longer texts are read by themselves.
 const LONGEST: usize = 256 * 1024;
+/// Frames with longer messages are read by themselves, too.
+const SHORT: usize = 1024;
 /// Calls between two readings of the clock.
 const STRETCH: usize = 8;
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
@@ -81,6 +83,24 @@ impl<'a> Replies<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Answer the calls in the frames that `data` begins with, and return the size of those frames: up to the first
+    /// that is left to others, or until they are many.
+    pub fn answer_frames(&mut self, data: &[u8]) -> usize {
+        let (mut message, mut size) = ([0; SHORT], 0);
+        for _ in 0..MOST {
+            let Some(whole) = Whole::read(&data[size..], SHORT) else {
+                break;
+            };
+            let message = &mut message[..whole.message_size()];
+            whole.unmask(message);
+            if !self.answer_message(message) {
+                break;
+            }
+            size += whole.size;
+        }
+        size
     }
 
     /// Answer the call that a message is; whether it was not left to others.
@@ -166,6 +186,28 @@ mod tests {
         let framed = [&[0x81, REPLY.len() as u8][..], REPLY].concat();
         assert_eq!(answered(Form::Frames, AMPLE, &[CALL, CALL]), ([&framed[..], &framed].concat(), 2));
         assert_eq!(answered(Form::Joined, AMPLE, &[CALL, CALL]), ([REPLY, b",", REPLY].concat(), 2));
+    }
+
+    fn masked(message: &[u8]) -> Vec<u8> {
+        let mask = [1, 2, 3, 4];
+        let payload = message.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask);
+        [0x81, 0x80 | message.len() as u8].into_iter().chain(mask).chain(payload).collect()
+    }
+
+    #[test]
+    fn frames_are_answered_up_to_the_first_that_is_left_to_others() {
+        let call = masked(CALL);
+        for (rest, count) in [
+            (&call[..], 3),
+            (&call[..call.len() - 1], 2),
+            (&masked(b"{}"), 2),
+            (b"\x89\x80\0\0\0\0", 2),
+            (b"", 2),
+        ] {
+            let mut replies = Replies::new(Form::Frames, AMPLE, RESULTS, &[], None);
+            assert_eq!(replies.answer_frames(&[&call, &call, rest].concat()), count * call.len());
+            assert_eq!(replies.into_parts().1, [count]);
+        }
     }
 
     #[test]
