@@ -134,8 +134,8 @@ class LastingResults:
 
         Returns the replies as text frames, the size of the frames that were answered, the number of calls,
         and the meter of each method with its calls; None if the first is left to others. The run ends at the
-        first that is, after 64 calls, at a reply longer than `largest` bytes, and where replies and their
-        heads would be longer than `room`. Keeps the lock.
+        first that is, after 64 calls, at a reply longer than `largest` bytes, and where the replies together
+        would be longer than `room`. Keeps the lock.
         """
 
 @final

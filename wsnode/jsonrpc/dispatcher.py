@@ -13,6 +13,8 @@ from wsnode.jsonrpc.errors import RpcError, internal_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import View
 
+__all__ = ["Dispatcher", "LastingResults"]
+
 logger = logging.getLogger("wsnode.jsonrpc")
 
 

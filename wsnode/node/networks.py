@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from wsnode._native.wire import LastingResults
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
@@ -24,6 +23,7 @@ from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwardin
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
+from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig

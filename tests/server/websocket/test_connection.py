@@ -15,6 +15,7 @@ from tests.server.conftest import NUMBER, OpenSite, Peer, Site, until
 from tests.server.websocket.test_frames import masked
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING
+from wsnode.server.turns.budget import SHARE_BYTES
 
 LONG = 3600.0
 """Seconds of a turn that no machine is too busy for."""
@@ -436,8 +437,8 @@ async def test_replies_that_wait_for_all_clients_have_a_limit(open_site: OpenSit
         for stream in streams:
             await stream.send_all(request * 30)
             await trio.testing.wait_all_tasks_blocked()
-        # A turn ends with the reply that goes beyond its bytes.
-        turn = 256 * 1024 + 20_100
+        # A turn ends with the reply that goes beyond its bytes, of which there are few when bytes are.
+        turn = SHARE_BYTES + 20_100
         assert 200_000 <= site.server.shared.waiting.used < 200_000 + 3 * turn
         for stream in streams:
             answer = b""

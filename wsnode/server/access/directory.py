@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from wsnode._native.wire import LastingResults
-from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.dispatcher import Dispatcher, LastingResults
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.share import Party

@@ -55,6 +55,10 @@ class Budget:
         """Return whether the peer of `party`, if any, holds its full share."""
         return holder_of(party) is not party and 2 * self.kept_for(party) >= self.limit
 
+    def is_ample(self, more: int) -> bool:
+        """Return whether anybody may hold `more` bytes."""
+        return 2 * (self.used + more) <= self.limit
+
     def allows(self, party: Any, more: int = 0) -> bool:
         """Return whether a connection may hold `more` bytes, and then still more.
 

@@ -18,6 +18,7 @@ from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger
+from wsnode.server.turns.budget import SHARE_BYTES
 from wsnode.server.turns.fair import first_turn
 from wsnode.server.websocket.channel import SocketChannel
 from wsnode.server.websocket.frames import PING, SHORT_HEADS, Framing, frame_head
@@ -29,8 +30,6 @@ from wsnode.server.websocket.stage import Stage
 
 logger = logging.getLogger("wsnode.server")
 
-TURN_BYTES = 256 * 1024
-"""Bytes of replies in one turn."""
 QUICKLY_ENDED = 32
 """Subscriptions and calls in flight whose end takes much less than a turn."""
 MESSAGE_OVERHEAD = 64
@@ -237,7 +236,7 @@ class WebSocketConnection:
             return data, 0
         limits = self._shared.limits
         largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
-        answered = self._session.answer_lasting(data, largest, min(TURN_BYTES, outbox.room))
+        answered = self._session.answer_lasting(data, largest, SHARE_BYTES)
         if answered is None:
             return data, 0
         frames, size, count = answered
@@ -331,7 +330,7 @@ class WebSocketConnection:
         largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
         pieces: list[bytes] = []
         size = count = calls = 0
-        room = min(TURN_BYTES, self._outbox.room)
+        room = self._outbox.turn_bytes
         deadline = time.perf_counter() + seconds
         self._slow.begin_turn()
         while count < len(messages) and size <= room:

@@ -1,0 +1,168 @@
+"""Calls answered from results that last, as all calls are: with the same replies, while they are true."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.jsonrpc.texts import requests
+from tests.server.websocket.test_frames import masked
+from wsnode._native.wire import LastingResults
+from wsnode.jsonrpc.bounds import Gate
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.session import Session
+from wsnode.server.websocket.frames import text_frame
+from wsnode.store.environment import Environment
+from wsnode.store.table import Table
+
+TABLE = Table("table")
+KEY = b"value"
+ROOM = 10_000
+
+
+class View:
+    """A moment of a store that holds one number."""
+
+    def __init__(self, store: Environment) -> None:
+        self._reader = store.read()
+        self.version = self._reader.version
+        self.value = self._reader.get(TABLE, KEY)
+
+    def __enter__(self) -> "View":
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self._reader.close()
+
+
+class Node:
+    """A store, and sessions on it."""
+
+    def __init__(self, store: Environment) -> None:
+        self.store = store
+        self.registry = Registry()
+        self.registry.method("steady", steady=True)(lambda view: view.value)
+        self.registry.method("constant", view=False, steady=True)(lambda: b'"c"')
+        self.registry.method("other")(lambda view: view.value)
+        self._dispatcher = Dispatcher(
+            self.registry, lambda _caller: View(store), lasting=LastingResults(store)
+        )
+        self.set(b"1")
+
+    def set(self, value: bytes) -> None:
+        self.store.write(lambda writer: writer.put(TABLE, KEY, value))
+
+    def session(self, gate: Gate | None = None) -> Session:
+        return Session(self._dispatcher, None, gate)
+
+    def calls(self) -> int:
+        return sum(sum(method.succeeded.counts) for method in self.registry.methods.values())
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    store = Environment(tmp_path_factory.mktemp("store"), [TABLE], writer=True)
+    yield Node(store)
+    store.close()
+
+
+def request(method: str, identity: Any = 1) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": identity, "method": method}).encode()
+
+
+def frames(*messages: bytes) -> bytes:
+    return b"".join(masked(0x81, message) for message in messages)
+
+
+def asked(node: Node, *methods: str) -> Session:
+    """Return a session that has asked for these in a turn that has ended."""
+    session = node.session()
+    for method in methods:
+        session.receive(request(method))
+    session.end_turn()
+    return session
+
+
+@given(
+    st.lists(requests(["steady", "steady", "constant", "other", "unknown"]), max_size=6), st.integers(0, 5)
+)
+def test_the_replies_are_those_of_each_call_alone(node: Node, messages: list[bytes], cut: int) -> None:
+    session = asked(node, "steady", "constant")
+    messages = [request("constant", "a"), *messages]
+    data, before = frames(*messages), node.calls()
+    answered = session.answer_lasting(data[: len(data) - cut], ROOM, ROOM)
+    assert (answered is None) == (len(messages) == 1 and cut > 0)
+    if answered is not None:
+        replies, size, count = answered
+        assert size == len(frames(*messages[:count]))
+        assert node.calls() == before + count
+        alone = [node.session().receive(message) for message in messages[:count]]
+        assert replies == b"".join(text_frame(reply) for reply in alone if isinstance(reply, bytes))
+
+
+def test_a_result_is_given_until_the_store_changes(node: Node) -> None:
+    session = asked(node, "steady", "constant")
+    data = frames(request("constant"), request("steady"), request("other"))
+    for value in (b"7", b"8"):
+        answered = session.answer_lasting(data, ROOM, ROOM)
+        assert answered is not None
+        assert answered[2] == 2
+        node.set(value)
+        changed = session.answer_lasting(data, ROOM, ROOM)
+        assert changed is not None
+        # What no version determines is as true as before.
+        assert changed[2] == 1
+        assert session.receive(request("steady")) == b'{"jsonrpc":"2.0","id":1,"result":%b}' % value
+        session.end_turn()
+
+
+def test_a_result_of_an_older_view_is_not_given_afterwards(node: Node) -> None:
+    session = node.session()
+    session.receive(request("other"))
+    node.set(b"9")
+    # The turn still sees the moment of its first call.
+    assert session.receive(request("steady")) != b'{"jsonrpc":"2.0","id":1,"result":9}'
+    session.end_turn()
+    assert session.answer_lasting(frames(request("steady")), ROOM, ROOM) is None
+
+
+def test_replies_stay_within_their_room(node: Node) -> None:
+    session, call = asked(node, "constant"), frames(request("constant"))
+    reply = b'{"jsonrpc":"2.0","id":1,"result":"c"}'
+    assert session.answer_lasting(call, len(reply) - 1, ROOM) is None
+    two = session.answer_lasting(3 * call, ROOM, 2 * len(reply))
+    assert two == (2 * text_frame(reply), 2 * len(call), 2)
+    many = session.answer_lasting(100 * call, ROOM, 10 * ROOM)
+    assert many is not None
+    assert many[2] == 64
+
+
+class Counting:
+    """Admits every call, and counts them."""
+
+    def __init__(self) -> None:
+        self.admitted = 0
+
+    def admit(self, name: str) -> None:
+        self.admitted += 1
+
+    def check_contracts(self, contracts: Any) -> None:
+        raise AssertionError
+
+
+def test_behind_a_gate_each_call_is_admitted_by_itself(node: Node) -> None:
+    asked(node, "constant")
+    session = node.session(Counting())
+    assert session.answer_lasting(frames(request("constant")), ROOM, ROOM) is None
+
+
+def test_of_a_closed_store_nothing_is_given(tmp_path: Path) -> None:
+    store = Environment(tmp_path / "store", [TABLE], writer=True)
+    session = asked(Node(store), "constant")
+    store.close()
+    assert session.answer_lasting(frames(request("constant")), ROOM, ROOM) is None
