@@ -8,7 +8,7 @@ import pytest
 from tests.server.certificates import make_certificate
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig
 from wsnode.node.config_file import read
-from wsnode.node.run import Running, reload
+from wsnode.node.running import Running, reload
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import tls_context

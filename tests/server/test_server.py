@@ -11,7 +11,7 @@ import trio.testing
 
 from tests.server.conftest import NUMBER, Gate, Peer, View, registry, until
 from wsnode.jsonrpc.share import Party
-from wsnode.server.accepting import serve
+from wsnode.server.accepting import Reception, serve
 from wsnode.server.access.directory import Network
 from wsnode.server.access.perimeter import Perimeter
 from wsnode.server.limits import Limits
@@ -31,7 +31,7 @@ async def start(nursery: trio.Nursery, server: Server, path: Path) -> None:
 
 
 async def start_on(nursery: trio.Nursery, server: Server, listener: socket.socket) -> None:
-    async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED) -> None:
         await serve(server, [listener], task_status=task_status)
 
     await nursery.start(run)
@@ -73,7 +73,7 @@ async def test_operators_see_a_node_that_is_full_and_take_no_clients_place(tmp_p
     listener, operators = open_unix(path), [open_unix(own)]
     async with trio.open_nursery() as nursery:
 
-        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async def run(task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED) -> None:
             await serve(server, [listener], operators=operators, task_status=task_status)
 
         await nursery.start(run)
@@ -185,7 +185,7 @@ async def test_tls_end_to_end(certificate: tuple[Path, Path]) -> None:
     async with trio.open_nursery() as nursery:
         server = make_server(Gate())
 
-        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async def run(task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED) -> None:
             await serve(server, listeners, tls=tls_context(*certificate), task_status=task_status)
 
         await nursery.start(run)

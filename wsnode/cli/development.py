@@ -14,6 +14,7 @@ from wsnode.cli.options import (
     guest_options,
     limit_option,
     log_level_option,
+    one_process_option,
 )
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN, Address
@@ -50,6 +51,7 @@ def block_time_option(seconds: float) -> Callable[[Callable[..., Any]], Callable
 def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what both commands have, but for the block time; `served` reads it."""
     for option in (
+        one_process_option,
         limit_option,
         guest_options,
         click.option("--verbose", "-v", is_flag=True, help="Log all; short for --log-level debug."),

@@ -14,6 +14,7 @@ from wsnode.cli.options import (
     fit_address,
     guest_options,
     log_level_option,
+    one_process_option,
 )
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
@@ -56,6 +57,7 @@ from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
     is_flag=True,
     help="Follow them even where they replace what is final here.",
 )
+@one_process_option
 @address_options
 @click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /.")
 @log_level_option

@@ -57,6 +57,9 @@ def show_version(context: click.Context) -> None:
 @click.option("--engine", metavar="HOST:PORT", help="Where a consensus client drives the chain.")
 @click.option("--jwt-secret", type=FILE, metavar="FILE", help="The secret of its tokens; made if absent.")
 @click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain that it drives.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
+)
 @click.option("--unix-socket", metavar="PATH", help="Listen there as well.")
 @click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /.")
 @click.option("--tls-cert", metavar="FILE", help="Encrypt; a PEM chain.")
@@ -75,6 +78,7 @@ def serve(
     engine: str | None,
     jwt_secret: Path | None,
     genesis: Path | None,
+    workers: int | None,
     unix_socket: str | None,
     open_to_all: bool,
     tls_cert: str | None,
@@ -96,6 +100,7 @@ def serve(
         raise click.UsageError("--jwt-secret and --genesis go with --engine")
     fit_address(listen, host, port, DEFAULT_LISTEN)
     settings: dict[str, Any] = {
+        "workers": workers,
         "unix_socket": unix_socket,
         "open": open_to_all,
         "tls_cert": tls_cert,
@@ -106,7 +111,7 @@ def serve(
     with one_line_failures():
         import trio
 
-        from wsnode.node import config, config_file, run
+        from wsnode.node import config, config_file
 
         driver = None
         if engine is not None:
@@ -122,7 +127,15 @@ def serve(
             address = fit_address(listen, host, port, told.listen)
             return config.overridden(told, **settings, listen=str(address))
 
-        trio.run(run.run, read_config(), announce_ready, read_config)
+        given = read_config()
+        if given.workers > 1:
+            from wsnode.node.workers import run as several
+
+            trio.run(several.run, given, announce_ready, read_config)
+        else:
+            from wsnode.node import run
+
+            trio.run(run.run, given, announce_ready, read_config)
 
 
 for command in (

@@ -115,6 +115,19 @@ def log_level_option(command: Command) -> Command:
     )(command)
 
 
+def one_process_option(command: Command) -> Command:
+    """Add `--workers`, hidden, to a command that writes its chain: it says why there is no such option."""
+    return click.option("--workers", hidden=True, expose_value=False, callback=_refuse_workers)(command)
+
+
+def _refuse_workers(_context: click.Context, _option: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        raise click.UsageError(
+            "--workers: the process that writes a chain is one; "
+            "`wsnode serve --data DIR --workers N` serves its folder beside it"
+        )
+
+
 def data_option(command: Command) -> Command:
     """Add `data`, the folder that a command works on."""
     return click.option("--data", type=FILE, metavar="DIR", required=True, help="The folder of one network.")(

@@ -17,6 +17,7 @@ from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import AddressError
 
 MOST_UPSTREAMS = 32
+MOST_WORKERS = 64
 DEFAULT_WINDOW = 7_200
 MOST_WINDOW = 1_000_000_000
 
@@ -159,6 +160,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     listen: str = DEFAULT_LISTEN
     unix_socket: str | None = None
     """The path of a Unix socket to listen on as well."""
+    workers: Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)] = 1
+    """The processes that serve the clients; of more than one, another one accepts for all."""
     open: bool = False
     """Whether any key will do, and the bare path."""
     console: bool = False
@@ -243,7 +246,23 @@ def overridden(config: Config, *, metrics_listen: str | None = None, **settings:
     if (config.tls_cert is None) != (config.tls_key is None):
         raise ConfigurationError("tls_cert and tls_key: one needs the other")
     _ = config.address, config.metrics.address
+    require_one_writer(config)
     return config
+
+
+def require_one_writer(config: Config) -> None:
+    """Refuse several workers for a chain that this node writes: the process that writes one is alone.
+
+    Raises:
+        ConfigurationError: There is such a chain.
+    """
+    for name, network in config.networks.items():
+        if config.workers > 1 and network.is_live:
+            what = "follow" if network.follow is not None else "engine"
+            raise ConfigurationError(
+                f"workers: networks.{name}.{what}: one process writes a chain; "
+                "serve its folder with workers from a second node"
+            )
 
 
 def place_of(error: msgspec.ValidationError) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from wsnode.node.config import Config, ConfigurationError, EngineConfig, NetworkConfig
 from wsnode.node.driving import read_genesis
 from wsnode.node.networks import ETHEREUM_FOLDER, STARKNET_FOLDER, genesis_of, makers
-from wsnode.node.run import tls_of
+from wsnode.node.running import tls_of
 from wsnode.server.access.tokens import SecretError, read_secret
 
 

@@ -19,6 +19,7 @@ from wsnode.node.config import (
     NetworkConfig,
     PartnerConfig,
     place_of,
+    require_one_writer,
 )
 from wsnode.node.settings import Known, line_of, unknown_names
 from wsnode.server.limits import Limits
@@ -103,6 +104,10 @@ def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") 
     except ListenError as error:
         raise ConfigurationError(f"{source}: metrics.listen: {error}") from None
     _require_engines(config, source)
+    try:
+        require_one_writer(config)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{source}: {error}") from None
     return _relative_to(folder, config)
 
 

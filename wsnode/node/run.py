@@ -3,30 +3,22 @@
 import logging
 import signal
 import socket
-import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
 
-import msgspec
 import trio
 
 from wsnode.node.addresses import Address
-from wsnode.node.config import Config, ConfigurationError, FollowConfig
+from wsnode.node.config import Config
+from wsnode.node.listening import open_clients, open_operators
 from wsnode.node.networks import Grow, open_network
+from wsnode.node.running import Running, limits_beside, reload, run_beside, server_of, tls_of
 from wsnode.server.accepting import serve
 from wsnode.server.access.directory import Network, Port
-from wsnode.server.access.keys import KeyFileRing
-from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
-from wsnode.server.http.files import StaticFile
-from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING, Server
-from wsnode.server.transport.encrypted import read_certificate, tls_context
-from wsnode.server.transport.sockets import open_tcp, open_unix
-from wsnode.server.upkeep.allocator import give_back_freed_memory, keep_freed_memory
-from wsnode.server.upkeep.background import keep_running, log_failure
+from wsnode.server.transport.sockets import open_tcp
+from wsnode.server.upkeep.allocator import keep_freed_memory
 from wsnode.server.upkeep.last_resort import LastResort
 from wsnode.server.upkeep.logs import Stream, configure
 
@@ -34,10 +26,6 @@ logger = logging.getLogger("wsnode.node")
 
 HURRY_SECONDS = 0.9
 """The time that a second signal leaves to threads that run."""
-FOLLOWED = FollowConfig(("ws://localhost",))
-"""Stands for any upstreams where those do not count."""
-RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
-"""Settings that a running node reads again."""
 
 Announce = Callable[[Address], None]
 
@@ -77,18 +65,8 @@ async def _serve(
     announce: Announce,
     reread: Callable[[], Config] | None,
 ) -> None:
-    slow = config.slow_subscriber == "close"
-    server = Server(
-        networks,
-        config.limits,
-        perimeter=_perimeter(config),
-        operators=_operators_perimeter(config.metrics.address),
-        closes_slow=slow,
-        public_metrics=config.serves_metrics_to_clients,
-        files=_files(config),
-    )
-    tls = tls_of(config)
-    listeners, operators = _listeners(config), _operators(config.metrics.address)
+    server, tls = server_of(config, networks), tls_of(config)
+    listeners, operators = open_clients(config), open_operators(config.metrics.address)
     ports = [_opened_port(port, config) for network in networks for port in network.ports]
     with (
         LastResort() as last_resort,
@@ -96,12 +74,7 @@ async def _serve(
     ):
         async with trio.open_nursery() as ending:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(keep_running, give_back_freed_memory)
-                for network in networks:
-                    for work in network.background:
-                        nursery.start_soon(keep_running, work)
-                    if isinstance(network.keys, KeyFileRing):
-                        nursery.start_soon(keep_running, network.keys.watch)
+                run_beside(networks, nursery)
                 await nursery.start(partial(serve, server, listeners, tls=tls, operators=operators))
                 for beside, sockets in ports:
                     await nursery.start(serve, beside, sockets)
@@ -134,131 +107,9 @@ async def _hurry(signals: AsyncIterator[int], server: Server, last_resort: LastR
             last_resort.end_within(HURRY_SECONDS)
 
 
-class Running(NamedTuple):
-    """The parts that a new configuration can change, and the configuration at the start."""
-
-    config: Config
-    server: Server
-    networks: Sequence[Network]
-    tls: ssl.SSLContext | None
-    beside: Sequence[Server] = ()
-    """What is served on ports of their own."""
-
-
-def reload(running: Running, reread: Callable[[], Config] | None) -> None:
-    """Apply a new configuration; one that cannot be read changes nothing."""
-    for network in running.networks:
-        if isinstance(network.keys, KeyFileRing):
-            network.keys.reload()
-    if reread is None:
-        return
-    try:
-        config = reread()
-        _renew_certificate(running.tls, config)
-    except (ConfigurationError, OSError) as error:
-        logger.error("the configuration stays as it was: %s", error)  # noqa: TRY400 - no bug of ours
-        return
-    except Exception as error:
-        log_failure("the configuration stays as it was", error)
-        return
-    configure(config.log_level, config.log_format)
-    running.server.apply(config.limits)
-    for network in running.networks:
-        if network.reload is not None and network.name in config.networks:
-            network.reload(config.networks[network.name])
-    for beside in running.beside:
-        beside.apply(_limits_beside(config))
-    if waiting := needs_restart(running.config, config):
-        logger.warning("in force only after a restart: %s", ", ".join(waiting))
-
-
-def _renew_certificate(tls: ssl.SSLContext | None, config: Config) -> None:
-    if tls is not None and config.tls_cert is not None and config.tls_key is not None:
-        certificate, key = Path(config.tls_cert), Path(config.tls_key)
-        # A context keeps the certificate of a pair whose key it refuses, so one of its own tries them first.
-        tls_context(certificate, key)
-        read_certificate(tls, certificate, key)
-
-
-def needs_restart(old: Config, new: Config) -> list[str]:
-    """Return the settings that differ and that a running node cannot change."""
-    return [
-        name
-        for name in Config.__struct_fields__
-        if name not in RELOADED and _lasting(old, name) != _lasting(new, name)
-    ]
-
-
-def _lasting(config: Config, name: str) -> Any:
-    """Return a setting without the parts of it that a running node reads again."""
-    if name != "networks":
-        return getattr(config, name)
-    return {
-        name: network if network.follow is None else msgspec.structs.replace(network, follow=FOLLOWED)
-        for name, network in config.networks.items()
-    }
-
-
-def _listeners(config: Config) -> list[socket.socket]:
-    listeners = open_tcp(config.address.host, config.address.port)
-    if config.unix_socket is not None:
-        listeners.append(open_unix(Path(config.unix_socket)))
-    return listeners
-
-
-def _operators(address: Address | None) -> list[socket.socket]:
-    if address is None:
-        return []
-    listeners = open_tcp(address.host, address.port)
-    logger.info("metrics and health at http://%s", Address(address.host, listeners[0].getsockname()[1]))
-    return listeners
-
-
-def _files(config: Config) -> dict[str, StaticFile]:
-    """Return what browsers are served."""
-    if not config.console:
-        return {}
-    from wsnode.console.files import Settings, console_files
-
-    return console_files(Settings(keys=not config.open, metrics=config.serves_metrics_to_clients))
-
-
-def _limits_beside(config: Config) -> Limits:
-    """Return the limits of the ports beside the clients' one: those of engines."""
-    # A node without an engine starts sooner without the modules of payloads.
-    from wsnode.node.driving import engine_limits
-
-    return engine_limits(config.limits)
-
-
 def _opened_port(port: Port, config: Config) -> tuple[Server, list[socket.socket]]:
-    server = Server([port.network], _limits_beside(config), public_metrics=False)
+    server = Server([port.network], limits_beside(config), public_metrics=False)
     listeners = open_tcp(port.host, port.port)
     address = Address(port.host, listeners[0].getsockname()[1])
     logger.info("%s at http://%s and ws://%s", port.network.name, address, address)
     return server, listeners
-
-
-def _perimeter(config: Config) -> Perimeter:
-    if not config.is_private:
-        return Perimeter.of_origins(config.origins)
-    hosts = [host for network in config.networks.values() for host in network.hosts]
-    return Perimeter.local(hosts, config.origins)
-
-
-def _operators_perimeter(address: Address | None) -> Perimeter:
-    return OPEN if address is None or not is_local_host(address.host) else Perimeter.local((), ())
-
-
-def tls_of(config: Config) -> ssl.SSLContext | None:
-    """Return the context of the named certificate and key, None if none are named.
-
-    Raises:
-        ConfigurationError: They cannot be read, or do not belong together.
-    """
-    if config.tls_cert is None or config.tls_key is None:
-        return None
-    try:
-        return tls_context(Path(config.tls_cert), Path(config.tls_key))
-    except OSError as error:
-        raise ConfigurationError(f"tls_cert {config.tls_cert}, tls_key {config.tls_key}: {error}") from error

@@ -3,15 +3,16 @@
 import logging
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
-import msgspec
 import trio
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
 from wsnode.jsonrpc.share import Party
 from wsnode.server.access.peers import peer_of
 from wsnode.server.access.refusals import RefusedError
+from wsnode.server.doors import Door, door_of
 from wsnode.server.http.connection import Service
 from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import EncryptedTransport
@@ -25,12 +26,56 @@ ACCEPTS_AT_ONCE = 64
 logger = logging.getLogger("wsnode.server")
 
 
-class _Entry(msgspec.Struct, frozen=True):
-    """A listening socket, and what its connections are served."""
+class Reception:
+    """Begins to serve connections that were accepted, in this process or by one that passed them to it."""
 
-    listener: socket.socket
-    service: Service
-    tls: ssl.SSLContext | None = None
+    def __init__(
+        self, server: Server, arrivals: Arrivals, connections: trio.Nursery, tls: ssl.SSLContext | None
+    ) -> None:
+        self._server = server
+        self._arrivals = arrivals
+        self._connections = connections
+        self._tls = tls
+
+    def take(
+        self, connected: socket.socket, address: object, door: Door, on_end: Callable[[], None] | None = None
+    ) -> None:
+        """Serve a connection from `address`, or refuse it; `on_end` is called when it has ended."""
+        try:
+            tls = self._tls if door is Door.CLIENTS else None
+            transport = _transport(connected, self._arrivals, tls)
+        except Exception as error:
+            # The client may have gone already.
+            connected.close()
+            log_failure("a connection cannot be served", error)
+            if on_end is not None:
+                on_end()
+            return
+        party, service = Party(peer_of(address)), self._service(door)
+        if self._server.admit(party, service):
+            serving = partial(self._server.serve_admitted, transport, party, service)
+        else:
+            serving = partial(_refuse, transport)
+        if on_end is None:
+            self._connections.start_soon(serving)
+        else:
+            self._connections.start_soon(_then, serving, on_end)
+
+    def _service(self, door: Door) -> Service:
+        match door:
+            case Door.CLIENTS:
+                return self._server.service
+            case Door.UNIX:
+                return self._server.socket_service
+            case Door.OPERATORS:
+                return self._server.operators_service
+
+
+async def _then(serving: Callable[[], Awaitable[None]], on_end: Callable[[], None]) -> None:
+    try:
+        await serving()
+    finally:
+        on_end()
 
 
 async def serve(
@@ -39,41 +84,38 @@ async def serve(
     *,
     tls: ssl.SSLContext | None = None,
     operators: Sequence[socket.socket] = (),
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning.
+
+    It starts with a `Reception`, for connections that come from elsewhere.
 
     With `tls`, TCP connections are encrypted; those to a Unix socket never are. On the sockets of `operators`
     are their pages alone, unencrypted.
     """
-    entries = [_client_entry(server, listener, tls) for listener in listeners]
-    entries += [_Entry(listener, server.operators_service) for listener in operators]
+    doors = [(listener, door_of(listener)) for listener in listeners]
+    doors += [(listener, Door.OPERATORS) for listener in operators]
     stopping, arrivals = trio.Event(), Arrivals()
     server.shared.shelter.begin()
     async with trio.open_nursery() as outer:
         connections = await outer.start(_hold_connections, server, arrivals, stopping)
         server.waits.append(connections.cancel_scope)
+        reception = Reception(server, arrivals, connections, tls)
         try:
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(keep_running, server.keep_alive)
-                for entry in entries:
-                    accepting.start_soon(_accept, server, arrivals, entry, connections)
-                task_status.started()
+                for listener, door in doors:
+                    accepting.start_soon(_accept, listener, door, reception)
+                task_status.started(reception)
         finally:
-            for entry in entries:
-                entry.listener.close()
+            for listener, _door in doors:
+                listener.close()
             with trio.CancelScope(shield=True) as draining:
                 server.waits.append(draining)
                 await server.drain()
             connections.cancel_scope.deadline = trio.current_time() + server.limits.close_seconds
             stopping.set()
     arrivals.close()
-
-
-def _client_entry(server: Server, listener: socket.socket, tls: ssl.SSLContext | None) -> _Entry:
-    if listener.family in (socket.AF_INET, socket.AF_INET6):
-        return _Entry(listener, server.service, tls)
-    return _Entry(listener, server.socket_service)
 
 
 async def _hold_connections(
@@ -94,12 +136,12 @@ async def _hold_connections(
             publishing.cancel_scope.cancel()
 
 
-async def _accept(server: Server, arrivals: Arrivals, entry: _Entry, connections: trio.Nursery) -> None:
+async def _accept(listener: socket.socket, door: Door, reception: Reception) -> None:
     while True:
-        await trio.lowlevel.wait_readable(entry.listener)
+        await trio.lowlevel.wait_readable(listener)
         for _ in range(ACCEPTS_AT_ONCE):
             try:
-                connected, address = entry.listener.accept()
+                connected, address = listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 break
             except OSError as error:
@@ -107,18 +149,7 @@ async def _accept(server: Server, arrivals: Arrivals, entry: _Entry, connections
                 logger.warning("cannot accept: %s", error)
                 await trio.sleep(0.1)
                 break
-            try:
-                transport = _transport(connected, arrivals, entry.tls)
-            except Exception as error:
-                # The client may have gone already.
-                connected.close()
-                log_failure("a connection cannot be served", error)
-                continue
-            party = Party(peer_of(address))
-            if server.admit(party, entry.service):
-                connections.start_soon(server.serve_admitted, transport, party, entry.service)
-            else:
-                connections.start_soon(_refuse, transport)
+            reception.take(connected, address, door)
 
 
 def _transport(connected: socket.socket, arrivals: Arrivals, tls: ssl.SSLContext | None) -> Transport:

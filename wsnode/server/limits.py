@@ -6,6 +6,10 @@ from wsnode.jsonrpc.bounds import Allowance, Bounds, Bytes, Count, Patience, Roo
 
 KIB = 1024
 MIB = 1024 * KIB
+MOST_VERSIONS = 16_384
+"""Versions of a store that all processes of a folder can read at once (native/src/store/file.rs)."""
+DIVIDED = ("connections", "operators_connections", "calls", "waiting_bytes", "received_bytes", "threads")
+"""The bounds of which each of several processes has a part."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +87,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The time of one connection's quick calls in one turn."""
     slow_seconds: Patience = 1.0
     """Calls that take longer are logged."""
+
+    def share(self, processes: int) -> "Limits":
+        """Return the bounds of one of so many processes that serve the same clients.
+
+        What would count on the whole machine is divided among them; what is one client's, message's or call's
+        stays as it is.
+        """
+        shares = {name: max(1, getattr(self, name) // processes) for name in DIVIDED}
+        versions = min(self.versions, MOST_VERSIONS // (2 * processes))
+        return self if processes == 1 else msgspec.structs.replace(self, **shares, versions=versions)
 
     def bounds(self) -> Bounds:
         """Return those that the dispatcher keeps."""

@@ -1,6 +1,7 @@
 """Reads the head of each connection, and hands it to WebSocket or HTTP."""
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
@@ -52,14 +53,20 @@ class Server:
         files: Mapping[str, StaticFile] | None = None,
         closes_slow: bool = False,
         public_metrics: bool = True,
+        processes: int = 1,
     ) -> None:
         """`perimeter` says which hosts and web pages may come in, `operators` which may on an address of
         their own; `files` are served to clients besides, by their paths.
 
         A client that falls behind with a subscription catches up, or is closed if `closes_slow`. Without
-        `public_metrics` they are only among the operators' pages.
+        `public_metrics` they are only among the operators' pages. `limits` are those of so many `processes`
+        together.
         """
-        self.shared = Shared(limits or Limits(), closes_slow=closes_slow)
+        self._processes = processes
+        self._all_limits = limits or Limits()
+        self.shared = Shared(
+            self._all_limits.share(processes), closes_slow=closes_slow, has_core=_has_core(processes)
+        )
         self.shared.fan_outs += [network.fan_out for network in networks if network.fan_out is not None]
         for network in networks:
             register_limits(network, lambda: self.limits)
@@ -120,13 +127,14 @@ class Server:
         return self.shared.limits
 
     def apply(self, limits: Limits) -> None:
-        """Let `limits` be in force for what begins from now on.
+        """Let `limits`, of all processes together, be in force for what begins from now on.
 
         A connection keeps the size of its messages, replies and outbox.
         """
-        self.shared.apply(limits)
+        self._all_limits = limits
+        self.shared.apply(limits.share(self._processes))
         for dispatcher in self._dispatchers.values():
-            dispatcher.bounds = limits.bounds()
+            dispatcher.bounds = self.limits.bounds()
 
     @property
     def connections(self) -> int:
@@ -346,6 +354,12 @@ class Server:
             return (200, "text/plain", b"ready\n") if self.ready else (503, "text/plain", self._hindrance())
 
         return {"/healthz": healthy, "/readyz": ready}
+
+
+def _has_core(processes: int) -> bool:
+    """Return whether each of so many processes has a core to itself, and there is one for others."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processes == 1 or processes < cores
 
 
 def _beside(network: Network) -> list[Network]:

@@ -55,7 +55,8 @@ class MessageReader(Protocol):
 class Shared:
     """The limits, and their use by all connections together."""
 
-    def __init__(self, limits: Limits, *, closes_slow: bool = False) -> None:
+    def __init__(self, limits: Limits, *, closes_slow: bool = False, has_core: bool = True) -> None:
+        """`has_core`: whether the process has a core to itself."""
         self.limits = limits
         self.closes_slow = closes_slow
         """Whether a client that falls behind with a subscription is closed; otherwise it catches up."""
@@ -74,7 +75,7 @@ class Shared:
         """Replies that wait for their clients to read, and what calls hold of theirs."""
         self.making = Making(self.waiting)
         self.lane = SlowLane(limits, self.making)
-        self.dialogue = Dialogue(self.lane)
+        self.dialogue = Dialogue(self.lane, has_core=has_core)
         self.received = Held(limits.received_bytes)
         """Messages and bodies that have arrived in part, and those of calls in flight."""
         self.unfinished: dict[MessageReader, float] = {}

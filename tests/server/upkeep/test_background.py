@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from tests.server.conftest import Gate, Peer, View, registry
-from wsnode.server.accepting import serve
+from wsnode.server.accepting import Reception, serve
 from wsnode.server.access.directory import Network
 from wsnode.server.server import Server
 from wsnode.server.upkeep.background import keep_running
@@ -90,7 +90,7 @@ async def test_a_connection_that_cannot_be_accepted_ends_nothing(
     listener.setblocking(False)
     async with trio.open_nursery() as nursery:
 
-        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async def run(task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED) -> None:
             await serve(server, [listener], task_status=task_status)
 
         await nursery.start(run)

@@ -35,10 +35,14 @@ class Source(Protocol):
 class Dialogue:
     """The last client of this process, and the speed of its requests."""
 
-    __slots__ = ("_began", "_clock", "_lane", "_others_ran", "_partner", "_quick")
+    __slots__ = ("_began", "_clock", "_has_core", "_lane", "_others_ran", "_partner", "_quick")
 
-    def __init__(self, lane: SlowLane, clock: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self, lane: SlowLane, clock: Callable[[], float] = perf_counter, *, has_core: bool = True
+    ) -> None:
+        """`has_core`: whether the process has a core to itself; otherwise it never polls."""
         self._lane = lane
+        self._has_core = has_core
         self._clock = clock
         self._partner: object = None
         self._quick = 0
@@ -63,7 +67,7 @@ class Dialogue:
         if messages > 1:
             # A client with several requests in flight is served better in bursts.
             self._quick = -DISTRUST
-        elif self._quick >= ENOUGH and began - self._others_ran < TURN_SECONDS:
+        elif self._has_core and self._quick >= ENOUGH and began - self._others_ran < TURN_SECONDS:
             if not self._lane.in_flight and (data := source.receive_by(began + AWAKE_SECONDS)) is not None:
                 return data
             self._quick = -DISTRUST

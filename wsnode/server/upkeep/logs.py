@@ -152,10 +152,26 @@ def _shortened(traceback: str) -> str:
     return f"{traceback[:half]}\n...\n{traceback[-half:]}"
 
 
-def configure(level: str = "info", form: str = "human", stream: Stream | None = None) -> None:
+class OfWorker(logging.Filter):
+    """Gives each line the number of the worker that writes it."""
+
+    def __init__(self, worker: int) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return that the line is written."""
+        record.details = {"worker": self._worker, **getattr(record, "details", {})}
+        return True
+
+
+def configure(
+    level: str = "info", form: str = "human", stream: Stream | None = None, *, worker: int | None = None
+) -> None:
     """Send everything that wsnode logs at `level` or above to `stream`, stderr if None.
 
-    May be called again, for another level. Libraries log from warnings on.
+    May be called again, for another level. Libraries log from warnings on. `worker` is the number of this
+    process among several that write to one stream.
 
     Raises:
         ValueError: The level or the form is unknown.
@@ -164,6 +180,8 @@ def configure(level: str = "info", form: str = "human", stream: Stream | None = 
         raise ValueError(f"log format {form}: not one of {', '.join(FORMATS)}")
     handler = logging.StreamHandler[Stream](stream or sys.stderr)
     handler.addFilter(Bounded(WARNINGS))
+    if worker is not None:
+        handler.addFilter(OfWorker(worker))
     handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("wsnode").setLevel(level.upper())

@@ -1,0 +1,64 @@
+"""The processes of a node with workers, as the kernel sees them."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.node_process import PATIENCE, Node
+
+
+def workers_of(node: Node) -> list[int]:
+    """Return the ids of a node's workers, the oldest first."""
+    tasks = Path(f"/proc/{node.process.pid}/task")
+    # A child belongs to the thread that started it, and to another one when that has ended.
+    children = " ".join((task / "children").read_text() for task in tasks.iterdir())
+    return sorted({int(child) for child in children.split()})
+
+
+def connections_of(process: int, port: int) -> int:
+    """Return how many connections to `port` of this machine a process has open."""
+    inodes = set[str]()
+    for line in Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[1].rpartition(":")[2], 16) == port and fields[3] == "01":
+            inodes.add(f"socket:[{fields[9]}]")
+    return sum(
+        _target(Path(f"/proc/{process}/fd/{name}")) in inodes for name in os.listdir(f"/proc/{process}/fd")
+    )
+
+
+def _target(link: Path) -> str:
+    try:
+        return os.readlink(link)
+    except FileNotFoundError:
+        return ""
+
+
+def port_of(node: Node) -> int:
+    """Return the port that a node listens on."""
+    return int(node.http_url.split("/v3/")[0].rpartition(":")[2])
+
+
+def shares(node: Node) -> list[int]:
+    """Return how many connections each worker has."""
+    port = port_of(node)
+    return [connections_of(worker, port) for worker in workers_of(node)]
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Return once it is so; another process decides when.
+
+    Raises:
+        TimeoutError: It is not within two minutes.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.02)
+
+
+def skew(counts: list[int]) -> float:
+    """Return how much more the largest number is than the mean."""
+    return max(counts) * len(counts) / sum(counts)

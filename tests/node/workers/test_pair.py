@@ -1,0 +1,71 @@
+"""Messages between the parent and a worker, over the sockets that they use."""
+
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+import trio
+import trio.testing
+
+from wsnode.node.workers.messages import Configure, Drain, Left, Passed, ToParent, ToWorker
+from wsnode.node.workers.pair import GoneError, Pair, ends
+
+Two = tuple[Pair[ToParent], Pair[ToWorker]]
+
+
+@pytest.fixture
+def two() -> Iterator[Two]:
+    parents, workers = ends()
+    with parents, workers:
+        yield Pair[ToParent](parents, ToParent), Pair[ToWorker](workers, ToWorker)
+
+
+async def test_messages_arrive_whole_and_in_order(two: Two) -> None:
+    parent, worker = two
+    sent = [Drain(restarts=True), Configure(b"x"), Configure(b"y" * 1_000_000), Passed(2)]
+    for message in sent:
+        assert parent.send_nowait(message)
+    assert [(await worker.receive()) for _ in sent] == [(message, None) for message in sent]
+    assert worker.receive_nowait() is None
+
+
+@pytest.mark.parametrize("size", [1, 1_000_000])
+async def test_a_descriptor_comes_with_its_message(two: Two, size: int) -> None:
+    parent, worker = two
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            assert parent.send_nowait(Configure(b"x" * size), theirs.fileno())
+        message, descriptor = await worker.receive()
+        assert message == Configure(b"x" * size)
+        assert descriptor is not None
+        assert not os.get_inheritable(descriptor)
+        with socket.socket(fileno=descriptor) as passed:
+            ours.send(b"hello")
+            assert passed.recv(10) == b"hello"
+
+
+async def test_what_has_no_room_is_posted_in_order_once_there_is(two: Two, nursery: trio.Nursery) -> None:
+    parent, worker = two
+    nursery.start_soon(worker.send_waiting)
+    sent = 0
+    while worker.send_nowait(Left(sent)):
+        sent += 1
+    for number in range(sent, sent + 10):
+        worker.post(Left(number))
+    assert not worker.send_nowait(Left(0))
+    received = [(await parent.receive())[0] for _ in range(sent + 10)]
+    assert received == [Left(number) for number in range(sent + 10)]
+
+
+async def test_the_end_of_the_other_process_is_noticed_after_all_that_it_sent(two: Two) -> None:
+    parent, worker = two
+    worker.post(Left(1))
+    worker.close()
+    assert await parent.receive() == (Left(1), None)
+    with pytest.raises(GoneError):
+        await parent.receive()
+    with pytest.raises(GoneError):
+        parent.send_nowait(Drain(restarts=False))
+    parent.post(Drain(restarts=False))

@@ -1,0 +1,104 @@
+"""One worker as its parent sees it: its process, its connections, and those that wait until it serves."""
+
+import enum
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from wsnode.node.workers.messages import Drain, Passed, ToParent, ToWorker
+from wsnode.node.workers.pair import GoneError, Pair, ends
+
+COMMAND: Final = (sys.executable, "-m", "wsnode.node.workers.worker")
+
+
+class Stage(enum.Enum):
+    """A worker's life."""
+
+    COMING = enum.auto()
+    """Being started, or about to be."""
+    SERVING = enum.auto()
+    RETIRING = enum.auto()
+    """It keeps its connections and gets no more."""
+
+
+class Worker:
+    """A process, from the decision to start it to its end."""
+
+    def __init__(self, number: int, *, holds: bool) -> None:
+        """`holds`: whether connections may wait for it to be ready."""
+        self.number = number
+        self.stage = Stage.COMING
+        self.connections = 0
+        self.last_given = 0
+        self.held: list[tuple[socket.socket, int]] | None = [] if holds else None
+        """Accepted connections that wait for it, with their doors; None if none may."""
+        self.ready, self.ended = trio.Event(), trio.Event()
+        self.serving_since = 0.0
+        self.failure: str | None = None
+        """Why it could not start, if it said so."""
+        self.process: trio.Process | None = None
+        self._pair: Pair[ToParent] | None = None
+
+    async def start(self) -> Pair[ToParent]:
+        """Start the process, and return this end of the pair with it."""
+        ours, theirs = ends()
+        with theirs:
+            command: Sequence[str] = [*COMMAND, str(theirs.fileno())]
+            try:
+                self.process = await trio.lowlevel.open_process(
+                    command, pass_fds=[theirs.fileno()], stdin=None
+                )
+            except BaseException:
+                ours.close()
+                raise
+        self._pair = Pair(ours, ToParent)
+        return self._pair
+
+    def begin_serving(self) -> list[tuple[socket.socket, int]]:
+        """Note that it is ready, and return what has waited for it."""
+        self.stage, self.serving_since = Stage.SERVING, trio.current_time()
+        self.ready.set()
+        return self.give_up_held()
+
+    def take(self, connected: socket.socket, door: int) -> bool:
+        """Pass a connection to the worker, or keep it until it is ready; False if it cannot have it now."""
+        if self.held is not None:
+            self.held.append((connected, door))
+        elif self.stage is not Stage.SERVING or self._pair is None:
+            return False
+        else:
+            try:
+                if not self._pair.send_nowait(Passed(door), connected.fileno()):
+                    return False
+            except GoneError:
+                return False
+            connected.close()
+        self.connections += 1
+        return True
+
+    def give_up_held(self) -> list[tuple[socket.socket, int]]:
+        """Return what waits for it, for others to get it; nothing waits for it from now on."""
+        held, self.held = self.held or [], None
+        self.connections -= len(held)
+        return held
+
+    def post(self, message: ToWorker) -> None:
+        """Send it a message, if it is there."""
+        if self._pair is not None:
+            self._pair.post(message)
+
+    def retire(self, *, restarts: bool) -> None:
+        """Have it end; one that does not serve yet has nothing to end."""
+        was_serving, self.stage = self.stage is Stage.SERVING, Stage.RETIRING
+        if was_serving:
+            self.post(Drain(restarts))
+        else:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self.process is not None:
+            self.process.kill()

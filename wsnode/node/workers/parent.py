@@ -1,0 +1,255 @@
+"""The parent: accepts connections, gives each to the worker with the fewest, and keeps workers running."""
+
+import contextlib
+import logging
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from wsnode.node.workers.member import Stage, Worker
+from wsnode.node.workers.messages import (
+    Configure,
+    Failed,
+    Hurry,
+    Leaving,
+    Left,
+    Ready,
+    Start,
+    ToParent,
+)
+from wsnode.node.workers.pair import GoneError
+from wsnode.node.workers.placement import Pauses, by_load
+
+ACCEPTS_AT_ONCE: Final = 64
+HELD_SECONDS: Final = 3.0
+"""How long a connection waits for a worker that is being started, before it is given to another one."""
+MOST_HELD: Final = 4096
+ROOM_SECONDS: Final = 0.01
+"""The pause before it is tried again to pass a connection on, where no worker could take it."""
+
+logger = logging.getLogger("wsnode.workers")
+
+
+class StartError(Exception):
+    """No worker can serve with this configuration; one line."""
+
+
+class Parent:
+    """Workers with the numbers 1 to `count`, each replaced when it ends."""
+
+    def __init__(self, count: int, config: bytes) -> None:
+        """`config` is the node's configuration in JSON."""
+        self.config = config
+        self._seats: dict[int, Worker] = {}
+        """Who gets connections, by number."""
+        self._all: set[Worker] = set()
+        """Those, and the ones that retire."""
+        self._pauses = {number: Pauses() for number in range(1, count + 1)}
+        self._given = 0
+        self._is_ending = self._is_up = self._is_replacing = False
+        self._accepting = trio.CancelScope()
+        self._nursery: trio.Nursery
+
+    async def serve(
+        self,
+        listeners: Sequence[tuple[socket.socket, int]],
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve the connections of `listeners`, each with the number of its door, until all workers ended.
+
+        Raises:
+            StartError: A worker says that it cannot start, before all are ready for the first time.
+        """
+        async with trio.open_nursery() as self._nursery:
+            for number in self._pauses:
+                self._seat(Worker(number, holds=False), pause=0.0)
+            await self._wait_up()
+            task_status.started()
+            with self._accepting:
+                async with trio.open_nursery() as accepting:
+                    for listener, door in listeners:
+                        accepting.start_soon(self._accept, listener, door)
+            for listener, _door in listeners:
+                listener.close()
+
+    async def _wait_up(self) -> None:
+        for worker in list(self._seats.values()):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_cancel_after, worker.ready, nursery.cancel_scope)
+                nursery.start_soon(_cancel_after, worker.ended, nursery.cancel_scope)
+            if not worker.ready.is_set() and not self._is_ending:
+                for each in self._all:
+                    each.kill()
+                raise StartError(worker.failure or f"worker {worker.number} ended before it was ready")
+        self._is_up = True
+
+    def configure(self, config: bytes) -> None:
+        """Let another configuration be in force, also for workers to come."""
+        self.config = config
+        for worker in self._all:
+            worker.post(Configure(config))
+
+    def drain(self, *, restarts: bool) -> None:
+        """Accept no more, and have all workers end."""
+        self._is_ending = True
+        self._accepting.cancel()
+        for worker in self._all:
+            for connected, _door in worker.give_up_held():
+                connected.close()
+            worker.retire(restarts=restarts)
+
+    def hurry(self) -> None:
+        """Have workers that drain end at once."""
+        for worker in self._all:
+            worker.post(Hurry())
+
+    def kill(self) -> None:
+        """End all workers that are left."""
+        for worker in self._all:
+            worker.kill()
+
+    async def replace_all(self) -> None:
+        """Replace the workers one by one, each once its successor serves."""
+        if self._is_replacing or self._is_ending:
+            logger.warning("the workers are being replaced already")
+            return
+        self._is_replacing = True
+        try:
+            for number in self._pauses:
+                await self._replace(number)
+            logger.info("all workers were replaced")
+        finally:
+            self._is_replacing = False
+
+    async def _replace(self, number: int) -> None:
+        old, new = self._seats[number], Worker(number, holds=False)
+        self._nursery.start_soon(self._keep, new, 0.0)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_after, new.ready, nursery.cancel_scope)
+            nursery.start_soon(_cancel_after, new.ended, nursery.cancel_scope)
+        if new.stage is not Stage.SERVING or self._is_ending:
+            logger.error("worker %d stays, because its successor cannot start", number)
+            return
+        old, self._seats[number] = self._seats[number], new
+        self._nursery.start_soon(self._give, old.give_up_held())
+        old.retire(restarts=True)
+        await old.ended.wait()
+
+    def _seat(self, worker: Worker, pause: float) -> None:
+        self._seats[worker.number] = worker
+        self._nursery.start_soon(self._keep, worker, pause)
+
+    async def _keep(self, worker: Worker, pause: float) -> None:
+        """Start a worker after a pause, listen to it until it ends, and have its seat taken again."""
+        self._all.add(worker)
+        if worker.held is not None:
+            self._nursery.start_soon(self._give_again_later, worker)
+        await trio.sleep(pause)
+        try:
+            if worker.stage is Stage.COMING:
+                await self._run(worker)
+        except OSError as error:
+            logger.error("worker %d cannot be started: %s", worker.number, error)  # noqa: TRY400
+        finally:
+            self._all.discard(worker)
+            worker.ended.set()
+        self._follow(worker)
+
+    async def _run(self, worker: Worker) -> None:
+        pair = await worker.start()
+        assert worker.process is not None, "it has just been started"
+        pair.post(Start(worker.number, self.config))
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(pair.send_waiting)
+                with contextlib.suppress(GoneError):
+                    while True:
+                        self._hear(worker, (await pair.receive())[0])
+                nursery.cancel_scope.cancel()
+            await worker.process.wait()
+        finally:
+            pair.close()
+
+    def _hear(self, worker: Worker, message: ToParent) -> None:
+        match message:
+            case Ready():
+                if worker.stage is Stage.COMING:
+                    self._nursery.start_soon(self._give, worker.begin_serving())
+            case Left(connections):
+                worker.connections -= connections
+            case Failed(reason):
+                worker.failure = reason
+                if self._is_up:
+                    logger.error("worker %d cannot start: %s", worker.number, reason)
+            case Leaving():
+                worker.retire(restarts=True)
+                if self._seats.get(worker.number) is worker and not self._is_ending:
+                    self._seat(Worker(worker.number, holds=True), pause=0.0)
+
+    def _follow(self, worker: Worker) -> None:
+        """Seat a successor of a worker that has ended unasked."""
+        waiting = worker.give_up_held()
+        if self._seats.get(worker.number) is worker and self._is_up and not self._is_ending:
+            has_served = worker.ready.is_set()
+            served = trio.current_time() - worker.serving_since if has_served else 0.0
+            pause = self._pauses[worker.number].after(served)
+            status = None if worker.process is None else worker.process.returncode
+            logger.warning("worker %d has ended (%s) and is replaced in %g s", worker.number, status, pause)
+            self._seat(Worker(worker.number, holds=has_served), pause)
+        self._nursery.start_soon(self._give, waiting)
+
+    async def _give_again_later(self, worker: Worker) -> None:
+        with trio.move_on_after(HELD_SECONDS):
+            await worker.ready.wait()
+        await self._give(worker.give_up_held())
+
+    async def _give(self, connections: Sequence[tuple[socket.socket, int]]) -> None:
+        """Give connections to workers, once there is one that can take them."""
+        for connected, door in connections:
+            await self._give_one(connected, door)
+
+    async def _give_one(self, connected: socket.socket, door: int) -> None:
+        try:
+            while not self._place(connected, door):
+                if self._is_ending:
+                    connected.close()
+                    return
+                await trio.sleep(ROOM_SECONDS)
+        except trio.Cancelled:
+            connected.close()
+            raise
+
+    async def _accept(self, listener: socket.socket, door: int) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(listener)
+            for _ in range(ACCEPTS_AT_ONCE):
+                try:
+                    connected, _address = listener.accept()
+                except (BlockingIOError, ConnectionAbortedError):
+                    break
+                except OSError as error:
+                    # Some failures are the network's and pass, as do those for want of files (accept(2)).
+                    logger.warning("cannot accept: %s", error)
+                    await trio.sleep(0.1)
+                    break
+                await self._give_one(connected, door)
+
+    def _place(self, connected: socket.socket, door: int) -> bool:
+        """Give a connection to the worker with the fewest that can take it; False if none can now."""
+        is_full = sum(len(worker.held or ()) for worker in self._seats.values()) >= MOST_HELD
+        for worker in by_load(self._seats.values()):
+            if worker.held is not None and is_full:
+                continue
+            if worker.take(connected, door):
+                self._given += 1
+                worker.last_given = self._given
+                return True
+        return False
+
+
+async def _cancel_after(event: trio.Event, scope: trio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()

@@ -1,0 +1,114 @@
+"""The run of a node with several workers, in the process that accepts for them; it opens no chain."""
+
+import logging
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+
+import msgspec
+import trio
+
+from wsnode.node.addresses import Address
+from wsnode.node.config import Config, ConfigurationError
+from wsnode.node.listening import open_clients, open_operators
+from wsnode.node.workers.parent import Parent, StartError
+from wsnode.server.doors import Door, door_of
+from wsnode.server.upkeep.background import log_failure
+from wsnode.server.upkeep.logs import configure
+
+logger = logging.getLogger("wsnode.node")
+
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1
+KILL_SECONDS = 0.95
+"""The time that workers have to end after the second signal."""
+SPARE_SECONDS = 3.0
+"""The time beyond all of a worker's own periods, after which one that does not end is killed."""
+
+
+async def run(config: Config, announce: Callable[[Address], None], reread: Callable[[], Config]) -> None:
+    """Serve with `config.workers` processes until SIGINT or SIGTERM.
+
+    `announce` gets the address once all workers are ready. On SIGHUP all take over what they can of the
+    configuration from `reread`; on SIGUSR1 they are replaced one by one.
+
+    Raises:
+        ConfigurationError, OSError: The node cannot start.
+    """
+    configure(config.log_level, config.log_format)
+    listeners = [(listener, door_of(listener)) for listener in open_clients(config)]
+    address = Address(config.address.host, listeners[0][0].getsockname()[1])
+    listeners += [(listener, Door.OPERATORS) for listener in open_operators(config.metrics.address)]
+    await Node(config, Parent(config.workers, msgspec.json.encode(config)), reread).serve(
+        listeners, partial(announce, address)
+    )
+
+
+class Node:
+    """A parent, and what signals do to it."""
+
+    def __init__(self, config: Config, parent: Parent, reread: Callable[[], Config]) -> None:
+        self._config = config
+        self._parent = parent
+        self._reread = reread
+        self._is_ending = False
+
+    async def serve(
+        self, listeners: Sequence[tuple[socket.socket, Door]], announce: Callable[[], None]
+    ) -> None:
+        """Serve the connections of `listeners` until a signal ends the node.
+
+        Raises:
+            ConfigurationError: The workers cannot start.
+        """
+        with trio.open_signal_receiver(*SIGNALS) as signals:
+            async with trio.open_nursery() as ending:
+                ending.start_soon(self._obey, signals, ending)
+                try:
+                    async with trio.open_nursery() as nursery:
+                        await nursery.start(self._parent.serve, listeners)
+                        if not self._is_ending:
+                            announce()
+                except* StartError as group:
+                    raise ConfigurationError(str(_first(group))) from None
+                ending.cancel_scope.cancel()
+
+    async def _obey(self, signals: AsyncIterator[int], nursery: trio.Nursery) -> None:
+        async for number in signals:
+            if number == signal.SIGHUP:
+                self._reload()
+            elif number == signal.SIGUSR1:
+                nursery.start_soon(self._parent.replace_all)
+            elif self._is_ending:
+                self._parent.hurry()
+                nursery.start_soon(self._kill_after, KILL_SECONDS)
+            else:
+                self._is_ending = True
+                self._parent.drain(restarts=number == signal.SIGTERM)
+                limits = self._config.limits
+                periods = limits.grace_seconds + 2 * limits.close_seconds
+                nursery.start_soon(self._kill_after, periods + SPARE_SECONDS)
+
+    async def _kill_after(self, seconds: float) -> None:
+        await trio.sleep(seconds)
+        self._parent.kill()
+
+    def _reload(self) -> None:
+        """Give the workers another configuration; one that cannot be read changes nothing."""
+        try:
+            config = self._reread()
+        except (ConfigurationError, OSError) as error:
+            logger.error("the configuration stays as it was: %s", error)  # noqa: TRY400 - no bug of ours
+            config = self._config
+        except Exception as error:
+            log_failure("the configuration stays as it was", error)
+            config = self._config
+        self._config = config
+        configure(config.log_level, config.log_format)
+        # Workers read their keys again too, which lie in files of their own.
+        self._parent.configure(msgspec.json.encode(config))
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
