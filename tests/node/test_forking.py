@@ -5,7 +5,7 @@ from pathlib import Path
 from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.node.forking import client_of, forked
+from wsnode.node.forking import Forking, client_of, forked
 from wsnode.server.access.directory import Network
 from wsnode.server.shared import Figure
 
@@ -16,7 +16,7 @@ def test_the_figures_of_a_fork_are_added_to_those_of_its_network(tmp_path: Path)
         network = Network(
             "dev", build_registry(chain), lambda _caller: chain.snapshot(), figures=lambda: [own]
         )
-        figures = forked(network, chain, [client_of("http://upstream/")]).figures()
+        figures = forked(network, chain, Forking(chain, [client_of("http://upstream/")])).figures()
     names = [figure.name for figure in figures]
     assert names[0] == "wsnode_own"
     assert "wsnode_proof_rounds" in names

@@ -1,5 +1,6 @@
 """`wsnode dev --fork` as a whole process: on geth, on anvil, beside anvil's own forks, and behind a liar."""
 
+import json
 import re
 import urllib.request
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.sync.client import connect
 
 from tests.geth_process import Addresses, started_geth
 from tests.node_process import run, started
@@ -276,6 +278,41 @@ def scenario(url: str, number: int) -> Iterator[Any]:
     yield result(url, "eth_blockNumber")
     result(url, "anvil_mine", "0x3")
     yield result(url, "eth_blockNumber")
+
+
+def test_a_reset_puts_a_fork_on_another_block_and_another_chain(tmp_path: Path) -> None:
+    with (
+        started("dev", "--quiet", "--listen", "127.0.0.1:0") as one,
+        started("dev", "--quiet", "--listen", "127.0.0.1:0", "--chain-id", "77") as other,
+    ):
+        for node, blocks in ((one, "0x5"), (other, "0x9")):
+            result(plain(node), "anvil_setBalance", STRANGER, blocks)
+            result(plain(node), "anvil_mine", blocks)
+        saved = tmp_path / "state.json"
+        options = ("--fork", plain(one), "--fork-block", "3", "--dump-state", str(saved))
+        with (
+            started("dev", "--quiet", "--listen", "127.0.0.1:0", *options) as fork,
+            connect(fork.bare(fork.socket_url)) as told,
+        ):
+            told.send('{"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newHeads"]}')
+            told.recv()
+            for forking, source, number in (
+                ({"blockNumber": 1}, one, 1),
+                ({"jsonRpcUrl": plain(other)}, other, 9),
+                ({"blockNumber": 4}, other, 4),
+                ({"jsonRpcUrl": plain(one), "blockNumber": 2}, one, 2),
+            ):
+                assert result(plain(fork), "anvil_reset", {"forking": forking}) is None
+                block = result(plain(source), "eth_getBlockByNumber", hex(number), False)
+                assert result(plain(fork), "eth_getBlockByNumber", "latest", False) == block
+                assert json.loads(told.recv())["params"]["result"]["hash"] == block["hash"]
+                balance = result(plain(fork), "eth_getBalance", STRANGER, "latest")
+                assert balance == result(plain(source), "eth_getBalance", STRANGER, hex(number))
+                account = result(plain(fork), "eth_accounts")[0]
+                receipt = sent(plain(fork), {"from": account, "to": STRANGER, "value": "0x1"})
+                assert receipt["blockNumber"] == hex(number + 1)
+                assert json.loads(told.recv())["params"]["result"]["hash"] == receipt["blockHash"]
+        assert STRANGER in saved.read_text()
 
 
 def test_an_anvil_can_be_forked(tmp_path: Path) -> None:

@@ -2,19 +2,25 @@
 
 import shutil
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
+import trio
 
 from wsnode.demo.genesis import ForkSource, forked_genesis
+from wsnode.demo.live import DevelopmentSettings, Refork
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.development.control import ForkedFrom
+from wsnode.ethereum.development.control import ControlError, ForkedFrom, Forking
+from wsnode.ethereum.development.forks import Begun
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import ChainFolder
+from wsnode.node.config import ConfigurationError
 from wsnode.node.fork_point import PROVED, ForkPoint, fork_point
 from wsnode.node.forking import client_of, patch, shown
+from wsnode.node.networks import Opened
 
 
 def begin_fork(
@@ -67,3 +73,74 @@ def forked_from(source: ForkSource, spec: ChainSpec) -> ForkedFrom:
     """Return what a chain says of that on which it began."""
     block = Head(BlockNumber(spec.first_number), Hash32(spec.genesis_hash))
     return ForkedFrom(shown(source.urls[0]), spec.chain_id, block)
+
+
+def forked_settings(
+    settings: DevelopmentSettings, place: ChainFolder, source: ForkSource, funds: tuple[Sequence[bytes], int]
+) -> DevelopmentSettings:
+    """Return the settings of the chain in a folder, which began on another chain's block."""
+    genesis = place.read_genesis()
+    fork = forked_from(source, ChainSpec(genesis))
+    return msgspec.structs.replace(settings, fork=fork, funds=funds_of(genesis, *funds))
+
+
+def reforking(
+    source: ForkSource, funds: tuple[Sequence[bytes], int], *, chain_id: int | None, fork: str | None
+) -> Refork:
+    """Return what begins a chain that nobody keeps on other blocks, once it is open."""
+    return partial(Reforking, source, funds, chain_id=chain_id, fork=fork)
+
+
+class Reforking:
+    """Begins a chain that nobody keeps on other blocks; implements `Forks`."""
+
+    def __init__(
+        self,
+        source: ForkSource,
+        funds: tuple[Sequence[bytes], int],
+        opened: Opened,
+        *,
+        chain_id: int | None,
+        fork: str | None,
+    ) -> None:
+        assert opened.forking is not None, "a fork asks for its state"
+        self._urls = source.urls
+        self._funds = funds
+        self._chain = opened.ethereum
+        self._forking = opened.forking
+        self._chain_id = chain_id
+        self._fork = fork
+        self._folder = opened.ethereum.folder.path
+        self._count = 0
+
+    async def begin(self, forking: Forking, present: ForkedFrom) -> Begun | None:
+        """Return a new chain on a block, None if it is the present one.
+
+        Raises:
+            ControlError: It cannot begin there.
+        """
+        is_there = forking.url in (None, self._urls[0])
+        if (forking.block == present.block.number and is_there) or forking == Forking():
+            return None
+        source = ForkSource(self._urls if is_there else [str(forking.url)], forking.block)
+        try:
+            return await trio.to_thread.run_sync(self._begun, source)
+        except ConfigurationError as error:
+            raise ControlError(str(error)) from None
+
+    def _begun(self, source: ForkSource) -> Begun:
+        self._count += 1
+        place = ChainFolder(self._folder.with_name(f"{self._folder.name}-{self._count}"))
+        begin_fork(place, source, self._funds, chain_id=self._chain_id, fork=self._fork, is_kept=False)
+        chain = Chain.open(place.path, writer=True, durable=False)
+        fork = forked_from(source, chain.spec)
+        old = self._chain.folder.path
+        return Begun(
+            chain, fork, funds_of(place.read_genesis(), *self._funds), partial(self._follow, source, old)
+        )
+
+    async def _follow(self, source: ForkSource, old: Path) -> None:
+        self._urls = source.urls
+        await self._forking.move([client_of(url) for url in source.urls])
+        # What still reads from there has the files open.
+        await trio.to_thread.run_sync(partial(shutil.rmtree, old, ignore_errors=True))

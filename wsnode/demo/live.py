@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import msgspec
 
@@ -10,10 +11,12 @@ from wsnode.demo.narration import Narrator
 from wsnode.demo.traffic import Settle, Traffic
 from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.development.control import ForkedFrom
+from wsnode.ethereum.development.forks import Forks
 from wsnode.ethereum.development.maker import FEE_RECIPIENT
 from wsnode.ethereum.pool.order import Order
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.development.methods import Development
+from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.networks import Growth, Opened
 from wsnode.server.upkeep.printing import Printer
@@ -32,6 +35,11 @@ class DevelopmentSettings(msgspec.Struct, frozen=True):
     fork: ForkedFrom | None = None
     funds: bytes | None = None
     """What accounts of a forked chain are given anew after a reset."""
+    refork: "Refork | None" = None
+    """How the chain would begin on another block, if it can."""
+
+
+Refork: TypeAlias = Callable[[Opened], Forks]
 
 
 class Live:
@@ -44,6 +52,8 @@ class Live:
         self._settings = settings
         self._printer = printer
         self._with_traffic = with_traffic
+        self.folder: ChainFolder | None = None
+        """Where the chain lies in the end."""
 
     @contextmanager
     def __call__(self, opened: Opened) -> Iterator[Growth]:
@@ -57,6 +67,8 @@ class Live:
             fee_recipient=settings.fee_recipient,
             gas_limit=opened.gas_limit,
             funds=settings.funds,
+            fork=settings.fork,
+            forks=None if settings.refork is None else settings.refork(opened),
         )
         opened.pool.order = settings.order
         if settings.base_fee is not None:
@@ -65,9 +77,10 @@ class Live:
         if self._with_traffic and settings.block_time:
             background.append(_traffic(opened, settings.block_time, chain.settle).run)
         secrets = [account.secret for account in settings.accounts]
-        development = Development(chain, secrets, settings.fork)
+        development = Development(chain, secrets)
         with self._told(opened, chain) as watch, _grown_starknet(opened) as others:
             yield Growth(development, [*background, *others], watch)
+        self.folder = opened.ethereum.folder
 
     @contextmanager
     def _told(self, opened: Opened, chain: DevelopmentChain) -> Iterator[Callable[[Registry], None] | None]:

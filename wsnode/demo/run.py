@@ -120,7 +120,7 @@ def serve_development(served: Served, beginning: Beginning) -> None:
             tells_every_failure=served.log_level == "debug",
         )
         if source is not None:
-            settings = _forked(settings, place, spec, source, _funds(beginning))
+            settings = _forked(settings, place, source, beginning, is_kept=served.data is not None)
         introduce = partial(
             introduce_development,
             accounts=beginning.accounts,
@@ -128,9 +128,9 @@ def serve_development(served: Served, beginning: Beginning) -> None:
             mnemonic=beginning.mnemonic,
             chain_id=spec.chain_id if is_new else _present_id(place),
         )
-        _serve("dev", served, folder, settings, introduce, source)
+        last = _serve("dev", served, folder, settings, introduce, source)
         if beginning.state.target is not None:
-            with Chain.open(place.path, writer=False) as chain:
+            with Chain.open(last.path, writer=False) as chain:
                 write_accounts(chain, beginning.state.target)
 
 
@@ -151,14 +151,16 @@ def _begin_fork(place: ChainFolder, source: ForkSource, beginning: Beginning, *,
 def _forked(
     settings: DevelopmentSettings,
     place: ChainFolder,
-    spec: ChainSpec,
     source: ForkSource,
-    funds: tuple[list[bytes], int],
+    beginning: Beginning,
+    *,
+    is_kept: bool,
 ) -> DevelopmentSettings:
-    from wsnode.demo.forking import forked_from, funds_of
+    from wsnode.demo.forking import forked_settings, reforking
 
-    fork, funded = forked_from(source, spec), funds_of(place.read_genesis(), *funds)
-    return msgspec.structs.replace(settings, fork=fork, funds=funded)
+    refork = reforking(source, _funds(beginning), chain_id=beginning.chain_id, fork=beginning.fork)
+    settings = forked_settings(settings, place, source, _funds(beginning))
+    return settings if is_kept else msgspec.structs.replace(settings, refork=refork)
 
 
 def _funds(beginning: Beginning) -> tuple[list[bytes], int]:
@@ -267,7 +269,8 @@ def _serve(
     settings: DevelopmentSettings,
     introduce: Callable[[Address], None],
     source: ForkSource | None = None,
-) -> None:
+) -> ChainFolder:
+    """Serve until a signal, and return where the chain lies in the end."""
     fork = None if source is None else ForkConfig(tuple(source.urls))
     network = NetworkConfig(str(folder), served.guests.hosts, gas_limit=served.gas_limit, fork=fork)
     level = "error" if served.is_quiet else served.log_level
@@ -293,6 +296,7 @@ def _serve(
         trio.run(work, config, announce)
     finally:
         printer.stop()
+    return live.folder or ChainFolder(folder / ETHEREUM_FOLDER)
 
 
 def _standard_error() -> int:

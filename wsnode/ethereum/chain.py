@@ -358,6 +358,17 @@ class Chain:
         if state_hash != self.head.hash:
             raise StoresDisagreeError(self.folder.path, number, self.head.hash, state_hash)
 
+    def become(self, other: Self) -> None:
+        """Be from now on what `other` is, an open chain that nobody else has.
+
+        The stores that it has been are closed with the last snapshot that reads from them.
+        """
+        lock, fetch = self._lock, self.fetch
+        vars(self).update(vars(other))
+        self.fetch = fetch
+        if lock is not None:
+            lock.close()
+
     def close(self) -> None:
         """Close both stores and let another writer in."""
         self.store.close()

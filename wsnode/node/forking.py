@@ -1,6 +1,6 @@
 """A network on top of another chain: its first block is that chain's, its state proved as it is needed."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -31,14 +31,36 @@ class Forking:
 
     def __init__(self, chain: Chain, clients: Sequence[Client]) -> None:
         self.clients = clients
-        self.supply = ProofSupply(Provers(lambda: clients, FirstBlock(chain)))
+        self.supply = ProofSupply(Provers(lambda: self.clients, FirstBlock(chain)))
         self.history_calls = 0
+        self._chain = chain
+        self._nursery: trio.Nursery | None = None
+        self._held = trio.CancelScope()
         chain.fetch = self.supply.fetch
 
-    @property
-    def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return the tasks beside the server."""
-        return [client.run for client in self.clients]
+    async def run(self) -> None:
+        """Hold the connections to the nodes, for ever."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._hold)
+            self._nursery = nursery
+            try:
+                await trio.sleep_forever()
+            finally:
+                self._nursery = None
+
+    async def _hold(self, task_status: trio.TaskStatus[None]) -> None:
+        with trio.CancelScope() as self._held:
+            async with running(self.clients):
+                task_status.started()
+                await trio.sleep_forever()
+
+    async def move(self, clients: Sequence[Client]) -> None:
+        """Ask other nodes from now on, for the chain's first block, which is another one."""
+        self.clients, before = clients, self._held
+        self.supply.provers.blocks = FirstBlock(self._chain)
+        if self._nursery is not None:
+            await self._nursery.start(self._hold)
+        before.cancel()
 
     async def ask(self, method: str, params: list[Any]) -> bytes:
         """Return the JSON text of a call's result, which is not verified.
@@ -59,14 +81,13 @@ class Forking:
         )
 
 
-def forked(network: Network, chain: Chain, clients: Sequence[Client]) -> Network:
+def forked(network: Network, chain: Chain, forking: Forking) -> Network:
     """Return a network whose chain begins on another chain's block, with what asks for that one's state."""
-    forking = Forking(chain, clients)
     supplied = proved(network, forking.supply)
-    add_elsewhere(network.registry, chain.spec.first_number, forking.ask)
+    add_elsewhere(network.registry, lambda: chain.spec.first_number, forking.ask)
     return msgspec.structs.replace(
         supplied,
-        background=[*network.background, *forking.background],
+        background=[*network.background, forking.run],
         figures=lambda: [*supplied.figures(), forking.figure()],
     )
 

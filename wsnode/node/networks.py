@@ -34,6 +34,7 @@ from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
     from wsnode.node.following import FollowedNetwork
+    from wsnode.node.forking import Forking
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
 
@@ -54,6 +55,8 @@ class Opened(msgspec.Struct, frozen=True):
     starknet_hub: "StarknetHub | None" = None
     gas_limit: int = GAS_LIMIT_TARGET
     """The target of built blocks' gas limit."""
+    forking: "Forking | None" = None
+    """What asks the nodes of the chain on which this one began."""
 
 
 class Growth(msgspec.Struct, frozen=True):
@@ -188,9 +191,15 @@ def open_network(
         starknet_hub = None if starknet is None else _starknet_hub(starknet, hub)
         has_pool = network.pool and not is_light
         pool = pool_beside(hub, ethereum, config.pool_limits) if has_pool else None
-        growth = None
+        growth = forking = None
+        if network.fork is not None:
+            from wsnode.node.forking import Forking, client_of
+
+            forking = Forking(ethereum, [client_of(url) for url in network.fork.upstreams])
         if grow is not None and pool is not None:
-            opened = Opened(ethereum, starknet, hub, pool, starknet_hub, gas_limit=network.gas_limit)
+            opened = Opened(
+                ethereum, starknet, hub, pool, starknet_hub, gas_limit=network.gas_limit, forking=forking
+            )
             growth = stack.enter_context(grow(opened))
         # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
         live = LiveTree(BlockTree(ethereum), hub) if network.is_live else None
@@ -214,10 +223,10 @@ def open_network(
             gas_limit=network.gas_limit,
             with_test_methods=config.open,
         )
-        if network.fork is not None:
-            from wsnode.node.forking import client_of, forked
+        if forking is not None:
+            from wsnode.node.forking import forked
 
-            made = forked(made, ethereum, [client_of(url) for url in network.fork.upstreams])
+            made = forked(made, ethereum, forking)
         if followed is not None and is_light:
             from wsnode.node.proving import proved, proving
 

@@ -75,9 +75,9 @@ def refusing(open_view: Callable[[Caller], Opening]) -> Callable[[Caller], Openi
 
 def versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[], int]:
     """Return what counts the versions of the chains' stores that are being read."""
-    stores = [chain.store for chain in chains if chain is not None]
+    there = [chain for chain in chains if chain is not None]
 
     def versions() -> int:
-        return max(store.versions for store in stores)
+        return max(chain.store.versions for chain in there)
 
     return versions

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ from wsnode.demo.forking import forked_from, funds_of
 from wsnode.demo.genesis import ForkSource, forked_genesis
 from wsnode.demo.live import DevelopmentSettings
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.development.control import ControlError, ForkedFrom, Forking
+from wsnode.ethereum.development.forks import Begun
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import ChainFolder
+from wsnode.node.config import ConfigurationError
 from wsnode.node.fork_point import fetch_first
 from wsnode.node.forking import patch
+from wsnode.node.networks import Opened
 from wsnode.sync.proofs.supply import ProofSupply
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.budget import Budget
@@ -87,22 +92,59 @@ class MemoryClient(Client):
         return self.memory
 
 
+class MemoryForks:
+    """Begins chains on blocks of those in this process, whose URLs have their names; implements `Forks`."""
+
+    def __init__(self, folder: Path, clients: dict[str, MemoryClient], opened: Opened) -> None:
+        assert opened.forking is not None
+        self._folder = folder
+        self._clients = clients
+        self._forking = opened.forking
+        self._count = 0
+
+    async def begin(self, forking: Forking, present: ForkedFrom) -> Begun | None:
+        """Return a new chain on a block."""
+        client = self._clients[forking.url or present.url]
+        self._count += 1
+        place = self._folder / f"moved-{self._count}"
+        await trio.to_thread.run_sync(begin_fork, place, [client], forking.block)
+        chain = Chain.open(place, writer=True, durable=False)
+        source = ForkSource([forking.url or present.url])
+        funds = funds_of(ChainFolder(place).read_genesis(), *FUNDED)
+        return Begun(chain, forked_from(source, chain.spec), funds, partial(self._forking.move, [client]))
+
+
+def begin_fork(place: Path, clients: Sequence[MemoryClient], block: int | None) -> None:
+    """Make a chain on a block of the one that the first client asks."""
+    try:
+        genesis = forked_genesis(trio.run(fetch_first, clients[0], block))
+    except ConfigurationError as error:
+        raise ControlError(str(error)) from None
+    with Chain.open(place, genesis, writer=True, durable=False) as chain:
+        patch(chain, clients, funds_of(genesis, *FUNDED))
+        chain.mark_final(chain.head)
+
+
 @contextmanager
 def forked_playground(
-    folder: Path, clients: Sequence[MemoryClient], block: int | None = None
+    folder: Path,
+    clients: Sequence[MemoryClient],
+    block: int | None = None,
+    moves_to: dict[str, MemoryClient] | None = None,
 ) -> Iterator[Playground]:
-    """Open the fork in a folder, or begin one there on a block of the chain that the first client asks."""
+    """Open the fork in a folder, or begin one there on a block of the chain that the first client asks.
+
+    It can be put on blocks of chains that it `moves_to`, by their URLs.
+    """
     place = folder / "eth"
     if not place.exists():
-        first = trio.run(fetch_first, clients[0], block)
-        genesis = forked_genesis(first)
-        with Chain.open(place, genesis, writer=True, durable=False) as chain:
-            patch(chain, clients, funds_of(genesis, *FUNDED))
-            chain.mark_final(chain.head)
+        begin_fork(place, clients, block)
     genesis = ChainFolder(place).read_genesis()
     spec = ChainSpec(genesis)
     fork = forked_from(ForkSource([f"http://{clients[0].address.host}/key"]), spec)
-    settings = DevelopmentSettings(0, ACCOUNTS, fork=fork, funds=funds_of(genesis, *FUNDED))
+    refork = None if moves_to is None else partial(MemoryForks, folder, moves_to)
+    funds = funds_of(genesis, *FUNDED)
+    settings = DevelopmentSettings(0, ACCOUNTS, fork=fork, funds=funds, refork=refork)
     with playground(folder, clients=clients, settings=settings) as opened:
         yield opened
 

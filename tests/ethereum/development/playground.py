@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
 from wsnode.demo.accounts import ACCOUNTS
@@ -12,11 +14,10 @@ from wsnode.demo.genesis import development_genesis
 from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import begin
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
-from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import Config, NetworkConfig
-from wsnode.node.forking import forked
+from wsnode.node.forking import Forking, forked
 from wsnode.node.networks import Growth, Opened, open_network
 from wsnode.upstream.client import Client
 
@@ -120,18 +121,19 @@ def playground(
     told = NetworkConfig(str(folder), gas_limit=gas_limit)
     config = Config(networks={"dev": told}, open=True)
     live = Live(settings, with_traffic=False)
-    growths: list[Growth] = []
-    chains: list[Chain] = []
+    grown: list[tuple[Opened, Growth]] = []
 
     @contextmanager
     def grow(opened: Opened) -> Iterator[Growth]:
+        if clients is not None:
+            opened = msgspec.structs.replace(opened, forking=Forking(opened.ethereum, clients))
         with live(opened) as growth:
-            chains.append(opened.ethereum)
-            growths.append(growth)
+            grown.append((opened, growth))
             yield growth
 
     with open_network("dev", told, config, grow=grow, durable=False) as network:
-        if clients is not None:
-            network = forked(network, chains[0], clients)
+        ((opened, growth),) = grown
+        if opened.forking is not None:
+            network = forked(network, opened.ethereum, opened.forking)
         dispatcher = Dispatcher(network.registry, network.open_view)
-        yield Playground(validating(asking(dispatcher)), dispatcher, growths[0].development.control)
+        yield Playground(validating(asking(dispatcher)), dispatcher, growth.development.control)

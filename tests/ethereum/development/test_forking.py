@@ -181,7 +181,7 @@ def test_a_reset_leads_back_to_the_fork_with_funded_accounts(market: Market, for
     assert fork.head == first
     assert fork.balance(CREATOR) == 10_000 * ETHER
     assert fork.balance(STRANGER) == market.chain.balance(STRANGER)
-    with pytest.raises(RefusedError, match="forked at block"):
+    with pytest.raises(RefusedError, match="a kept chain stays forked at block"):
         fork("anvil_reset", {"forking": {"blockNumber": 1}})
 
 

@@ -12,11 +12,14 @@ from wsnode.ethereum.development.clock import Setting
 from wsnode.ethereum.development.control import (
     ControlError,
     DevelopmentLog,
+    ForkedFrom,
+    Forking,
     Impersonation,
     NotWrittenError,
     Placed,
     Reorganisation,
 )
+from wsnode.ethereum.development.forks import Begun, Forks
 from wsnode.ethereum.development.maker import FEE_RECIPIENT, BlockMaker, written
 from wsnode.ethereum.development.plans import NO_WISHES
 from wsnode.ethereum.development.reorganisation import check_branch, replace_blocks
@@ -42,11 +45,13 @@ class DevelopmentChain(BlockMaker):
         fee_recipient: Address = FEE_RECIPIENT,
         gas_limit: int = GAS_LIMIT_TARGET,
         funds: bytes | None = None,
+        fork: ForkedFrom | None = None,
+        forks: Forks | None = None,
     ) -> None:
         """Begin with a block every `block_time` seconds, or without it on each transaction.
 
         The blocks' gas limit moves towards `gas_limit`. `funds` changes accounts of the first block's state,
-        after a reset again; it is JSON as state overrides are.
+        after a reset again; it is JSON as state overrides are. A `fork` begins on other blocks by `forks`.
         """
         super().__init__(
             chain, pool, audience, block_time=block_time, fee_recipient=fee_recipient, gas_limit=gas_limit
@@ -54,6 +59,8 @@ class DevelopmentChain(BlockMaker):
         self._moments = Moments()
         self._first_fee_recipient = fee_recipient
         self._funds = funds
+        self._forks = forks
+        self.fork = fork
         self.impersonation = Impersonation()
         self.log = DevelopmentLog()
 
@@ -96,15 +103,22 @@ class DevelopmentChain(BlockMaker):
                 await written(lambda: self._builder.unwind(root))
                 self._moments.forget_above(root)
 
-    async def reset(self) -> None:
-        """Begin anew after the first block, with everything else as it was in the beginning."""
+    async def reset(self, forking: Forking | None = None) -> None:
+        """Begin anew after the first block, which may be another one, with all else as in the beginning.
+
+        Raises:
+            ControlError: It cannot begin on that block.
+        """
         async with self._lock:
+            begun = None if forking is None else await self._begun_elsewhere(forking)
             with self._chain.snapshot() as view:
                 number = view.earliest
                 first = view.header(number)
             assert first is not None, "the first block is stored"
             await self._go_back(number, Hash32(header_fields(first).state_root))
-            if (funds := self._funds) is not None:
+            if begun is not None:
+                await self._become(begun)
+            elif (funds := self._funds) is not None:
                 await written(lambda: self._builder.patch(funds))
                 self._pool.refresh()
             self._moments.clear()
@@ -112,6 +126,24 @@ class DevelopmentChain(BlockMaker):
             self.impersonation.end_all()
             self.fee_recipient = self._first_fee_recipient
             self._mode.reset()
+
+    async def _begun_elsewhere(self, forking: Forking) -> Begun | None:
+        if self.fork is None:
+            raise ControlError("nothing can be forked: start with --fork")
+        if self._forks is not None:
+            return await self._forks.begin(forking, self.fork)
+        if forking.block not in (None, self.fork.block.number):
+            number = self.fork.block.number
+            raise ControlError(f"a kept chain stays forked at block {number}: start without --data to move")
+        return None
+
+    async def _become(self, begun: Begun) -> None:
+        with self._told_at_once(takes_back=False):
+            self._chain.become(begun.chain)
+            self._builder.tree.reset()
+        self.fork, self._funds = begun.fork, begun.funds
+        await begun.follow()
+        self._pool.refresh()
 
     async def _go_back(self, number: int, state_root: Hash32) -> None:
         """Unwind to a block with a state of that root, and empty the pool."""

@@ -90,6 +90,13 @@ class ForkedFrom(msgspec.Struct, frozen=True):
     block: Head
 
 
+class Forking(msgspec.Struct, frozen=True):
+    """A chain to begin on, and the block; None leaves either as it is, or is the head of another chain."""
+
+    url: str | None = None
+    block: int | None = None
+
+
 class DevelopmentControl(Protocol):
     """A chain under control of its methods; each change returns once it is published."""
 
@@ -224,8 +231,16 @@ class DevelopmentControl(Protocol):
             ControlError: The chain is not that long.
         """
 
-    async def reset(self) -> None:
-        """Begin anew after the genesis block, with everything else as it was in the beginning."""
+    @property
+    def fork(self) -> ForkedFrom | None:
+        """Return the chain on which this one began, None if it has a genesis of its own."""
+
+    async def reset(self, forking: Forking | None = None) -> None:
+        """Begin anew after the first block, which may be another one, with all else as in the beginning.
+
+        Raises:
+            ControlError: It cannot begin on that block.
+        """
 
     async def reorganise(
         self, depth: int, transactions: Sequence[Placed], *, keep_dropped: bool

@@ -59,6 +59,7 @@ class Hub:
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
+        self._spec = chain.spec
         self.fan_out = FanOut()
         """Delivers the events to the subscribers; its owner runs it."""
         self.groups = Groups(self.fan_out)
@@ -218,6 +219,10 @@ class Hub:
 
     def _begin_again(self, view: Snapshot, lost: Position) -> HeadChange:
         """Continue at the store's head, which cannot be reached from the last published block."""
+        if self._spec is not view.spec:
+            # The chain is another one by now, and its head follows what was told before.
+            self._spec, self._descent = view.spec, None
+            return HeadChange((), tuple(self._add_blocks(view, view.number)))
         if lost.number >= view.earliest:
             logger.error("block %s, which subscribers were told of, is not stored any more", lost.head)
         before = Position.after(self.head)

@@ -117,7 +117,7 @@ def build_registry(
     parity_methods.add_methods(registry, limits, pending)
     otterscan_methods.add_methods(registry, limits, pending)
     raw.add_methods(registry, block_methods, pool)
-    fork_configuration.add_methods(registry, chain.folder.read_genesis(), chain.spec)
+    fork_configuration.add_methods(registry, lambda: chain.folder.read_genesis())
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
     if pool is not None:
         _add_sending(registry, chain, pool, pending, hub, development, following, limits)

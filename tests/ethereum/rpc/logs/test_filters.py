@@ -15,7 +15,6 @@ from tests.ethereum.live.test_replay_model import branches, criteria, expected, 
 from tests.memory_transport import Ask, Client, asking
 from tests.slices import result_of
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_changes import Slices, StoreFilter
@@ -178,7 +177,7 @@ def in_full(slices: Slices) -> list[Any]:
 
 def test_two_polls_at_once_tell_everything_once(growing: GrowingChain) -> None:
     with growing.chain.snapshot() as view:
-        polled = StoreFilter(Position.after(view.head))
+        polled = StoreFilter(view)
     growing.reorganise(0, [[]] * 100)
     with growing.chain.snapshot() as view:
         first, second = polled.changes(view, 10_000), polled.changes(view, 10_000)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.development.control import DevelopmentControl, ForkedFrom
+from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.calls.access_lists import AccessLists
 from wsnode.ethereum.rpc.calls.methods import Calls
@@ -37,7 +37,6 @@ class Development(msgspec.Struct, frozen=True):
 
     control: DevelopmentControl
     secrets: Sequence[bytes]
-    fork: ForkedFrom | None = None
 
     @property
     def addresses(self) -> list[bytes]:
@@ -64,7 +63,7 @@ def add_methods(registry: Registry, told: Development, means: Means) -> None:
     own = Accounts(chain, wallet, means.pool, control, means.completion, means.inclusion)
     accounts.add_methods(registry, own)
     signing.add_methods(registry, wallet)
-    mining.add_methods(registry, control, means.pool, told.fork)
+    mining.add_methods(registry, control, means.pool)
     state_dump.add_methods(registry, control)
     planning.add_methods(registry, control)
     patching.add_methods(registry, control)

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.development.control import ControlError, DevelopmentControl, ForkedFrom
+from wsnode.ethereum.development.control import ControlError, DevelopmentControl
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.rpc.development.parameters import Forking, LenientCount, MineOptions, ResetOptions
+from wsnode.ethereum.rpc.development.parameters import LenientCount, MineOptions, ResetOptions
 from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, METADATA, NOTHING, SETTINGS
 from wsnode.ethereum.rpc.fees.methods import FIRST_PRICE, head_header
 from wsnode.ethereum.rpc.form.parameters import Flag
@@ -119,9 +119,8 @@ def refusals() -> Iterator[None]:
 class Mining:
     """Mining on demand, its automatic modes, and snapshots."""
 
-    def __init__(self, control: DevelopmentControl, fork: ForkedFrom | None = None) -> None:
+    def __init__(self, control: DevelopmentControl) -> None:
         self._control = control
-        self._fork = fork
 
     def mine(self, params: MineParameters) -> Steps:
         """Return `0x0` once the requested blocks are mined."""
@@ -171,19 +170,9 @@ class Mining:
         return NULL
 
     def reset(self, params: ResetParameters) -> Steps:
-        """Return null once the chain is back at its first block, which `forking` may name."""
-        if (forking := params.options.forking) is not None:
-            self._require_same(forking)
-        yield from done(self._control.reset)
+        """Return null once the chain is back at its first block, or at the one that `forking` names."""
+        yield from done(lambda: self._control.reset(params.options.forking))
         return NULL
-
-    def _require_same(self, wanted: Forking) -> None:
-        if self._fork is None:
-            raise invalid_params("nothing can be forked: start with --fork")
-        if wanted.block not in (None, self._fork.block.number):
-            raise invalid_params(
-                f"the chain is forked at block {self._fork.block.number}: start with --fork-block for another"
-            )
 
     def hardhat_reset(self, params: ResetParameters) -> Steps:
         """Return true once the chain is back in its initial state."""
@@ -212,13 +201,13 @@ class Logging:
         return TRUE
 
 
-def metadata_of(control: DevelopmentControl, fork: ForkedFrom | None) -> Callable[[Snapshot], dict[str, Any]]:
+def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the handler of anvil_metadata."""
     instance = f"0x{token_hex(32)}"
 
     def metadata(view: Snapshot) -> dict[str, Any]:
         """Return metadata: client version, chain id, id of this run, head, and open snapshots."""
-        snapshots = control.snapshots.items()
+        snapshots, fork = control.snapshots.items(), control.fork
         return {
             "clientVersion": development_version(),
             "chainId": view.spec.chain_id,
@@ -238,16 +227,14 @@ def metadata_of(control: DevelopmentControl, fork: ForkedFrom | None) -> Callabl
     return metadata
 
 
-def settings_of(
-    control: DevelopmentControl, pool: TransactionPool, fork: ForkedFrom | None
-) -> Callable[[Snapshot], dict[str, Any]]:
+def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the handler of anvil_nodeInfo."""
 
     def settings(view: Snapshot) -> dict[str, Any]:
         """Return the head, its fork, the order of transactions, and base fee and gas limit of the next
         block.
         """
-        head = head_header(view)
+        head, fork = head_header(view), control.fork
         following = control.next_block(head)
         base_fee = following.base_fee_after(view.spec, head) or 0
         return {
@@ -272,14 +259,12 @@ def settings_of(
     return settings
 
 
-def add_methods(
-    registry: Registry, control: DevelopmentControl, pool: TransactionPool, fork: ForkedFrom | None = None
-) -> None:
+def add_methods(registry: Registry, control: DevelopmentControl, pool: TransactionPool) -> None:
     """Register this module's methods."""
-    mining, logging = Mining(control, fork), Logging(control)
+    mining, logging = Mining(control), Logging(control)
     for name in ("anvil_metadata", "hardhat_metadata"):
-        registry.method(name, result=METADATA)(metadata_of(control, fork))
-    registry.method("anvil_nodeInfo", result=SETTINGS)(settings_of(control, pool, fork))
+        registry.method(name, result=METADATA)(metadata_of(control))
+    registry.method("anvil_nodeInfo", result=SETTINGS)(settings_of(control, pool))
     for handler, result, names in (
         (mining.mine, QUANTITY, ("evm_mine",)),
         (mining.mine_many, NOTHING, ("anvil_mine",)),

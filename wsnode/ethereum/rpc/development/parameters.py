@@ -3,8 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
+from wsnode.ethereum.development.control import Forking
 from wsnode.ethereum.rpc.calls.call_object import CallObject, decode_call_object
 from wsnode.ethereum.rpc.development.schemas import (
     HEX,
@@ -38,13 +37,6 @@ class MineOptions:
     def __init__(self, timestamp: int | None = None, blocks: int = 1) -> None:
         self.timestamp = timestamp
         self.blocks = blocks
-
-
-class Forking(msgspec.Struct, frozen=True):
-    """A chain to begin on, and the block; None leaves either as it is."""
-
-    url: str | None = None
-    block: int | None = None
 
 
 class ResetOptions:

@@ -67,7 +67,7 @@ class Elsewhere(Kind):
 
     __slots__ = ("_ask", "_first", "_inner", "_name")
 
-    def __init__(self, name: str, inner: Kind, first: int, ask: Ask) -> None:
+    def __init__(self, name: str, inner: Kind, first: Callable[[], int], ask: Ask) -> None:
         super().__init__(inner.function, inner.parameters, inner.contracts)
         self._name = name
         self._inner = inner
@@ -104,7 +104,7 @@ class Elsewhere(Kind):
 
     def _asked(self, _turn: Turn, params: list[Any]) -> Generator[Step, Any, Any]:
         text = yield from self._told(params)
-        return NULL if is_above(text, self._first) else Rendered(text)
+        return NULL if is_above(text, self._first()) else Rendered(text)
 
     def _told(self, params: list[Any]) -> Generator[Step, Any, bytes]:
         try:
@@ -122,18 +122,18 @@ class LogsElsewhere(Elsewhere):
     def _asked(self, turn: Turn, params: list[Any]) -> Generator[Step, Any, Any]:
         wanted = params[0]
         first, last = _number(wanted.get("fromBlock")), _number(wanted.get("toBlock"))
-        end = self._first - 1 if last is None else min(last, self._first - 1)
+        here = self._first()
+        end = here - 1 if last is None else min(last, here - 1)
         below = wanted | {
             "fromBlock": hex(first or 0),
             "toBlock": hex(end),
         }
         found: bytes = yield from self._told([below])
-        if is_above(found, self._first):
+        if is_above(found, here):
             raise unanswered(UpstreamError("invalid", "logs of other blocks"))
         if end == last:
             return Rendered(found)
-        here = wanted | {"fromBlock": hex(self._first)}
-        own = self._inner.answer(turn, msgspec.json.encode([here]))
+        own = self._inner.answer(turn, msgspec.json.encode([wanted | {"fromBlock": hex(here)}]))
         if isinstance(own, GeneratorType):
             own = yield from own
         own = own if isinstance(own, bytes) else b"".join(own)
@@ -152,8 +152,8 @@ def unanswered(error: UpstreamError) -> RpcError:
     )
 
 
-def add_elsewhere(registry: Registry, first: int, ask: Ask) -> None:
-    """Have another node answer for the blocks below `first`."""
+def add_elsewhere(registry: Registry, first: Callable[[], int], ask: Ask) -> None:
+    """Have another node answer for the blocks below the one that `first` returns."""
     for name in OF_BLOCKS:
         if (method := registry.methods.get(name)) is not None:
             registry.methods[name] = _changed(method, Elsewhere(name, method.kind, first, ask))

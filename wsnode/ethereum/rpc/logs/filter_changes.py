@@ -44,16 +44,17 @@ class Filter:
 class StoreFilter(Filter):
     """A filter of logs or of block hashes."""
 
-    __slots__ = ("_position", "_wanted", "filter_object")
+    __slots__ = ("_position", "_spec", "_wanted", "filter_object")
 
     def __init__(
         self,
-        position: Position,
+        view: Snapshot,
         wanted: LogFilter | None = None,
         filter_object: FilterObject | None = None,
     ) -> None:
         super().__init__(0 if wanted is None else wanted.parameter_count)
-        self._position = position
+        self._position = Position.after(view.head)
+        self._spec = view.spec
         self._wanted = wanted
         self.filter_object = filter_object
         """The request's, whose blocks are looked up again for each answer."""
@@ -64,6 +65,10 @@ class StoreFilter(Filter):
         try:
             results, position = yield from self._since(view, began, most)
         except UnknownBlockError:
+            if self._spec is not view.spec:
+                # The chain is another one by now, of which nothing has been missed.
+                self._spec, self._position = view.spec, Position.after(view.head)
+                return NOTHING
             if began.number > view.number:
                 # A poll that began later has returned what is not in this view yet.
                 return NOTHING

@@ -53,11 +53,11 @@ class Filters:
         """Return the id of a new filter of logs, to poll with eth_getFilterChanges."""
         first, last = live_range(params.filter)
         wanted = wanted_logs(params.filter, self._limits).between(first, last).canonical()
-        return self._add(view, StoreFilter(_head_of(view), wanted, params.filter))
+        return self._add(view, StoreFilter(view, wanted, params.filter))
 
     def new_block_filter(self, view: Snapshot) -> bytes:
         """Return the id of a new filter of block hashes, to poll with eth_getFilterChanges."""
-        return self._add(view, StoreFilter(_head_of(view)))
+        return self._add(view, StoreFilter(view))
 
     def new_pending_filter(self, view: Snapshot, params: FullParameters) -> bytes:
         """Return the id of a new filter of pending transactions, to poll with eth_getFilterChanges."""

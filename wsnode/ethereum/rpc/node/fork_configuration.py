@@ -1,6 +1,7 @@
 """eth_config and eth_capabilities: the fork rules in force, and the data that is stored."""
 
 import zlib
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -101,12 +102,10 @@ class ForkConfiguration:
         content: dict[str, Any] = msgspec.json.decode(genesis)
         self._config: dict[str, Any] = content["config"]
         self._genesis_time = int(str(content.get("timestamp", "0x0")), 0)
-        self._spec = spec
+        self.spec = spec
 
     def config(self, view: Snapshot) -> dict[str, Any]:
-        """Return the fork rules: `current` at the head, `next` and `last`, null unless scheduled
-        (EIP-7910).
-        """
+        """Return the rules in force at the head, the next ones, and the last ones that are scheduled."""
         header = view.header(view.number)
         assert header is not None
         now = header_fields(header).timestamp
@@ -122,7 +121,7 @@ class ForkConfiguration:
         return {
             "activationTime": 0 if time <= self._genesis_time else time,
             "blobSchedule": self._blob_schedule(time),
-            "chainId": hex(self._spec.chain_id),
+            "chainId": hex(self.spec.chain_id),
             "forkId": f"0x{self.fork_id(time):08x}",
             "precompiles": self._precompiles(time),
             "systemContracts": self._system_contracts(time),
@@ -136,13 +135,13 @@ class ForkConfiguration:
             for name in BY_TIME
             if (number := self._activation(name)) is not None and self._genesis_time < number <= time
         }
-        checksum = zlib.crc32(self._spec.genesis_hash)
+        checksum = zlib.crc32(self.spec.genesis_hash)
         for fork in sorted(blocks) + sorted(times):
             checksum = zlib.crc32(fork.to_bytes(8, "big"), checksum)
         return checksum
 
     def _blob_schedule(self, time: int) -> dict[str, int] | None:
-        parameters = self._spec.blob_parameters(time)
+        parameters = self.spec.blob_parameters(time)
         names = ("target", "max", "baseFeeUpdateFraction")
         return None if parameters is None else dict(zip(names, parameters, strict=True))
 
@@ -190,7 +189,23 @@ def capabilities(view: Snapshot) -> dict[str, Any]:
     }
 
 
-def add_methods(registry: Registry, genesis: bytes, spec: ChainSpec) -> None:
-    """Register this module's methods."""
-    registry.method("eth_config", result=_CONFIGURATION)(ForkConfiguration(genesis, spec).config)
+def configuration_of(read_genesis: Callable[[], bytes]) -> Callable[[Snapshot], dict[str, Any]]:
+    """Return the handler of eth_config."""
+    known: ForkConfiguration | None = None
+
+    def config(view: Snapshot) -> dict[str, Any]:
+        """Return the fork rules: `current` at the head, `next` and `last`, null unless scheduled
+        (EIP-7910).
+        """
+        nonlocal known
+        if known is None or known.spec is not view.spec:
+            known = ForkConfiguration(read_genesis(), view.spec)
+        return known.config(view)
+
+    return config
+
+
+def add_methods(registry: Registry, read_genesis: Callable[[], bytes]) -> None:
+    """Register this module's methods; `read_genesis` returns the text of the chain's genesis."""
+    registry.method("eth_config", result=_CONFIGURATION)(configuration_of(read_genesis))
     registry.method("eth_capabilities", result=_CAPABILITIES)(capabilities)
