@@ -1,4 +1,6 @@
-"""Import a chain into an empty folder and print how fast; with `--geth`, geth's import beside it.
+"""Import a chain into an empty folder and print how fast, and how fast `wsnode doctor` checks the folder.
+
+With `--geth`, geth's import beside it.
 
     python -m bench.import_chain FOLDER [--geth PATH] [--repeats 3]
 
@@ -52,6 +54,7 @@ def compare(folder: Path, geth: Path | None, repeats: int) -> None:
         with tempfile.TemporaryDirectory(prefix="import-") as temporary:
             own = import_with_wsnode(folder, Path(temporary), meta)
             report("wsnode", own)
+            report("doctor", check_with_doctor(Path(temporary), meta))
             if geth is None:
                 continue
             other = import_with_geth(geth, folder, Path(temporary), meta)
@@ -61,12 +64,18 @@ def compare(folder: Path, geth: Path | None, repeats: int) -> None:
 
 
 def import_with_wsnode(folder: Path, temporary: Path, meta: Figures) -> Figures:
-    data = temporary / "wsnode"
+    data = temporary / "wsnode" / "eth"
     command = [sys.executable, "-c", IMPORT, str(data), str(folder / "genesis.json"), str(chain_file(folder))]
     figures, output = timed(command, temporary)
     expected = f"head {meta['headNumber']} {meta['headHash']}"
     assert output.strip().endswith(expected), f"expected `{expected}`, got:\n{output}"
     figures["parts_mb"] = {part.name: megabytes(part) for part in sorted(data.iterdir()) if part.is_dir()}
+    return with_rates(figures, meta) | {"size_mb": megabytes(data)}
+
+
+def check_with_doctor(temporary: Path, meta: Figures) -> Figures:
+    data = temporary / "wsnode"
+    figures, _ = timed([sys.executable, "-m", "wsnode", "doctor", "--data", str(data)], temporary)
     return with_rates(figures, meta) | {"size_mb": megabytes(data)}
 
 

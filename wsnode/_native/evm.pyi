@@ -9,7 +9,7 @@ docstrings name only what else they raise.
 State overrides and block overrides are JSON objects as `eth_call` takes them. Options of traces are JSON too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import final
 
 from typing_extensions import disjoint_base
@@ -769,6 +769,28 @@ class State:
             ValueError: `senders` are not as many as the transactions.
             EngineError: A system call of the block fails.
         """
+
+def inspect_state(
+    state: State, progress: Callable[[str, int, int], object], fault: Callable[[str, str], object], /
+) -> tuple[int, list[int]]:
+    """Return the number of the head and how many accounts, slots, nodes and codes its state has.
+
+    Every node of the tries is held against its hash, from the head's state root down; every account and slot
+    against its leaf; every code against its hash; and both sides are counted. `progress` is called with a
+    table, entries looked at and entries in all; `fault` with a table and words, for each thing that is not
+    as it must be. What they raise ends the inspection. Memory does not depend on the state's size. Releases
+    the lock.
+
+    Raises:
+        ValueError: The state is one that is known by proofs.
+    """
+
+def state_blocks(state: State, first: int, limit: int, /) -> list[tuple[int, bytes, bytes, bytes]]:
+    """Return number, hash and state root of the blocks from `first` on that the state knows, at most `limit`.
+
+    The fourth is the state root before the first patch of that state: the one in the block's header. Releases
+    the lock.
+    """
 
 def create_access_list(
     state: State,

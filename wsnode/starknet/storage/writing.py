@@ -57,7 +57,7 @@ def put_block(writer: Writer, block: VerifiedBlock) -> None:
     writer.append(DIFFS, number, compress(msgspec.json.encode(flat_diff(block.diff)), DIFF_LEVEL))
     writer.put(NUMBERS, block.hash, number)
     writer.delete(DROPPED, block.hash)
-    for table, subject, value in _histories(block.diff):
+    for table, subject, value in histories(block.diff):
         writer.put(table, subject + number, value)
     for class_hash in block.diff.named_classes():
         if writer.get(FIRST_NAMED, class_hash) is None:
@@ -86,7 +86,7 @@ def _remove_block(writer: Writer, number: int) -> None:
         return
     diff = state_diff(decode_flat(decompress(frame)))
     _note_dropped(writer, key, decode_block(row).hash)
-    for table, subject, _ in _histories(diff):
+    for table, subject, _ in histories(diff):
         writer.delete(table, subject + key)
     for class_hash in diff.named_classes():
         if writer.get(FIRST_NAMED, class_hash) == key:
@@ -100,7 +100,8 @@ def _note_dropped(writer: Writer, key: bytes, block_hash: bytes) -> None:
     writer.put(DROPPED, block_hash, key + (ZERO if under is None else decode_block(under).hash))
 
 
-def _histories(diff: StateDiff) -> Iterator[tuple[Table, bytes, bytes]]:
+def histories(diff: StateDiff) -> Iterator[tuple[Table, bytes, bytes]]:
+    """Yield table, subject and value of each change of a block."""
     for address, key, value in diff.storage:
         yield STORAGE_AT, address + key, value.lstrip(b"\x00")
     replaced = dict(diff.replaced)

@@ -28,6 +28,7 @@ pub use bounds::Bounds;
 pub use error::{Lack, StateError};
 pub use layout::account::Account;
 pub use layout::tables::Head;
+pub use proofs::inspection::{Inspected, Watcher};
 pub use proofs::proof::{AccountProof, SlotProof};
 pub use proofs::trial::{ChangedAccount, TrialTries};
 pub use proofs::witness::{ProvingNodes, StateRead};

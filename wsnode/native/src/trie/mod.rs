@@ -3,6 +3,7 @@
 //! Nodes are named by the trie's owner and their path, so the store holds those of one head only. A trie
 //! loads what an operation needs, keeps it, computes a root on demand and gives up its unsaved nodes as rows.
 
+mod inspection;
 mod node;
 mod proof;
 mod rows;
@@ -13,6 +14,7 @@ mod walk;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use inspection::{inspect, Found};
 pub use rows::NodeRows;
 pub use store::{NoNodes, NodeStore, Sought, TrieError};
 pub use tries::{AccountChange, Fate, StateTries};
@@ -73,13 +75,13 @@ impl Trie {
     }
 
     /// Drop every node from memory; nothing may be unsaved.
-    pub(super) fn unload(&mut self) {
+    pub fn unload(&mut self) {
         self.root = root_child(self.root());
         self.held = 0;
     }
 
     /// Nodes held in memory, at most.
-    pub(super) fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.held
     }
 }

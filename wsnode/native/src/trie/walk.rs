@@ -197,26 +197,10 @@ impl<S: NodeStore> Walk<'_, S> {
             Some(node) => node,
             None => {
                 *self.held += 1;
-                Box::new(self.read(&place.reference, path)?)
+                Box::new(read(self.store, self.owner, &place.reference, path)?)
             }
         };
         Ok(place.node.insert(node))
-    }
-
-    fn read(&self, reference: &RlpNode, path: impl Fn() -> Nibbles) -> Result<Node, TrieError> {
-        let Some(hash) = reference.as_hash() else {
-            return Ok(Node::decode(reference, false)?);
-        };
-        let sought = || Box::new(Sought { owner: self.owner.copied(), path: path(), hash });
-        let at_path = self.store.node(self.owner, &path())?;
-        let Some(encoded) = at_path.map_or_else(|| self.store.named(&hash), |found| Ok(Some(found)))? else {
-            return Err(TrieError::Missing(sought()));
-        };
-        let found = keccak256(encoded);
-        if found != hash {
-            return Err(TrieError::WrongNode { sought: sought(), found });
-        }
-        Ok(Node::decode(encoded, true)?)
     }
 
     fn leaf(&mut self, key: Nibbles, value: Vec<u8>) -> Child {
@@ -232,6 +216,28 @@ impl<S: NodeStore> Walk<'_, S> {
         *self.held += 1;
         Kind::Extension { key: prefix, child: Box::new(Child::made(branch)) }
     }
+}
+
+/// The node of a reference: what stands in the reference itself, or the row at its path, held against the hash.
+pub(super) fn read(
+    store: &impl NodeStore,
+    owner: Option<&B256>,
+    reference: &RlpNode,
+    path: impl Fn() -> Nibbles,
+) -> Result<Node, TrieError> {
+    let Some(hash) = reference.as_hash() else {
+        return Ok(Node::decode(reference, false)?);
+    };
+    let sought = || Box::new(Sought { owner: owner.copied(), path: path(), hash });
+    let at_path = store.node(owner, &path())?;
+    let Some(encoded) = at_path.map_or_else(|| store.named(&hash), |found| Ok(Some(found)))? else {
+        return Err(TrieError::Missing(sought()));
+    };
+    let found = keccak256(encoded);
+    if found != hash {
+        return Err(TrieError::WrongNode { sought: sought(), found });
+    }
+    Ok(Node::decode(encoded, true)?)
 }
 
 fn nibble(key: &Nibbles, index: usize) -> usize {

@@ -3,6 +3,7 @@
 mod blocks;
 pub mod building;
 mod decoding;
+mod inspection;
 pub mod messages;
 mod parity;
 mod pool;
@@ -22,6 +23,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     blocks::register(module)?;
     building::register(module)?;
     decoding::register(module)?;
+    inspection::register(module)?;
     messages::register(module)?;
     parity::register(module)?;
     pool::register(module)?;

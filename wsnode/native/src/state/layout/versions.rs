@@ -74,14 +74,19 @@ pub fn numbers_from(
 }
 
 /// The blocks of a row's versions, newest first.
-fn numbers_in(mut row: &[u8], first: u64) -> Result<Vec<u64>, StateError> {
-    let mut numbers = Vec::new();
+fn numbers_in(row: &[u8], first: u64) -> Result<Vec<u64>, StateError> {
+    Ok(versions_in(row, first)?.into_iter().map(|(number, _)| number).collect())
+}
+
+/// The versions of a row, newest first: the block of each, and its value.
+pub fn versions_in(mut row: &[u8], first: u64) -> Result<Vec<(u64, &[u8])>, StateError> {
+    let mut versions = Vec::new();
     while !row.is_empty() {
-        let (since, _, older) = split(row).ok_or_else(corrupt)?;
-        numbers.push(first + since);
+        let (since, value, older) = split(row).ok_or_else(corrupt)?;
+        versions.push((first.checked_add(since).ok_or_else(corrupt)?, value));
         row = older;
     }
-    Ok(numbers)
+    Ok(versions)
 }
 
 /// Add versions, sorted by key: each key ends with its version's block.

@@ -96,6 +96,13 @@ impl Snapshot<'_> {
         Ok(patch_key(number, index))
     }
 
+    /// The state root that a block had before its first patch: the one in its header.
+    pub fn unpatched_root(&self, block: &Head) -> Result<B256, StateError> {
+        let prefix = &patch_key(block.number, 0)[..PREFIX.len() + 8];
+        let first = self.tables.meta.prefix_iter(&self.txn, prefix)?.next().transpose()?;
+        first.map_or(Ok(block.state_root), |(_, row)| Ok(Patch::decode(row)?.state_root))
+    }
+
     /// What takes `block` back to an earlier state root of it.
     pub fn undo(&self, block: &Head, wanted: B256) -> Result<Undo, StateError> {
         let mut undo = Undo::default();

@@ -1,0 +1,138 @@
+"""Each table of an EVM chain's folder is damaged in turn, and the damage named."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.doctor.damage import Damage, Silence, add, change, cut, damaged, drop, flip, last_row
+from tests.ethereum.lighting import light_folder
+from tests.ethereum.live.growing import EMITTERS, TOPICS, growing_chain
+from wsnode.doctor.chain.examine import examine as examine_chain
+from wsnode.doctor.examine import examine
+from wsnode.doctor.findings import MOST_SHOWN, Findings
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.logs.filter import Log
+from wsnode.ethereum.storage.tables import HEADERS, META, TABLES, TRANSACTIONS, number_key
+from wsnode.store.environment import Writer
+from wsnode.store.table import Table
+
+STATE = tuple(
+    map(
+        Table,
+        ("meta", "accounts", "storage", "code", "changes", "hashes", "account_nodes", "storage_nodes"),
+    )
+)
+LOGS: list[list[Log]] = [
+    [(EMITTERS[1], TOPICS[:2]), (EMITTERS[0], ()), (EMITTERS[0], TOPICS[:1])],
+    [],
+    [(EMITTERS[2], TOPICS[:3])] * 12,
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a chain of a few blocks, and some beside it."""
+    folder = tmp_path_factory.mktemp("doctor")
+    with growing_chain(folder / "eth") as growing:
+        for number in range(8):
+            growing.grow(LOGS[number % len(LOGS)])
+        growing.reorganise(3, LOGS)
+        growing.chain.mark_final(growing.chain.head)
+    return folder
+
+
+def faults(data: Path) -> dict[str, str]:
+    """Return the first fault of each table."""
+    found = examine(data, Silence())["eth"]
+    return {table: str(first[0]) for table, first in found.faults.items()}
+
+
+def test_a_sound_folder_has_no_fault_and_is_not_changed(data: Path) -> None:
+    before = {path: path.read_bytes() for path in data.rglob("data.mdb")}
+    found = examine(data, Silence())["eth"]
+    assert found.faults == {}
+    assert found.range["head"]["number"] == 8
+    assert found.checked["blocks"] == 9
+    assert found.checked["side blocks"] == 3
+    assert found.checked["logs"] == 3 + 12 + 3 + 3 + 12
+    assert found.checked["earlier states"] == 8
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("damage", [drop, flip, cut, add])
+@pytest.mark.parametrize(
+    "table", [table for table in TABLES if table is not META], ids=lambda each: each.name
+)
+def test_a_damaged_row_is_named_by_its_table(data: Path, table: Table, damage: Damage) -> None:
+    row = last_row(data / "eth/chain", TABLES, table)
+    with damaged(data / "eth/chain", TABLES, table, damage, *row):
+        assert table.name in faults(data)
+
+
+@pytest.mark.parametrize("mark", [b"head", b"safe", b"finalized"])
+@pytest.mark.parametrize("damage", [flip, cut])
+def test_a_damaged_mark_is_named(data: Path, mark: bytes, damage: Damage) -> None:
+    value = number_key(8) + bytes.fromhex(examine(data, Silence())["eth"].range["head"]["hash"][2:])
+    with damaged(data / "eth/chain", TABLES, META, damage, mark, value):
+        assert "meta" in faults(data)
+
+
+@pytest.mark.parametrize("damage", [drop, flip, cut])
+@pytest.mark.parametrize("table", STATE[1:2] + STATE[3:7], ids=lambda each: each.name)
+def test_a_damaged_row_of_the_state_is_named(data: Path, table: Table, damage: Damage) -> None:
+    row = last_row(data / "eth/state", STATE, table)
+    with damaged(data / "eth/state", STATE, table, damage, *row):
+        found = faults(data)
+        # An old version of a value shows in the state after its block.
+        assert found.keys() & {f"state.{table.name}", "state.changes"}
+
+
+def test_a_fault_names_the_block(data: Path) -> None:
+    row = last_row(data / "eth/chain", TABLES, HEADERS)
+    with damaged(data / "eth/chain", TABLES, HEADERS, flip, *row):
+        assert faults(data)["headers"].startswith("block 8 0x")
+
+
+def test_many_faults_are_counted_and_few_are_kept(data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data, tmp_path / "copy")
+    bogus = [bytes([number]) * 8 for number in range(1, 100)]
+    change(
+        tmp_path / "copy/eth/chain",
+        TABLES,
+        lambda writer: writer.put_new(HEADERS, [(key, b"") for key in bogus]),
+    )
+    found = examine(tmp_path / "copy", Silence())["eth"]
+    assert len(found.faults["headers"]) == MOST_SHOWN
+    assert not found.is_sound
+
+
+def test_transactions_that_share_the_beginning_of_their_hashes_are_told_apart(data: Path) -> None:
+    key, place = last_row(data / "eth/chain", TABLES, TRANSACTIONS)
+
+    def put_other(writer: Writer, table: Table, key: bytes, place: bytes) -> None:
+        writer.put(table, key, place + number_key(1)[3:] + bytes(3))
+
+    with damaged(data / "eth/chain", TABLES, TRANSACTIONS, put_other, key, place):
+        assert "transactions" in faults(data)
+
+
+def test_a_light_folder_is_sound_with_its_ends_moved(tmp_path: Path) -> None:
+    with growing_chain(tmp_path / "full") as source:
+        for number in range(20):
+            source.grow(LOGS[number % len(LOGS)])
+        with light_folder(tmp_path / "light", source) as light:
+            light.begin(10)
+            light.follow()
+            found = findings(light.chain)
+            assert found.faults == {}
+            assert found.range["first"] == 10
+            light.chain.prune(3)
+            assert findings(light.chain).faults == {}
+            assert findings(light.chain).range["first"] == 13
+
+
+def findings(chain: Chain) -> Findings:
+    found = Findings(Silence())
+    examine_chain(chain, found)
+    return found

@@ -1,0 +1,1 @@
+"""An alt chain's folder, table by table."""

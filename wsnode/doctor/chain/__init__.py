@@ -1,0 +1,1 @@
+"""An EVM chain's folder, table by table."""

@@ -1,0 +1,178 @@
+"""Look-ups of canonical blocks, transactions and logs, and what adds up, against the blocks.
+
+That a table has nothing else follows from counting: each block's entries are looked up, and as many as were
+found must be there. Only if there are more is the table searched for those that lead nowhere.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from wsnode.doctor.chain.rows import StoredBlock
+from wsnode.doctor.findings import MOST_SHOWN, Findings
+from wsnode.ethereum.codec.rows import CorruptRowError, header_fields, log_count, transaction_hashes
+from wsnode.ethereum.storage import canonical
+from wsnode.ethereum.storage.canonical import Totals
+from wsnode.ethereum.storage.tables import (
+    BODIES,
+    HEADERS,
+    LOG_BLOCKS,
+    NUMBERS,
+    RECEIPTS,
+    TOTALS,
+    TRANSACTIONS,
+    number_from,
+    number_key,
+)
+from wsnode.store.environment import Reader
+from wsnode.store.table import Table, scan
+
+PLACE: Final = 8
+"""Bytes of a place: block (5) and index (3); and of a key of `transactions`."""
+_NUMBER: Final = 5
+_HASH: Final = 32
+
+
+class Lookups:
+    """Checks the entries of each block, then that there are no others."""
+
+    def __init__(self, reader: Reader, findings: Findings, first: int, last: int) -> None:
+        self._reader = reader
+        self._findings = findings
+        self._first, self._last = first, last
+        self._found = dict.fromkeys((NUMBERS, TRANSACTIONS, LOG_BLOCKS, TOTALS), 0)
+        self.through: Totals | None = Totals(0, 0)
+        """What has added up through the last block, None where that is unknown."""
+        if first > 0:
+            self.through = self._total(first - 1)
+            self._found[TOTALS] += self.through is not None
+
+    def check(self, block: StoredBlock) -> int | None:
+        """Check the entries of the next block and return the number of its first log, if it is known."""
+        before = self.through
+        self._check_totals(block, before)
+        if block.named is not None and block.computed in (None, block.named):
+            self._check_number(block, block.named)
+        elif block.named is not None:
+            # The header is damaged, so what its hash is cannot be said.
+            self._found[NUMBERS] += 1
+        if block.body is not None:
+            self._check_transactions(block, block.body)
+        return None if before is None else before.logs
+
+    def finish(self) -> None:
+        """Search for entries that belong to no block."""
+        for table in (HEADERS, BODIES, RECEIPTS):
+            self._search(table, self._last - self._first + 1, self._is_in_range)
+        self._search(TOTALS, self._found[TOTALS], lambda key, _: self._is_in_range(key, b"", -1))
+        self._search(NUMBERS, self._found[NUMBERS], self._is_number)
+        self._search(LOG_BLOCKS, self._found[LOG_BLOCKS], self._is_log_block)
+        self._search(TRANSACTIONS, self._found[TRANSACTIONS], self._is_place)
+
+    def _total(self, number: int) -> Totals | None:
+        try:
+            return canonical.totals(self._reader, number)
+        except CorruptRowError:
+            return None
+
+    def _check_totals(self, block: StoredBlock, before: Totals | None) -> None:
+        stored = self._total(block.number)
+        self._found[TOTALS] += stored is not None
+        logs = _log_count(block.receipts)
+        known = before is not None and logs is not None and block.named is not None
+        expected = None
+        if known and before is not None and logs is not None:
+            expected = Totals(before.logs + logs, before.difficulty + block.difficulty)
+        if stored is None or (expected is not None and stored != expected):
+            text = "there is no row that can be read" if stored is None else f"{stored}, not {expected}"
+            self._findings.fault("totals", text, block.number, block.named)
+        self.through = expected or stored
+        if expected is not None and before is not None and logs:
+            self._check_log_block(block, before.logs, expected.logs)
+
+    def _check_log_block(self, block: StoredBlock, begin: int, end: int) -> None:
+        row = self._reader.get(LOG_BLOCKS, number_key(end))
+        self._found[LOG_BLOCKS] += row is not None
+        if row != number_key(block.number) + number_key(begin):
+            text = f"its logs {begin} to {end - 1} are " + (
+                "not listed" if row is None else "those of another"
+            )
+            self._findings.fault("log_blocks", text, block.number, block.named)
+
+    def _check_number(self, block: StoredBlock, block_hash: bytes) -> None:
+        row = self._reader.get(NUMBERS, block_hash)
+        self._found[NUMBERS] += row is not None
+        if row != number_key(block.number):
+            text = "its hash is not listed" if row is None else f"its hash leads to {row.hex()}"
+            self._findings.fault("numbers", text, block.number, block_hash)
+
+    def _check_transactions(self, block: StoredBlock, body: bytes) -> None:
+        try:
+            hashes = transaction_hashes(body)
+        except CorruptRowError:
+            return
+        number = block.number.to_bytes(_NUMBER, "big")
+        for index in range(len(hashes) // _HASH):
+            key = hashes[_HASH * index : _HASH * index + PLACE]
+            place = number + index.to_bytes(PLACE - _NUMBER, "big")
+            row = self._reader.get(TRANSACTIONS, key) or b""
+            # Of several in one row the first counts it.
+            self._found[TRANSACTIONS] += row[:PLACE] == place
+            if row != place and (place not in _places(row) or not self._is_place(key, row)):
+                transaction = hashes[_HASH * index : _HASH * (index + 1)].hex()
+                text = f"transaction {index} 0x{transaction} is not listed, or in a row with others"
+                self._findings.fault("transactions", text, block.number, block.named)
+
+    def _search(self, table: Table, expected: int, belongs: Callable[[bytes, bytes], bool]) -> None:
+        entries = self._reader.entries(table)
+        if entries <= expected:
+            return
+        left = min(entries - expected, MOST_SHOWN)
+        for done, (key, value) in enumerate(scan(self._reader, table, b"")):
+            self._findings.progress.advanced(f"search in {table.name}", done, entries)
+            if not belongs(key, value):
+                self._findings.fault(table.name, f"the row {key.hex()} belongs to no block")
+                left -= 1
+            if not left:
+                return
+
+    def _is_in_range(self, key: bytes, _value: bytes, below: int = 0) -> bool:
+        return len(key) == len(number_key(0)) and self._first + below <= number_from(key) <= self._last
+
+    def _is_number(self, key: bytes, value: bytes) -> bool:
+        row = self._reader.get(HEADERS, value)
+        try:
+            return row is not None and header_fields(row).hash == key
+        except CorruptRowError:
+            return True
+
+    def _is_log_block(self, key: bytes, value: bytes) -> bool:
+        try:
+            through = canonical.totals(self._reader, number_from(value[:8]))
+        except CorruptRowError:
+            return False
+        return number_key(through.logs) == key
+
+    def _is_place(self, key: bytes, row: bytes) -> bool:
+        places = _places(row)
+        return bool(places) and all(self._has_transaction(place, key) for place in places)
+
+    def _has_transaction(self, place: bytes, key: bytes) -> bool:
+        body = self._reader.get(BODIES, number_key(int.from_bytes(place[:_NUMBER], "big")))
+        if body is None:
+            return False
+        index = int.from_bytes(place[_NUMBER:], "big")
+        try:
+            return transaction_hashes(body)[_HASH * index : _HASH * index + PLACE] == key
+        except CorruptRowError:
+            return True
+
+
+def _places(row: bytes) -> list[bytes]:
+    return [row[start : start + PLACE] for start in range(0, len(row), PLACE)]
+
+
+def _log_count(receipts: bytes | None) -> int | None:
+    try:
+        return None if receipts is None else log_count(receipts)
+    except CorruptRowError:
+        return None

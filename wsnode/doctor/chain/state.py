@@ -1,0 +1,142 @@
+"""The state store: its blocks against those of the chain, and the state after its head by itself.
+
+Beside a node that writes, blocks may change while this reads: what differs is looked at again, in one version
+of the chain store.
+"""
+
+from typing import Final
+
+from wsnode.doctor.findings import Findings
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
+from wsnode.ethereum.state import BoundError, EngineError, State, StateError, inspect_state, state_blocks
+from wsnode.ethereum.storage import meta
+from wsnode.ethereum.storage.tables import HEADERS, number_key
+
+AT_ONCE: Final = 4096
+TRIES: Final = 10
+CHANGES: Final = 64 << 20
+"""How far back the state is taken, in bytes of the lists of changes; in memory it is several times that."""
+SHORT: Final = 64
+"""Of a chain of so many blocks the state after each is put together again."""
+NOWHERE: Final = bytes(20)
+
+
+def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None:
+    """Check the state store of a chain whose blocks are `first` to `last`."""
+    if chain.window is not None:
+        findings.note("a light folder has no state of its own: what it is told of it is proved as it is read")
+        return
+    _check_heads(chain, last, findings)
+    _check_blocks(chain, first, last, findings)
+    if chain.spec.begins_elsewhere:
+        findings.note("the state begins with another chain's: what is known of that is proved as it is read")
+        return
+    try:
+        _, (accounts, slots, nodes, codes) = inspect_state(
+            chain.state,
+            lambda table, done, total: findings.progress.advanced(f"state: {table}", done, total),
+            lambda table, text: findings.fault(f"state.{table}", text),
+        )
+    except EngineError as error:
+        findings.fault("state", str(error))
+        return
+    findings.checked.update({"accounts": accounts, "slots": slots, "trie nodes": nodes, "codes": codes})
+    if not any(table.startswith("state") for table in findings.counts):
+        _check_history(chain.state, first, findings)
+
+
+def _check_heads(chain: Chain, last: int, findings: Findings) -> None:
+    number, block_hash = chain.state.committed_head
+    if number < last:
+        findings.fault(
+            "state", f"the state is that of this block, and the chain's head is {last}", number, block_hash
+        )
+    elif number > last:
+        findings.note(
+            f"the state is at block {number} and the chain at {last}: a writer is at work, or it was killed "
+            "between two commits and the next one takes the state back"
+        )
+
+
+def _check_blocks(chain: Chain, first: int, last: int, findings: Findings) -> None:
+    number = first
+    while number <= last:
+        blocks = _readable_blocks(chain.state, number, min(AT_ONCE, last + 1 - number))
+        with chain.store.read() as reader:
+            for block in blocks:
+                if block[0] != number or not _is_of_chain(reader.get(HEADERS, number_key(number)), block):
+                    _look_again(chain, number, findings)
+                number += 1
+        if not blocks:
+            _look_again(chain, number, findings)
+            number += 1
+        findings.progress.advanced("state: hashes", number - first, last + 1 - first)
+
+
+def _readable_blocks(state: State, number: int, limit: int) -> list[tuple[int, bytes, bytes, bytes]]:
+    """Return the blocks before the first whose row cannot be read."""
+    try:
+        return state_blocks(state, number, limit)
+    except StateError:
+        return [] if limit == 1 else _readable_blocks(state, number, limit // 2)
+
+
+def _is_of_chain(header: bytes | None, block: tuple[int, bytes, bytes, bytes]) -> bool:
+    if header is None:
+        # That it is missing is a fault of the chain store.
+        return True
+    try:
+        fields = header_fields(header)
+        return (fields.hash, fields.state_root) == (block[1], block[3])
+    except CorruptRowError:
+        return True
+
+
+def _look_again(chain: Chain, number: int, findings: Findings) -> None:
+    for _ in range(TRIES):
+        with chain.store.read() as before:
+            blocks = _readable_blocks(chain.state, number, 1)
+            with chain.store.read() as after:
+                if before.version != after.version:
+                    continue
+                head = meta.marked_head(after, meta.HEAD)
+                header = after.get(HEADERS, number_key(number))
+        if head is None or number > head.number or (blocks and _is_of_chain(header, blocks[0])):
+            return
+        found = "there is no row that can be read"
+        if blocks:
+            found = f"hash 0x{blocks[0][1].hex()} and root 0x{blocks[0][3].hex()}"
+        findings.fault("state.hashes", f"{found}, not those of the block", number)
+        return
+    findings.note("some blocks changed while they were looked at")
+
+
+def _check_history(state: State, first: int, findings: Findings) -> None:
+    """Put the state after earlier blocks together from what changed since, as proofs of old blocks do."""
+    head = state.committed_head[0]
+    numbers = [head - back for back in _steps(head - first)]
+    for done, number in enumerate(numbers):
+        findings.progress.advanced("state: history", done, len(numbers))
+        try:
+            _state_after(state, number)
+        except BoundError:
+            findings.note(f"states of block {number} and before are too far back to be put together again")
+            return
+        except StateError as error:
+            findings.fault("state.changes", f"the state after this block: {error}", number)
+            return
+        findings.checked["earlier states"] += 1
+
+
+def _steps(span: int) -> list[int]:
+    """Return how far to go back: to each block of a short chain, else twice as far each time."""
+    if span <= SHORT:
+        return list(range(1, span + 1))
+    doubled = [1 << power for power in range(span.bit_length()) if 1 << power < span]
+    return [*doubled, span]
+
+
+def _state_after(state: State, number: int) -> None:
+    ((_, block_hash, _, _),) = state_blocks(state, number, 1)
+    state.proof(NOWHERE, [], (number, block_hash), changes=CHANGES)

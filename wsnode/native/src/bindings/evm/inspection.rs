@@ -1,0 +1,89 @@
+//! Whether a state is whole.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::state::State;
+use crate::bindings::errors::guard;
+use crate::state::{StateError, Watcher};
+
+/// Entries of a table from one call of Python to the next.
+const STRIDE: u64 = 4096;
+
+type Root<'py> = Bound<'py, PyBytes>;
+
+/// Tells Python what is found.
+struct Caller {
+    progress: Py<PyAny>,
+    fault: Py<PyAny>,
+    /// What Python raised, which ends the inspection.
+    raised: Option<PyErr>,
+}
+
+impl Caller {
+    fn call(
+        &mut self,
+        work: impl FnOnce(Python<'_>, &Self) -> PyResult<Py<PyAny>>,
+    ) -> Result<(), StateError> {
+        if self.raised.is_none() {
+            self.raised = Python::attach(|py| work(py, self)).err();
+        }
+        self.raised.is_none().then_some(()).ok_or(StateError::Cancelled)
+    }
+}
+
+impl Watcher for Caller {
+    fn progress(&mut self, table: &'static str, done: u64, of: u64) -> Result<(), StateError> {
+        if done % STRIDE != 0 && done < of {
+            return Ok(());
+        }
+        self.call(|py, this| this.progress.call1(py, (table, done, of)))
+    }
+
+    fn fault(&mut self, table: &'static str, text: String) {
+        // What it raises ends the inspection at the next step.
+        let _ = self.call(|py, this| this.fault.call1(py, (table, text)));
+    }
+}
+
+/// Head and what was looked at: accounts, slots, nodes, codes.
+#[pyfunction]
+fn inspect_state(
+    py: Python<'_>,
+    state: &State,
+    progress: Py<PyAny>,
+    fault: Py<PyAny>,
+) -> PyResult<(u64, [u64; 4])> {
+    if state.0.reader.base().is_some() || state.0.reader.moments().is_some() {
+        return Err(PyValueError::new_err("a state known by proofs has no whole"));
+    }
+    let mut caller = Caller { progress, fault, raised: None };
+    let inspected = py.detach(|| guard(|| Ok(state.0.reader.inspect(&mut caller)?)));
+    if let Some(raised) = caller.raised {
+        return Err(raised);
+    }
+    let found = inspected?;
+    Ok((found.head.number, [found.accounts, found.slots, found.nodes, found.codes]))
+}
+
+/// Number, hash, state root and the root in the header of blocks from `first` on.
+#[pyfunction]
+fn state_blocks<'py>(
+    py: Python<'py>,
+    state: &State,
+    first: u64,
+    limit: usize,
+) -> PyResult<Vec<(u64, Root<'py>, Root<'py>, Root<'py>)>> {
+    let blocks = py.detach(|| guard(|| Ok(state.0.reader.blocks(first, limit)?)))?;
+    let bytes = |hash: alloy_primitives::B256| PyBytes::new(py, hash.as_slice());
+    let tuple = |(block, own): (crate::state::Head, _)| {
+        (block.number, bytes(block.hash), bytes(block.state_root), bytes(own))
+    };
+    Ok(blocks.into_iter().map(tuple).collect())
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(inspect_state, module)?)?;
+    module.add_function(wrap_pyfunction!(state_blocks, module)?)
+}

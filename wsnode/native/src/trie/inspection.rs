@@ -1,0 +1,58 @@
+//! A whole trie read from its store, each node held against the hash by which its parent names it.
+
+use alloy_primitives::B256;
+use alloy_trie::Nibbles;
+
+use super::node::{Child, Kind};
+use super::root_child;
+use super::store::{NodeStore, TrieError};
+use super::walk::read;
+
+/// What is met on the way through a trie.
+#[derive(Debug)]
+pub enum Found<'n> {
+    /// A node with a row of its own.
+    Row,
+    Leaf {
+        path: Nibbles,
+        value: &'n [u8],
+    },
+    /// A node that cannot be read; what lies below it is passed over.
+    Broken(TrieError),
+}
+
+/// Have `visit` see all of the trie with this root, depth first; no more than a path of it is in memory.
+pub fn inspect<E>(
+    store: &impl NodeStore,
+    owner: Option<&B256>,
+    root: B256,
+    visit: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    below(store, owner, &root_child(root), Nibbles::default(), visit)
+}
+
+fn below<E>(
+    store: &impl NodeStore,
+    owner: Option<&B256>,
+    place: &Child,
+    path: Nibbles,
+    visit: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    if place.is_empty() {
+        return Ok(());
+    }
+    let node = match read(store, owner, &place.reference, || path) {
+        Ok(node) => node,
+        Err(error) => return visit(Found::Broken(error)),
+    };
+    if node.stored {
+        visit(Found::Row)?;
+    }
+    match &node.kind {
+        Kind::Leaf { key, value } => visit(Found::Leaf { path: path.join(key), value }),
+        Kind::Extension { key, child } => below(store, owner, child, path.join(key), visit),
+        Kind::Branch(children) => (0u8..).zip(children.iter()).try_for_each(|(index, child)| {
+            below(store, owner, child, path.join(&Nibbles::from_nibbles_unchecked([index])), visit)
+        }),
+    }
+}
