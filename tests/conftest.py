@@ -12,6 +12,7 @@ import trio
 from hypothesis import HealthCheck, settings
 
 from tests.clocks import stopped
+from tests.drawing import examples
 from tests.vector_files import require_vectors
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 settings.register_profile(
     "any clock",
     settings.get_profile(settings.get_current_profile_name()),
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

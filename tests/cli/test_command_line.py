@@ -432,7 +432,7 @@ def asked(url: str, **headers: str) -> int:
     request = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
     sent = urllib.request.Request(url, request, {"Content-Type": "application/json", **headers})
     try:
-        with urllib.request.urlopen(sent, timeout=30) as reply:
+        with urllib.request.urlopen(sent, timeout=PATIENCE) as reply:
             return int(reply.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -498,7 +498,7 @@ def page(url: str, path: str) -> int:
     """Return the status of a page."""
     place = urlsplit(url)
     try:
-        with urllib.request.urlopen(f"http://{place.netloc}{path}", timeout=30) as reply:
+        with urllib.request.urlopen(f"http://{place.netloc}{path}", timeout=PATIENCE) as reply:
             return int(reply.status)
     except urllib.error.HTTPError as error:
         return error.code

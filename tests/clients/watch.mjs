@@ -1,5 +1,5 @@
 /** What the scripts that watch a busy chain share: the waiting. */
-const SECONDS = 30;
+const SECONDS = 120;
 
 /** Resolves once `condition` holds, which is looked at again and again; rejects if it never does. */
 export async function until(what, condition) {

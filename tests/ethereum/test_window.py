@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.lighting import Light, light_folder
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, emitting_genesis, growing_chain
 from wsnode.ethereum.chain import Chain
@@ -272,7 +273,9 @@ def test_a_light_folder_opened_again_goes_on(tmp_path: Path, source: GrowingChai
         require_equal(light)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(seed=st.integers(0, 10**6))
 def test_a_light_folder_is_a_full_chain_from_its_first_block_on(
     tmp_path_factory: pytest.TempPathFactory, seed: int

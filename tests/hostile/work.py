@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tests.line_count import LineCount, counting_lines
+from tests.hostile.line_count import LineCount, counting_lines
 from tests.memory_transport import result_of
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import SlowCall

@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.drawing import examples
 from tests.pubsub.recording import RecordingChannel
 from tests.pubsub.subject import Faulty, Follower, numbered
 from wsnode.pubsub.event import Event, Farewell
@@ -110,7 +111,7 @@ class Interleavings(RuleBasedStateMachine):
 
 
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(max_examples=150, stateful_step_count=40)
+TestInterleavings.settings = settings(max_examples=examples(150), stateful_step_count=40)
 
 
 def test_all_of_an_event_is_sent_or_nothing() -> None:

@@ -15,7 +15,7 @@ import pytest
 from tests.node_process import Node, kept_address, post, started
 
 BOT = Path(__file__).parents[2] / "docs" / "bot.py"
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 def call(node: Node, method: str, *params: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Set
 
 import pytest
 
-from tests.node_process import COMMAND
+from tests.node_process import COMMAND, PATIENCE
 
 INTERPRETER, *ARGUMENTS = COMMAND
 IMPORTED = re.compile(r"^import time: +\d+ \| +\d+ \| +(\S+)$", re.M)
@@ -29,7 +29,7 @@ def loaded(text: str) -> Set[str]:
 )
 def test_what_only_reads_the_command_line_loads_no_node(arguments: tuple[str, ...]) -> None:
     command = [INTERPRETER, "-X", "importtime", *ARGUMENTS, *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert not loaded(ended.stderr) & NOT_FOR_HELP
 
 
@@ -39,5 +39,5 @@ def test_a_development_chain_loads_nothing_of_other_commands() -> None:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("ready ")
         process.terminate()
-        _output, errors = process.communicate(timeout=60)
+        _output, errors = process.communicate(timeout=PATIENCE)
     assert not loaded(errors) & NOT_FOR_A_CHAIN

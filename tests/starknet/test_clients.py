@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from tests.clients.nodes import keyed
-from tests.node_process import started
+from tests.node_process import PATIENCE, started
 from tests.starknet.conftest import Call
 from tests.starknet.models import state_updates
 from wsnode.demo.starknet_chain import BLOCKS
@@ -43,7 +43,7 @@ async def port(chain: Chain, classes: Path) -> AsyncIterator[int]:
 
 
 async def run_client(command: Sequence[str]) -> Any:
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE):
         ended = await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False)
     assert ended.returncode == 0, ended.stderr.decode()
     return json.loads(ended.stdout)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.starknet.conftest import Call
 from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.classes.definition import NotAClassError
@@ -39,7 +40,8 @@ NAMES = ["block_id", "contract_address", "class_hash", "key", "contract_addresse
 TOLD = {20, 24, 28, 32, -32000, -32602}
 METHODS = sorted(build_registry().methods)
 relaxed = settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -85,13 +87,13 @@ documents = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(documents)
 def test_any_document_is_something_or_other(document: Any) -> None:
     assert read_document(json.dumps(document).encode()) is not None
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(documents)
 def test_any_document_is_a_class_or_refused(document: Any) -> None:
     with contextlib.suppress(NotAClassError):

@@ -11,6 +11,7 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.starknet.branches import branch, write_dump
 from wsnode.demo.starknet_blocks import BlockMaker
 from wsnode.starknet import intake
@@ -115,7 +116,10 @@ contents = st.lists(st.lists(st.integers(0, 5), max_size=3), min_size=1, max_siz
 
 
 @pytest.mark.parametrize("batch", [1, 256])
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(common=contents, old=contents, new=contents)
 def test_what_is_stored_is_what_an_import_of_the_new_branch_alone_stores(
     batch: int, common: list[list[int]], old: list[list[int]], new: list[list[int]]

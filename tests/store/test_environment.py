@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.node_process import PATIENCE
 from wsnode.store.environment import Environment, Reader, Writer
 from wsnode.store.errors import SnapshotLostError, StoreError, TooManySnapshotsError
 from wsnode.store.table import Table, last_key, scan
@@ -81,7 +82,7 @@ def test_a_snapshot_begun_after_another_process_wrote_sees_what_it_wrote(tmp_pat
         program = (
             "import sys; from tests.store.test_environment import write_from_outside as w; w(sys.argv[1])"
         )
-        subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=PATIENCE)
         with store.read() as after:
             assert (before.get(FRUIT, b"apple"), after.get(FRUIT, b"apple")) == (None, b"outside")
 

@@ -12,6 +12,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.geth_process import SPARING
 from tests.sync.random_chains import build, random_genesis
 from tests.sync.test_fork_choice import ListSource
@@ -40,7 +41,7 @@ def take(folder: Path, genesis: bytes, blocks: Sequence[bytes]) -> None:
         trio.run(run)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.randoms(use_true_random=False))
 def test_a_built_chain_is_imported_as_it_was_built(chance: random.Random) -> None:
     genesis = random_genesis(FORK_SECONDS)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.node_process import Node, post
 
-SECONDS: Final = 60
+SECONDS: Final = 120
 EMITTER: Final = "0x" + "e0" * 20
 LOGS: Final = 28
 EMIT_LONG_LOGS: Final = "0x" + "6120005fa0" * LOGS
@@ -87,7 +87,7 @@ def place(log: dict[str, Any]) -> tuple[int, int]:
 
 
 def fallen_behind(node: Node) -> float:
-    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=30) as reply:
+    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=SECONDS) as reply:
         text = reply.read().decode()
     found = re.search(r"^wsnode_fallen_behind_total (\S+)$", text, re.MULTILINE)
     assert found is not None, text

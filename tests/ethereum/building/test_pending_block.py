@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.clocks import stopped
+from tests.drawing import examples
 from tests.ethereum.pool.playground import (
     ALICE,
     BALANCE,
@@ -178,7 +179,7 @@ actions = st.one_of(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(before=st.lists(actions, max_size=3), waiting=st.lists(actions, max_size=8))
 def test_what_is_said_of_pending_is_what_is_said_of_latest_after_that_block(
     before: list[tuple[Any, ...]], waiting: list[tuple[Any, ...]]

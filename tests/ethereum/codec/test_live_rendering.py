@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rendering import render_block, render_each_log, render_header, stored_logs
 from wsnode.ethereum.codec.rows import CorruptRowError, log_count, log_values
@@ -88,7 +89,7 @@ def test_each_log_joined_is_all_logs(execution_apis_chain: Chain, rows: list[Row
         assert b",".join(every) == stored_logs(snapshot.reader, [(number, None) for number in numbers])
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_logs_come_in_the_order_that_is_asked_for(
     execution_apis_chain: Chain, rows: list[Rows], data: st.DataObject

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.codec.signing import CHAIN_ID, SECRET, chain_until, head_of
 from wsnode.ethereum.codec.rlp import Item, encode
 from wsnode.ethereum.codec.transactions import PooledTransaction, check_transaction
@@ -71,7 +72,7 @@ def read_or_refused(encoded: bytes) -> PooledTransaction | None:
         return None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(members, prices)
 def test_what_another_implementation_signs_is_read_member_for_member(
     members: dict[str, Any], price: dict[str, Any]
@@ -89,7 +90,7 @@ def test_what_another_implementation_signs_is_read_member_for_member(
     assert not read.is_impersonated
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from([FIXED, FIXED | {"accessList": ACCESS}, DYNAMIC]), st.data())
 def test_a_changed_byte_is_another_sender_or_a_refusal(price: dict[str, Any], data: st.DataObject) -> None:
     encoded = bytearray(signed(**price))
@@ -99,7 +100,7 @@ def test_a_changed_byte_is_another_sender_or_a_refusal(price: dict[str, Any], da
     assert read is None or (read.encoded == encoded and read.sender != address_of(SECRET))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_are_refused(encoded: bytes) -> None:
     with pytest.raises(InvalidTransactionError):

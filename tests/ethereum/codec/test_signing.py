@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.codec.signing import CHAIN_ID, SECRET, chain_until
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rlp import encode, encoded_items
@@ -58,7 +59,7 @@ def test_another_implementation_finds_the_signer(price: dict[str, Any]) -> None:
     assert bytes.fromhex(found[2:]) == address_of(SECRET)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.binary(max_size=200))
 def test_a_message_has_the_signature_that_another_implementation_gives_it(message: bytes) -> None:
     account = pytest.importorskip("eth_account").Account

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.development.playground import CREATOR, RECIPIENT, Playground, playground
 
 GWEI = 10**9
@@ -49,7 +50,7 @@ def looks(chain: Playground, block: str) -> dict[str, Any]:
     return {name: found[name] for name in names}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(blocks=st.lists(st.lists(actions(), max_size=5), min_size=1, max_size=4))
 def test_the_next_block_is_as_pending_says(blocks: list[list[Action]]) -> None:
     with TemporaryDirectory() as folder, playground(Path(folder)) as chain:

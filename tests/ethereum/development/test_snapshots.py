@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.development.playground import (
     CREATOR,
     RECIPIENT,
@@ -82,7 +83,7 @@ def do(chain: Playground, step: Step) -> None:
             raise
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     before=st.lists(steps(), max_size=6),
     between=st.lists(steps(), max_size=6),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.live.growing import GrowingChain
 from tests.ethereum.live.test_replay_model import branches, criteria
 from tests.slices import result_of
@@ -30,7 +31,10 @@ def all_positions(view: Snapshot, wish: LogFilter, position: Position, target: H
 
 @pytest.mark.parametrize("window", [1, 2, 5, pages.WINDOW])
 @pytest.mark.parametrize("page_bytes", [400, 1200, pages.PAGE_BYTES])
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(15),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     wanted=criteria,
     blocks=branches,

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
+from tests.drawing import examples
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, Node, open_node
 from tests.live_client import Client
@@ -142,7 +143,10 @@ def page_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("page_bytes")
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(50),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(script=st.lists(steps, max_size=20))
 def test_a_client_rebuilds_the_canonical_logs(growing: GrowingChain, script: list[Any]) -> None:
     growing.clear()
@@ -220,7 +224,9 @@ async def run_with_receipts(growing: GrowingChain, script: Sequence[Any]) -> Non
 
 
 @pytest.mark.usefixtures("page_bytes")
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(script=st.lists(steps, max_size=20))
 def test_a_client_has_the_receipts_of_each_canonical_block(growing: GrowingChain, script: list[Any]) -> None:
     growing.clear()

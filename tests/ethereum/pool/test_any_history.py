@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.drawing import examples
 from tests.ethereum.pool import invariants
 from tests.ethereum.pool.playground import BALANCE, ETHER, GWEI, Playground
 from wsnode.demo.accounts import ACCOUNTS
@@ -145,7 +146,7 @@ class AnyHistoryWithoutRoom(AnyHistory):
     has_room = False
 
 
-AnyHistory.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
+AnyHistory.TestCase.settings = settings(max_examples=examples(15), stateful_step_count=25)
 AnyHistoryWithoutRoom.TestCase.settings = AnyHistory.TestCase.settings
 TestAnyHistory = AnyHistory.TestCase
 TestAnyHistoryWithoutRoom = AnyHistoryWithoutRoom.TestCase

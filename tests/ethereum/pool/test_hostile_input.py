@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.pool import invariants
 from tests.ethereum.pool.playground import Playground
 from tests.ethereum.pool.steps import steps
@@ -46,7 +47,7 @@ def refusal_of(playground: Playground, encoded: bytes) -> PoolError | None:
 
 
 @given(st.one_of(broken(), st.binary(max_size=80)))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_nothing_but_refusals_comes_of_broken_transactions(playground: Playground, encoded: bytes) -> None:
     refusal = refusal_of(playground, encoded)
     assert refusal is None or (str(refusal) and str(refusal).isprintable())

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.tree.random_trees import GENESIS, SPEC, Node, random_tree, spoiled
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import HeadChange
@@ -130,7 +131,7 @@ def play(chain: Chain, model: Model, chance: random.Random, steps: int) -> None:
         check(chain, model)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     number=st.integers(0, 11),
     chance=st.randoms(use_true_random=False),
@@ -154,7 +155,7 @@ def keep_what_is_stored(folder: str, model: Model) -> None:
         model.held = {each for each in model.held if view.block_rows(each) is not None}
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(number=st.integers(0, 11), chance=st.randoms(use_true_random=False), bound=st.sampled_from((0, 2)))
 def test_what_is_too_far_from_the_chain_is_executed_when_it_becomes_the_head(
     number: int, chance: random.Random, bound: int

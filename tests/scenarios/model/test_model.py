@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 from trio.testing import wait_all_tasks_blocked
 
+from tests.drawing import examples
 from tests.scenarios.model.connection import Connection
 from tests.scenarios.model.loop import ErrorLog, Loop
 from tests.scenarios.model.wishes import (
@@ -221,7 +222,9 @@ def test_a_block_that_comes_back_and_goes_unseen_is_taken_back_from_a_client_tha
 
 
 def test_lives_of_a_node_and_its_clients() -> None:
-    run_state_machine_as_test(Lives, settings=settings(SETTINGS, max_examples=40, stateful_step_count=40))
+    run_state_machine_as_test(
+        Lives, settings=settings(SETTINGS, max_examples=examples(40), stateful_step_count=40)
+    )
 
 
 @pytest.mark.slow

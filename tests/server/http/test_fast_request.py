@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.server.http.test_connection import ONE, post
 from tests.server.test_fuzz import REQUESTS, mutate
 from wsnode.server.http.fast_request import quick_post
@@ -42,14 +43,14 @@ def check(data: bytes) -> bool:
     return True
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(seed=st.integers(0, 2**32), behind=st.binary(max_size=20))
 def test_mutated_requests_are_read_alike_or_left(seed: int, behind: bytes) -> None:
     chance = random.Random(seed)
     check(mutate(chance.choice(REQUESTS), chance) + behind)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(extra=lines, body=st.binary(max_size=20), behind=st.binary(max_size=20))
 def test_odd_headers_are_read_alike_or_left(extra: list[str], body: bytes, behind: bytes) -> None:
     request = post(body, *[line for line in extra if line.isascii() or line.isprintable()])

@@ -13,6 +13,7 @@ from websockets.frames import CTRL_OPCODES, CloseCode, Frame, Opcode
 from websockets.protocol import Protocol, Side, State
 from websockets.speedups import apply_mask
 
+from tests.drawing import examples
 from wsnode.server.websocket.frames import Framing, text_frame
 
 LIMIT = 300
@@ -133,7 +134,7 @@ def cut(stream: bytes, places: list[int]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("extended", [False, True], ids=["plain", "deflate"])
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(stream=streams, places=st.lists(st.integers(0, 2000), max_size=12))
 def test_every_stream_is_read_as_the_library_reads_it(
     extended: bool, stream: bytes, places: list[int]
@@ -153,7 +154,7 @@ def test_every_stream_is_read_as_the_library_reads_it(
     assert framing.writes == judge.writes
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(stream=streams, place=st.integers(0, 2000), code=st.sampled_from([1000, 1001, 1011, 1012]))
 def test_a_close_of_ours_leaves_the_rest_to_the_library(stream: bytes, place: int, code: int) -> None:
     judge, framing = Judge([]), Framing(LIMIT)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
+from tests.drawing import examples
 from tests.live_steps import Breathe, Notice, Return, common_steps, take_common_step
 from tests.starknet.live.growing import GrowingChain
 from tests.starknet.live.sessions import HeadClient, HeadView, Node, open_node
@@ -125,7 +126,10 @@ def step_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("step_blocks")
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(script=st.lists(steps, max_size=20))
 def test_a_client_rebuilds_the_chain(growing: GrowingChain, script: list[Any]) -> None:
     growing.clear()

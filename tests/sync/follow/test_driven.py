@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from tests.node_process import PATIENCE
 from tests.sync.follow.world import NOT_SAID, Source, World, followed, sources_of
 from tests.upstream.providers import Error
 from wsnode.ethereum.codec.blocks import Payload
@@ -41,7 +42,7 @@ class Driver:
 
     async def until_valid(self, head: Head) -> None:
         """Choose a head again and again, as each slot does, until it is valid."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE):
             while await self.choose(head) != "VALID":  # noqa: ASYNC110
                 await trio.sleep(0.02)
 

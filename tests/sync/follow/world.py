@@ -10,6 +10,7 @@ import trio
 
 from tests.ethereum.live.growing import GrowingChain, emitting_genesis, growing_chain
 from tests.memory_transport import asking
+from tests.node_process import PATIENCE
 from tests.upstream.providers import Error, SocketProvider
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head, HeadChange
@@ -26,8 +27,6 @@ from wsnode.sync.follow.upstream import Upstream
 from wsnode.sync.progress import Silence
 from wsnode.upstream.address import UpstreamAddress
 
-PATIENCE = 20.0
-"""Seconds that nothing takes, however busy the machine is."""
 HEADS = "0x1"
 
 Override = Callable[[list[Any]], Any]

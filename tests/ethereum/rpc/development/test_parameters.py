@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.development.playground import CREATOR, RECIPIENT, Playground, RefusedError, playground
 
 PREFIXES = ("anvil_", "hardhat_", "evm_", "wsnode_reorg", "personal_")
@@ -59,7 +60,7 @@ def call(chain: Playground, method: str, params: list[Any]) -> None:
         raise
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_no_parameters_are_a_mistake_of_the_node(data: st.DataObject) -> None:
     with TemporaryDirectory() as folder, playground(Path(folder)) as chain:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView
 from tests.ethereum.live.test_replay_model import branches, criteria, expected, request_of
@@ -45,7 +46,10 @@ def made(reply: dict[str, Any]) -> str:
     return identity
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(50),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     wanted=criteria,
     limit=st.integers(1, 6),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drawing import examples
 from tests.ethereum.rpc.parity.flat_traces import FLAT, comparable, differing, words
 from tests.memory_transport import Ask, asking, memory_transport
 from tests.reply_schemas import validating
@@ -99,7 +100,7 @@ def without_place(trace: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in trace.items() if name not in places}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(programs(is_inner=False), programs(is_inner=True), st.integers(21_000, 200_000))
 def test_calls_do_what_the_flat_tracer_and_the_struct_logs_say(
     ask: Ask, code: str, callee: str, gas: int
@@ -191,7 +192,7 @@ def test_a_filter_finds_what_is_from_and_to_its_addresses(ask: Ask, traces: list
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 400), st.none() | st.integers(0, 400))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_a_filter_returns_some_of_what_it_finds(
     ask: Ask, head: int, traces: list[dict[str, Any]], one: int, other: int, after: int, count: int | None
 ) -> None:
