@@ -11,13 +11,16 @@ one of like size. Each case runs --repeats times on each node, and the run of me
 CPU is that of the node's process, which must run on this machine; it says more than rates where the client
 shares the cores. `others` are cores that neither of both used: on a busy machine believe the CPU only.
 --idle opens so many idle connections before anything else, beside a client whose latency is told, and counts
-their memory. --difficult asks the same nodes what bench.head_of_line and bench.slow_reader ask; --fan-out and
---import run those scripts on nodes of their own. The client is bench/clients/load.c, compiled when first
-needed; without a C compiler it is Python, which is slower than a fast node and sends no batches.
+their memory. --limit measures in each case what a server in C takes that does nothing but send a reply of the
+same size to each request (bench/clients/echo.c): no node can take less. --difficult asks the same nodes what
+bench.head_of_line and bench.slow_reader ask; --fan-out and --import run those scripts on nodes of their own.
+The client is bench/clients/load.c, compiled when first needed; without a C compiler it is Python, which is
+slower than a fast node and sends no batches.
 """
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 import time
@@ -30,6 +33,7 @@ from bench.lib import started
 from bench.lib.anvil_chain import fill
 from bench.lib.cases import Case, Shape, query_cases, small_cases
 from bench.lib.development import started_nodes
+from bench.lib.echo import LIMIT, echoing
 from bench.lib.load import Load, LoadError, run_load
 from bench.lib.markdown import Row, ratio_text, table_text
 from bench.lib.material import Material, UnfitChainError, read_material
@@ -51,7 +55,7 @@ def main() -> int:
         memory = idle_memory(nodes, options.idle)
         rows = list(measured(nodes, options))
         if options.markdown:
-            options.markdown.write_text(table_text(nodes, rows, memory))
+            options.markdown.write_text(table_text(columns_of(nodes, options), rows, memory))
         if options.difficult:
             difficult(nodes)
     print(f"{(time.monotonic() - began) / 60:.1f} minutes in all", flush=True)
@@ -74,6 +78,7 @@ def options_of() -> argparse.Namespace:
         "--idle", type=int, default=10_000, metavar="COUNT", help="idle connections, 0 for none"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there")
+    parser.add_argument("--limit", action="store_true", help="measure what no node can take less than")
     parser.add_argument("--difficult", action="store_true", help="measure difficult clients as well")
     parser.add_argument("--fan-out", action="store_true", help="measure subscriptions as well")
     parser.add_argument("--import", dest="imports", action="store_true", help="measure the import as well")
@@ -123,6 +128,11 @@ def cases_of(material: Material, options: argparse.Namespace) -> list[Case]:
     return [case for case in cases if any(text in case.name for text in wanted)]
 
 
+def columns_of(nodes: Sequence[Node], options: argparse.Namespace) -> list[Node]:
+    """Return what has a column in the table: the nodes, and the limit if it was asked for."""
+    return [*nodes, LIMIT] if options.limit else list(nodes)
+
+
 def shape_of(text: str) -> Shape:
     """Return the two numbers of CONNECTIONSxDEPTH."""
     connections, depth = map(int, text.split("x"))
@@ -139,9 +149,27 @@ def by_turns(nodes: Sequence[Node], cases: Sequence[Case], options: argparse.Nam
                 done.append(run_load(node, case.messages, case.shape, options.seconds * case.length))
             except (OSError, LoadError) as error:
                 print(f"{case.name}: {node.name}: {error}", file=sys.stderr, flush=True)
-    loads = [sorted(done, key=lambda load: load.rate)[len(done) // 2] if done else None for done in runs]
-    say(nodes, cases[0].name, loads)
+    loads = [median(done) for done in runs]
+    if options.limit:
+        loads.append(limit_of(cases[0], loads[0], options))
+    say(columns_of(nodes, options), cases[0].name, loads)
     return loads
+
+
+def median(done: Sequence[Load]) -> Load | None:
+    """Return the run of median rate, None of none."""
+    return sorted(done, key=lambda load: load.rate)[len(done) // 2] if done else None
+
+
+def limit_of(case: Case, first: Load | None, options: argparse.Namespace) -> Load | None:
+    """Return what the least server takes for replies of the size of the first node's, None without one."""
+    if first is None or math.isnan(first.bytes):
+        return None
+    with echoing(round(first.bytes)) as node:
+        if node is None:
+            return None
+        seconds = options.seconds * case.length
+        return median([run_load(node, case.messages, case.shape, seconds) for _ in range(options.repeats)])
 
 
 def say(nodes: Sequence[Node], name: str, loads: Sequence[Load | None]) -> None:

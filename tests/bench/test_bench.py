@@ -69,6 +69,21 @@ def test_every_case_of_the_table_is_answered(demo: Node) -> None:
 
 
 @pytest.mark.slow
+def test_the_limit_of_each_case_is_what_it_takes_to_send_a_reply(demo: Node, tmp_path: Path) -> None:
+    table = tmp_path / "table.md"
+    wanted = ("--only", "eth_chainId 8x16,hashes,10,000 logs", "--patterns", "8x16", "--limit")
+    ended = run("table", place(demo), *SHORT, *wanted, "--markdown", str(table))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    lines = measured(ended)
+    sizes = [line.split(" B")[0].split()[-1] for line in lines]
+    # Each second line is the limit's, with replies of the node's size.
+    assert len(lines) >= 4
+    assert sizes[::2] == sizes[1::2]
+    assert all("limit" in line for line in lines[1::2])
+    assert "limit CPU us" in table.read_text()
+
+
+@pytest.mark.slow
 def test_two_nodes_are_compared(demo: Node) -> None:
     nodes = [f"{name}={place(demo)}" for name in ("one", "other")]
     ended = run("table", *nodes, *SHORT, "--only", "eth_chainId 1x1,rare")
