@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ SETTLED: Final = (
     ("withdrawalsRoot", "shanghai"),
 )
 """Members of a header, and the forks that they came with."""
+NO_CODE: Final = b'"0x"'
 FIRST_FILE: Final = "first.json"
 PROVED: Final = "proved"
 
@@ -135,22 +136,47 @@ async def fetch_first(client: Client, number: int | None) -> FirstBlock:
         ConfigurationError: There is none on which a chain can begin.
         UpstreamError: The node gives no answer, or one in another form.
     """
-    chain_id = _number(await client.ask("eth_chainId", []))
     text = await _block_text(client, number)
     try:
         found, block_hash, _parent = read_told_header(text)
         if number not in (None, found):
             raise UpstreamError("invalid", f"block {found} instead of {number}")
-        block = {"blockHash": hexadecimal(block_hash)}
-        rules, blobs = await _rules(client, msgspec.json.decode(text))
-        await _require_proofs(client, block, found)
         encoded = encode_told_block(text, [])
-        receipts = await client.ask_text("eth_getBlockReceipts", [hexadecimal(block_hash)])
+        block = {"blockHash": hexadecimal(block_hash)}
+        chain_id, (rules, blobs), _proof, receipts, absent = await _all_of(
+            lambda: client.ask("eth_chainId", []),
+            lambda: _rules(client, msgspec.json.decode(text)),
+            lambda: _require_proofs(client, block, found),
+            lambda: client.ask_text("eth_getBlockReceipts", [hexadecimal(block_hash)]),
+            lambda: _absent_contracts(client, block),
+        )
         row = encode_proved_receipts(encoded, receipts)
     except InvalidBlockError as error:
         raise UpstreamError("invalid", str(error)) from None
-    absent = await _absent_contracts(client, block)
-    return FirstBlock(chain_id, found, block_hash, encoded, row, rules, blobs, absent)
+    return FirstBlock(_number(chain_id), found, block_hash, encoded, row, rules, blobs, absent)
+
+
+async def _all_of(*questions: Callable[[], Awaitable[Any]]) -> list[Any]:
+    """Return the answers to questions that are asked at once.
+
+    Raises:
+        ConfigurationError, UpstreamError: The first one of them that has none.
+    """
+    outcomes: list[Any] = [None] * len(questions)
+
+    async def ask(place: int) -> None:
+        try:
+            outcomes[place] = await questions[place]()
+        except (ConfigurationError, UpstreamError) as error:
+            outcomes[place] = error
+
+    async with trio.open_nursery() as nursery:
+        for place in range(len(questions)):
+            nursery.start_soon(ask, place)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    return outcomes
 
 
 def _number(quantity: Any) -> int:
@@ -175,11 +201,12 @@ async def _block_text(client: Client, number: int | None) -> bytes:
 
 
 async def _absent_contracts(client: Client, block: dict[str, str]) -> list[str]:
-    return [
-        address
-        for address in (CANCUN_CONTRACTS | PRAGUE_CONTRACTS).values()
-        if await client.ask("eth_getCode", [address, block]) == "0x"
-    ]
+    addresses = list((CANCUN_CONTRACTS | PRAGUE_CONTRACTS).values())
+    codes = await client.ask_each("eth_getCode", [[address, block] for address in addresses])
+    for code in codes:
+        if isinstance(code, UpstreamError):
+            raise code
+    return [address for address, code in zip(addresses, codes, strict=True) if code == NO_CODE]
 
 
 async def _require_proofs(client: Client, block: dict[str, str], number: int) -> None:

@@ -18,6 +18,7 @@ from wsnode.server.shared import Figure
 from wsnode.sync.proofs.blocks import FirstBlock
 from wsnode.sync.proofs.provers import Provers
 from wsnode.sync.proofs.supply import ProofSupply
+from wsnode.sync.proofs.wanted import grouped
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import AddressError
@@ -61,6 +62,16 @@ class Forking:
         if self._nursery is not None:
             await self._nursery.start(self._hold)
         before.cancel()
+
+    async def learn(self, addresses: Sequence[bytes]) -> None:
+        """Have the accounts of these addresses be known, all at once.
+
+        Raises:
+            RpcError: They are not proved.
+        """
+        blocks = FirstBlock(self._chain)
+        if unknown := [address for address in addresses if not blocks.is_known(address)]:
+            await self.supply.provers.prove(grouped(unknown, ()), blocks.block)
 
     async def ask(self, method: str, params: list[Any]) -> bytes:
         """Return the JSON text of a call's result, which is not verified.
@@ -132,10 +143,12 @@ def patch(chain: Chain, clients: Sequence[Client], accounts: bytes) -> None:
     Raises:
         ConfigurationError: What is unknown of them is not proved.
     """
-    Forking(chain, clients)
+    forking = Forking(chain, clients)
+    addresses = [bytes.fromhex(address[2:]) for address in msgspec.json.decode(accounts)]
 
     async def work() -> None:
         async with running(clients):
+            await forking.learn(addresses)
             await trio.to_thread.run_sync(BlockBuilder(chain).patch, accounts)
 
     try:

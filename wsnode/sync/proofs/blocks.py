@@ -71,14 +71,22 @@ class FirstBlock:
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
-        self._block = _block(chain.spec.genesis_block().header)
+        self.block = _block(chain.spec.genesis_block().header)
 
     def head(self) -> None:
         """Return None."""
 
     def block_of(self, error: LackingError) -> Block:
         """Return it."""
-        return self._block
+        return self.block
+
+    def is_known(self, address: bytes) -> bool:
+        """Return whether an account is known."""
+        try:
+            self._chain.state.account(address, (self.block.head.number, self.block.head.hash))
+        except LackingError:
+            return False
+        return True
 
     def hashes_before(self, block: Block, numbers: Sequence[int]) -> Hashes | None:
         """Return None: it is the first."""

@@ -131,7 +131,8 @@ class CallShortage:
         # The frames that it came through hold the call's view, and would hold this.
         error.__traceback__ = None
         hint = None
-        if not self._is_foreseen and (error.accounts or error.slots):
+        # Of contracts that are known a run finds most of what it reads by itself.
+        if not self._is_foreseen and error.accounts:
             self._is_foreseen, hint = True, self._hint()
         return partial(self._supply.fetch, error, hint)
 

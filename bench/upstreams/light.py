@@ -1,6 +1,6 @@
 """What does a light folder cost: until its first answer, for a call, and in requests a block?
 
-    python -m bench.light --geth PATH [--contracts 100] [--calls 300] [--blocks 20]
+    python -m bench.upstreams.light --geth PATH [--contracts 100] [--calls 300] [--blocks 20]
 
 geth makes a block a second. A light and a full node follow it, each from a new folder. Printed is how long
 each takes from the start of its process to the first answer of a call at geth's head; then the time of a call

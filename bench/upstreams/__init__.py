@@ -1,0 +1,1 @@
+"""Scripts that measure what is asked of other nodes: by forks, and by light folders."""
