@@ -27,7 +27,7 @@ from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
-from wsnode.node.views import opening, refusing, versions_of
+from wsnode.node.views import figures_of, opening, refusing, versions_of
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 
@@ -119,15 +119,21 @@ def network_of(
         versions=versions_of(ethereum, starknet),
         lasting=LastingResults(ethereum.store),
         background=[*watches, *(work for each in grows for work in each.background)],
+        figures=figures_of(ethereum.folder.path, ethereum, starknet),
     )
     if followed is None:
         return made
     return msgspec.structs.replace(
-        made, hindrance=followed.follower.hindrance, figures=followed.figures, reload=followed.reload
+        made,
+        hindrance=followed.follower.hindrance,
+        figures=lambda: [*made.figures(), *followed.figures()],
+        reload=followed.reload,
     )
 
 
-def alt_network(name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys: KeyRing | None) -> Network:
+def alt_network(
+    name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys: KeyRing | None, folder: Path
+) -> Network:
     """Return a network with an alt chain and nothing else."""
     from wsnode.starknet.live.hub import Hub as StarknetHub
     from wsnode.starknet.rpc.methods import build_registry
@@ -144,6 +150,7 @@ def alt_network(name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys:
         fan_out=hub.fan_out,
         versions=versions_of(chain),
         background=[hub.watch],
+        figures=figures_of(folder, None, chain),
     )
 
 
@@ -182,7 +189,7 @@ def open_network(
         if ethereum is None:
             if starknet is None or network.follow is not None:
                 raise ConfigurationError(f"{folder} holds no chain: {makers(network)} makes one")
-            yield alt_network(name, network.hosts, starknet, keys)
+            yield alt_network(name, network.hosts, starknet, keys, folder)
             return
         if grow is not None or network.engine is not None:
             ethereum.require_full()

@@ -1,7 +1,10 @@
-"""Views of a network's chains: of both families at once where it has both."""
+"""Views of a network's chains, of both families at once where it has both, and their figures."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wsnode.ethereum.chain import Chain as EthereumChain
@@ -10,7 +13,8 @@ from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.work import View
-from wsnode.store.errors import TooManySnapshotsError
+from wsnode.server.shared import Figure
+from wsnode.store.errors import StoreError, TooManySnapshotsError
 
 if TYPE_CHECKING:
     # Few networks have an alt chain, and a node starts much sooner without its modules.
@@ -81,3 +85,42 @@ def versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[],
         return max(chain.store.versions for chain in there)
 
     return versions
+
+
+def figures_of(
+    folder: Path, ethereum: EthereumChain | None, starknet: "StarknetChain | None"
+) -> Callable[[], list[Figure]]:
+    """Return what tells the heads of a network's chains, and the room on their disk, for `/metrics`."""
+
+    def figures() -> list[Figure]:
+        told = [*_ethereum_head(ethereum), *_starknet_head(starknet)]
+        with suppress(OSError):
+            disk = os.statvfs(folder)
+            free = disk.f_bavail * disk.f_frsize
+            told.append(Figure("wsnode_disk_free_bytes", "Room on the disk of the data folder", free))
+        return told
+
+    return figures
+
+
+def _ethereum_head(chain: EthereumChain | None) -> Iterator[Figure]:
+    with suppress(StoreError):
+        if chain is not None:
+            with chain.snapshot() as view:
+                yield from _head("eth", view.number, view.head_timestamp)
+
+
+def _starknet_head(chain: "StarknetChain | None") -> Iterator[Figure]:
+    with suppress(StoreError):
+        if chain is not None:
+            with chain.snapshot() as view:
+                row = None if view.head is None else view.block(view.head)
+                if row is not None:
+                    yield from _head("alt", view.head or 0, row.timestamp)
+
+
+def _head(family: str, number: int, timestamp: int | None) -> Iterator[Figure]:
+    labels = {"family": family}
+    yield Figure("wsnode_head_number", "Number of the last block", number, labels)
+    if timestamp is not None:
+        yield Figure("wsnode_head_timestamp_seconds", "When the last block was made", timestamp, labels)

@@ -119,7 +119,7 @@ class Server:
         registries = {network.name: network.registry for network in served}
         versions = {network.name: network.versions for network in self._networks}
         figures = {network.name: network.figures for network in self._networks}
-        return Metrics(registries, self.shared, versions, figures)
+        return Metrics(registries, self.shared, versions, figures, is_ready=lambda: self.ready)
 
     @property
     def limits(self) -> Limits:

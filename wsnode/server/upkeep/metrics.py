@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -26,17 +26,22 @@ class Metrics(Collector):
         shared: Shared,
         versions: Mapping[str, Callable[[], int]],
         figures: Mapping[str, Callable[[], Sequence[Figure]]] | None = None,
+        *,
+        is_ready: Callable[[], bool] = lambda: True,
     ) -> None:
         """`versions` says of each network how many versions of its chain are being read.
 
-        `figures` are what a network has of its own.
+        `figures` are what a network has of its own; `is_ready` is what `/readyz` says.
         """
+        self._is_ready = is_ready
         self._figures = figures or {}
         self._registries = registries
         self._versions = versions
         self._shared = shared
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
+        # Memory, CPU time, open files and the start, under the names that dashboards know.
+        ProcessCollector(registry=self._registry)
 
     def page(self) -> tuple[int, str, bytes]:
         """Return the page of all metrics."""
@@ -128,6 +133,7 @@ class Metrics(Collector):
         yield CounterMetricFamily("wsnode_messages", "WebSocket messages received", value=counters.messages)
         yield CounterMetricFamily("wsnode_http_requests", "HTTP requests", value=counters.http_requests)
         yield CounterMetricFamily("wsnode_accepted", "Connections accepted", value=counters.accepted)
+        yield from self._limits()
         yield from self._subscriptions()
         refusals = CounterMetricFamily(
             "wsnode_refusals", "Requests refused by HTTP status", labels=["status"]
@@ -139,6 +145,21 @@ class Metrics(Collector):
         for code, count in counters.closes.items():
             closes.add_metric([str(code)], count)
         yield closes
+
+    def _limits(self) -> Iterator[Metric]:
+        shared = self._shared
+        yield GaugeMetricFamily("wsnode_ready", "Whether /readyz says so", value=self._is_ready())
+        family = GaugeMetricFamily("wsnode_limit", "Bounds of this process in force", labels=["limit"])
+        for name, bound in (
+            ("connections", shared.connections.limit),
+            ("all_subscriptions", shared.subscriptions.limit),
+            ("waiting_bytes", shared.waiting.limit),
+            ("received_bytes", shared.received.limit),
+            ("calls", shared.limits.calls),
+            ("versions", shared.limits.versions),
+        ):
+            family.add_metric([name], bound)
+        yield family
 
     def _subscriptions(self) -> Iterator[Metric]:
         counters = self._shared.counters

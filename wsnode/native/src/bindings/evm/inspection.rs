@@ -35,7 +35,7 @@ impl Caller {
 
 impl Watcher for Caller {
     fn progress(&mut self, table: &'static str, done: u64, of: u64) -> Result<(), StateError> {
-        if done % STRIDE != 0 && done < of {
+        if !done.is_multiple_of(STRIDE) && done < of {
             return Ok(());
         }
         self.call(|py, this| this.progress.call1(py, (table, done, of)))
