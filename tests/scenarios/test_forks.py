@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
-from tests.geth_process import Addresses, started_geth
+from tests.geth_market import geth_with_market
+from tests.geth_process import Addresses
 from tests.node_process import run, started
 from tests.peers.anvil import ask_url, started_anvil
 from tests.scenarios.test_following import lying, needs_geth, plain, result, until
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.genesis import development_genesis
-from wsnode.demo.script import blocks
 
 pytestmark = pytest.mark.slow
 
@@ -38,16 +37,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def geth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
     """Return the addresses of a geth with the demo's token and exchange."""
-    folder = tmp_path_factory.mktemp("geth")
-    genesis = folder / "genesis.json"
-    addresses = [account.address for account in ACCOUNTS]
-    genesis.write_bytes(development_genesis(addresses, 10**24, 1_700_000_000))
-    apis = "eth,net,debug,web3"
-    options = ("--http.api", apis, "--ws.api", apis, "--gcmode", "archive")
-    with started_geth(folder / "geth", genesis, *options) as geth:
-        for transactions in blocks():
-            for transaction in transactions:
-                result(geth.http, "eth_sendRawTransaction", f"0x{transaction.hex()}")
+    with geth_with_market(tmp_path_factory.mktemp("geth")) as geth:
         yield geth
 
 

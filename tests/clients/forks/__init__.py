@@ -1,0 +1,1 @@
+"""Real clients on forks: a swap on an exchange of another chain."""
