@@ -45,11 +45,14 @@ async def test_a_cancellation_tells_the_function_and_waits_for_it() -> None:
 
 async def test_no_more_threads_than_there_are() -> None:
     pool, running, most = WorkerPool(2), list[int](), list[int]()
+    # Nobody is ready before two are at work, however late the machine lets the second one begin.
+    both = threading.Barrier(2, timeout=60)
 
     def work(_cancel: CancelToken) -> None:
         running.append(1)
+        both.wait()
         most.append(len(running))
-        time.sleep(0.005)
+        both.wait()
         running.pop()
 
     async with trio.open_nursery() as nursery:
