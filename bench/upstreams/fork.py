@@ -23,9 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.lib.counting import Counting, counting
 from bench.lib.nodes import Node
 from bench.lib.started import free_port, running
+from bench.upstreams.counting import Counting, counting
 from wsnode.demo import exchange, script, token
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis

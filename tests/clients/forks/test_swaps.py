@@ -13,11 +13,11 @@ import pytest
 from tests.clients.hardhat.test_hardhat import workplace
 from tests.clients.node_modules import require_modules, require_node
 from tests.clients.nodes import ADDRESSES
-from tests.geth_market import geth_with_market
 from tests.geth_process import GETH, Addresses
 from tests.node_process import PATIENCE, Node, started
 from tests.peers.anvil import require
-from tests.scenarios.test_following import lying, plain, result, until
+from tests.peers.geth_market import geth_with_market
+from tests.scenarios.test_following import lying, plain, result
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS
 
@@ -40,7 +40,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def geth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
     with geth_with_market(tmp_path_factory.mktemp("geth")) as geth:
-        until("the exchange", lambda: int(result(geth.http, "eth_getBalance", EXCHANGE, "latest"), 16) > 0)
         yield geth
 
 
