@@ -88,7 +88,7 @@ async def test_a_connection_leaves_nothing_for_the_collector(
 
 @pytest.fixture
 def _nothing_sheltered() -> Iterator[None]:
-    """Have the collector look at everything, as in a new process; a run of tests hides from it what it holds."""
+    """Have the collector look at everything, as in a new process: a run of tests hides much from it."""
     gc.unfreeze()
     yield
     gc.unfreeze()
