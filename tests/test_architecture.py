@@ -145,7 +145,14 @@ FLOORS = {
         "run workers",
         "config_check",
     ),
-    "node/workers": ("messages placement", "pair", "member", "parent", "run worker"),
+    "node/workers": (
+        "ledger messages placement",
+        "pair tally",
+        "colleagues member",
+        "survey",
+        "parent",
+        "run worker",
+    ),
     "cli": (
         "failures",
         "terminal",
@@ -181,6 +188,7 @@ USES_NATIVE = (
     "ethereum/codec/",
     "ethereum/state/",
     "jsonrpc/",
+    "node/workers/ledger/",
     "server/websocket/frames/",
     "starknet/native/",
     "store/",

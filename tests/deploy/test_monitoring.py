@@ -133,8 +133,9 @@ def test_the_page_names_every_metric_and_no_other(told: Told) -> None:
     named = set(re.findall(r"`((?:wsnode|process)_\w+)`", PAGE.read_text()))
     ignored = re.compile(r"_(bucket|count|sum|created)$")
     found = {ignored.sub("", name) for name in told if not name.startswith("python_")}
-    # Told only by a light folder, one that proves, one that was asked to build, and once a partner was asked.
+    # Only light folders, nodes that prove or have workers, and once a payload or a partner is asked.
     elsewhere = {"wsnode_window_blocks", "wsnode_proof_rounds_total"}
+    elsewhere |= {"wsnode_workers", "wsnode_workers_ended_total", "wsnode_worker_connections"}
     seldom = {"wsnode_payloads_total", "wsnode_forwarded_total"}
     assert found - named == set()
     assert named - found - elsewhere - seldom == set()

@@ -27,7 +27,7 @@ from wsnode.node.config import Config, NetworkConfig
 from wsnode.node.networks import open_network
 from wsnode.server.access.directory import Caller
 from wsnode.server.access.grants import Grant, KeyLimits
-from wsnode.server.limit_report import register_limits
+from wsnode.server.limit_report import NodeLimits, register_limits
 from wsnode.server.limits import Limits
 
 FAMILIES: dict[str, list[Callable[[Path], Any]]] = {
@@ -53,7 +53,7 @@ def test_the_document_says_exactly_what_every_method_takes_and_returns(tmp_path:
     told = NetworkConfig(str(tmp_path))
     grow = None if families == "alt" else Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
     with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
-        register_limits(network, Limits)
+        register_limits(network, lambda: NodeLimits(Limits(), Limits().share(2), 2))
         ask = validating(asking(Dispatcher(network.registry, network.open_view)))
         document = ask("rpc.discover")["result"]
         assert [method["name"] for method in document["methods"]] == sorted(network.registry.methods)
@@ -70,7 +70,7 @@ def test_every_method_says_what_it_does_returns_and_refuses(
     told = NetworkConfig(str(tmp_path))
     grow = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False) if grows else None
     with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
-        register_limits(network, Limits)
+        register_limits(network, lambda: NodeLimits(Limits(), Limits().share(2), 2))
         for name, method in network.registry.methods.items():
             assert method.summary, name
             assert method.result, name
@@ -81,7 +81,7 @@ def test_the_limits_fit_their_schema(tmp_path: Path) -> None:
     build_starknet(tmp_path)
     told = NetworkConfig(str(tmp_path))
     with open_network("one", told, Config(networks={"one": told}, open=True)) as network:
-        register_limits(network, Limits)
+        register_limits(network, lambda: NodeLimits(Limits(), Limits().share(2), 2))
         dispatcher = Dispatcher(network.registry, network.open_view)
         schemas = ReplySchemas(asking(dispatcher)("rpc.discover")["result"])
         rates = KeyLimits(requests_per_second=5, credits={"eth_call": 2}, origins=("https://one.example",))

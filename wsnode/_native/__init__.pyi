@@ -1,4 +1,4 @@
-"""The engine, a door a subject: `evm`, `chain`, `store`, `wire` and `starknet`.
+"""The engine, a door a subject: `evm`, `chain`, `store`, `wire`, `starknet` and `ledger`.
 
 What holds in all of them:
 

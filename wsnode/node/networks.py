@@ -30,6 +30,7 @@ from wsnode.node.config import Config, ConfigurationError, NetworkConfig, Partne
 from wsnode.node.views import figures_of, opening, refusing, versions_of
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
+from wsnode.server.access.uses import Uses
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
@@ -172,8 +173,11 @@ def open_network(
     *,
     grow: Grow | None = None,
     durable: bool = True,
+    uses_of: Callable[[str, str], Uses | None] = lambda _network, _digest: None,
 ) -> Iterator[Network]:
     """Open the chains of a network: for reading, or for writing as well if they `grow`.
+
+    `uses_of` returns what counts the use of a network's key, by its hash; None for this process alone.
 
     Raises:
         ConfigurationError: Its folder holds no chain.
@@ -185,7 +189,8 @@ def open_network(
         genesis = genesis_of(network)
         keeps = None if network.follow is None else network.follow.keeps
         ethereum, starknet = _open_chains(folder, stack, genesis, writer=writer, durable=durable, keeps=keeps)
-        keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME))
+        ring = partial(KeyFileRing, KeyFile(folder / FILE_NAME), uses_of=partial(uses_of, name))
+        keys = None if config.open else ring()
         if ethereum is None:
             if starknet is None or network.follow is not None:
                 raise ConfigurationError(f"{folder} holds no chain: {makers(network)} makes one")

@@ -17,6 +17,7 @@ from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
 from wsnode.server.http.files import StaticFile
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
+from wsnode.server.shared import Totals
 from wsnode.server.transport.encrypted import read_certificate, tls_context
 from wsnode.server.upkeep.allocator import give_back_freed_memory
 from wsnode.server.upkeep.background import keep_running, log_failure
@@ -30,8 +31,8 @@ RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
 """Settings that a running node reads again."""
 
 
-def server_of(config: Config, networks: Sequence[Network]) -> Server:
-    """Return the server of a node, or of one of its workers."""
+def server_of(config: Config, networks: Sequence[Network], totals: Totals | None = None) -> Server:
+    """Return the server of a node, or of one of its workers, which have `totals` together."""
     return Server(
         networks,
         config.limits,
@@ -41,6 +42,7 @@ def server_of(config: Config, networks: Sequence[Network]) -> Server:
         public_metrics=config.serves_metrics_to_clients,
         files=_files(config),
         processes=config.workers,
+        totals=totals,
     )
 
 

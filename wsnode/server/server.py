@@ -2,10 +2,10 @@
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import trio
@@ -19,18 +19,19 @@ from wsnode.server.access.directory import Directory, Network
 from wsnode.server.access.grants import Grant
 from wsnode.server.access.perimeter import OPEN, Perimeter
 from wsnode.server.access.refusals import RefusedError
-from wsnode.server.http.connection import HttpConnection, Page, Service
+from wsnode.server.http.connection import HttpConnection, Page, PageContent, Service
 from wsnode.server.http.files import StaticFile
 from wsnode.server.http.head import NoHeadError, read_head, wants_websocket
-from wsnode.server.limit_report import register_limits
+from wsnode.server.limit_report import NodeLimits, register_limits
 from wsnode.server.limits import Limits
-from wsnode.server.shared import Shared
+from wsnode.server.shared import Shared, Totals
 from wsnode.server.transport.transport import StreamTransport, Transport, say
 from wsnode.server.upkeep.background import keep_running
 from wsnode.server.websocket.connection import WebSocketConnection
 from wsnode.server.websocket.handshake import refusal, shake_hands
 
 if TYPE_CHECKING:
+    from wsnode.server.upkeep.families import Family
     from wsnode.server.upkeep.metrics import Metrics
 
 STOPPING = (1001, "the server is stopping")
@@ -38,6 +39,18 @@ RESTARTING = (1012, "service restart")
 REVOKED = (1008, "the API key was revoked")
 
 logger = logging.getLogger("wsnode.server")
+
+
+class Together(Protocol):
+    """The processes of a node, as one of them asks them."""
+
+    async def metrics_page(self) -> PageContent:
+        """Return the page of the metrics of all."""
+        ...
+
+    async def is_ready(self) -> bool:
+        """Return whether one of them takes calls."""
+        ...
 
 
 class Server:
@@ -54,22 +67,24 @@ class Server:
         closes_slow: bool = False,
         public_metrics: bool = True,
         processes: int = 1,
+        totals: Totals | None = None,
     ) -> None:
         """`perimeter` says which hosts and web pages may come in, `operators` which may on an address of
         their own; `files` are served to clients besides, by their paths.
 
         A client that falls behind with a subscription catches up, or is closed if `closes_slow`. Without
         `public_metrics` they are only among the operators' pages. `limits` are those of so many `processes`
-        together.
+        together, and `totals` is what those have open.
         """
         self._processes = processes
         self._all_limits = limits or Limits()
         self.shared = Shared(
             self._all_limits.share(processes), closes_slow=closes_slow, has_core=_has_core(processes)
         )
+        self.shared.totals = totals
         self.shared.fan_outs += [network.fan_out for network in networks if network.fan_out is not None]
         for network in networks:
-            register_limits(network, lambda: self.limits)
+            register_limits(network, lambda: NodeLimits(self._all_limits, self.limits, processes))
         self._dispatchers = {
             network.name: Dispatcher(
                 network.registry,
@@ -91,7 +106,9 @@ class Server:
         """The tasks that the end of the server waits for."""
         self._networks = networks
         health = self._health_pages()
-        metered: dict[str, Page] = {"/metrics": lambda: self._metrics.page()}
+        self.together: Together | None = None
+        """The node's processes, if there are several: pages are about all of them."""
+        metered: dict[str, Page] = {"/metrics": self._metrics_page}
         public = {**health, **(metered if public_metrics else {})}
         self.service = Service(self.directory, self.shared, public, self.shared.connections, files or {})
         """What clients are served."""
@@ -119,7 +136,18 @@ class Server:
         registries = {network.name: network.registry for network in served}
         versions = {network.name: network.versions for network in self._networks}
         figures = {network.name: network.figures for network in self._networks}
-        return Metrics(registries, self.shared, versions, figures, is_ready=lambda: self.ready)
+        return Metrics(
+            registries,
+            self.shared,
+            versions,
+            figures,
+            is_ready=lambda: self.ready,
+            limits=lambda: self._all_limits,
+        )
+
+    def families(self) -> "list[Family]":
+        """Return the metrics of this process as values."""
+        return self._metrics.families()
 
     @property
     def limits(self) -> Limits:
@@ -304,7 +332,15 @@ class Server:
         answer = handshake.answer
         del head, handshake
         # Counted before the answer is on its way, which takes time: others could be admitted meanwhile.
-        with nullcontext() if grant is None else grant.connection(partial(self._revoke, connection)):
+        with ExitStack() as counted:
+            try:
+                if grant is not None:
+                    counted.enter_context(grant.connection(partial(self._revoke, connection)))
+            except RpcError as error:
+                self.shared.counters.refusals[429] += 1
+                refused = refusal(RefusedError(429, error, {"Retry-After": "1"}))
+                await say(transport, refused, seconds=seconds)
+                return
             if await say(transport, answer, seconds=seconds, last=False):
                 await self._run_websocket(connection, rest, grant)
 
@@ -350,10 +386,22 @@ class Server:
         def healthy() -> tuple[int, str, bytes]:
             return 200, "text/plain", b"ok\n"
 
-        def ready() -> tuple[int, str, bytes]:
-            return (200, "text/plain", b"ready\n") if self.ready else (503, "text/plain", self._hindrance())
+        return {"/healthz": healthy, "/readyz": self._ready_page}
 
-        return {"/healthz": healthy, "/readyz": ready}
+    def _ready_page(self) -> PageContent | Awaitable[PageContent]:
+        # While one process can take calls, so can the node; when it ends, they all do.
+        if self.together is None or self.ready or self.shared.draining:
+            return self._readiness(is_ready=self.ready)
+        return self._readiness_together(self.together)
+
+    async def _readiness_together(self, together: Together) -> PageContent:
+        return self._readiness(is_ready=await together.is_ready())
+
+    def _readiness(self, *, is_ready: bool) -> PageContent:
+        return (200, "text/plain", b"ready\n") if is_ready else (503, "text/plain", self._hindrance())
+
+    def _metrics_page(self) -> PageContent | Awaitable[PageContent]:
+        return self._metrics.page() if self.together is None else self.together.metrics_page()
 
 
 def _has_core(processes: int) -> bool:

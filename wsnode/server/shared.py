@@ -52,6 +52,19 @@ class MessageReader(Protocol):
         ...
 
 
+class Totals(Protocol):
+    """What all processes of a node have open together."""
+
+    @property
+    def subscriptions(self) -> int:
+        """Return how many subscriptions they have."""
+        ...
+
+    def add_subscriptions(self, count: int) -> None:
+        """Count more subscriptions of this process, or fewer."""
+        ...
+
+
 class Shared:
     """The limits, and their use by all connections together."""
 
@@ -63,6 +76,8 @@ class Shared:
         self.counters = Counters()
         self.connections = Share(limits.connections)
         """Connections of clients."""
+        self.totals: Totals | None = None
+        """Subscriptions of all processes, if there are several."""
         self.operators = Share(limits.operators_connections)
         """Connections on the operators' address, which take no client's place."""
         self.subscriptions = Share(limits.all_subscriptions)

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod error;
 pub mod evm;
 pub mod json;
+pub mod ledger;
 pub mod pool;
 pub mod starknet;
 pub mod state;

@@ -27,9 +27,10 @@ class Stage(enum.Enum):
 class Worker:
     """A process, from the decision to start it to its end."""
 
-    def __init__(self, number: int, *, holds: bool) -> None:
-        """`holds`: whether connections may wait for it to be ready."""
+    def __init__(self, number: int, row: int, *, holds: bool) -> None:
+        """`row` is its own in the ledger. `holds`: whether connections may wait for it to be ready."""
         self.number = number
+        self.row = row
         self.stage = Stage.COMING
         self.connections = 0
         self.last_given = 0

@@ -2,16 +2,29 @@
 
 import msgspec
 
+from wsnode.server.upkeep.families import Family
+
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
     """One message; its type is its first element."""
 
 
+class Report(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker has counted, or what all have, and whether it can take calls, or one of them can."""
+
+    families: list[Family]
+    is_ready: bool
+
+
 class Start(Message, frozen=True, tag="start"):
-    """The first message to a worker: its number, from 1 on, and the node's configuration in JSON."""
+    """The first message to a worker; the descriptor of the ledger comes with it."""
 
     number: int
+    """From 1 on."""
+    row: int
+    """Its row in the ledger."""
     config: bytes
+    """The node's configuration in JSON."""
 
 
 class Passed(Message, frozen=True, tag="passed"):
@@ -36,6 +49,19 @@ class Hurry(Message, frozen=True, tag="hurry"):
     """A worker that drains is to end at once."""
 
 
+class Tell(Message, frozen=True, tag="tell"):
+    """The worker is to send a `Told` with this number."""
+
+    number: int
+
+
+class Summed(Message, frozen=True, tag="summed"):
+    """The answer to an `Ask` with this number: about all workers."""
+
+    number: int
+    report: Report
+
+
 class Ready(Message, frozen=True, tag="ready"):
     """The worker can serve connections."""
 
@@ -56,5 +82,18 @@ class Leaving(Message, frozen=True, tag="leaving"):
     """The worker was told by a signal to end, and waits for `Drain`: it should get no more connections."""
 
 
-ToWorker = Start | Passed | Configure | Drain | Hurry
-ToParent = Ready | Failed | Left | Leaving
+class Told(Message, frozen=True, tag="told"):
+    """What the worker has counted by now; the number is 0 unless it was told to tell."""
+
+    number: int
+    report: Report
+
+
+class Ask(Message, frozen=True, tag="ask"):
+    """The worker wants to know what all have counted."""
+
+    number: int
+
+
+ToWorker = Start | Passed | Configure | Drain | Hurry | Tell | Summed
+ToParent = Ready | Failed | Left | Leaving | Told | Ask

@@ -1,15 +1,17 @@
 """The parent: accepts connections, gives each to the worker with the fewest, and keeps workers running."""
 
-import contextlib
 import logging
 import socket
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 import trio
 
+from wsnode.node.workers.ledger import Ledger, Rows, make_memory
 from wsnode.node.workers.member import Stage, Worker
 from wsnode.node.workers.messages import (
+    Ask,
     Configure,
     Failed,
     Hurry,
@@ -17,10 +19,12 @@ from wsnode.node.workers.messages import (
     Left,
     Ready,
     Start,
+    Told,
     ToParent,
 )
-from wsnode.node.workers.pair import GoneError
+from wsnode.node.workers.pair import GoneError, Pair
 from wsnode.node.workers.placement import Pauses, by_load
+from wsnode.node.workers.survey import Survey
 
 ACCEPTS_AT_ONCE: Final = 64
 HELD_SECONDS: Final = 3.0
@@ -46,6 +50,9 @@ class Parent:
         """Who gets connections, by number."""
         self._all: set[Worker] = set()
         """Those, and the ones that retire."""
+        self._survey = Survey(self._all)
+        self._memory = make_memory()
+        self._ledger, self._rows = Ledger(self._memory), Rows()
         self._pauses = {number: Pauses() for number in range(1, count + 1)}
         self._given = 0
         self._is_ending = self._is_up = self._is_replacing = False
@@ -65,7 +72,7 @@ class Parent:
         """
         async with trio.open_nursery() as self._nursery:
             for number in self._pauses:
-                self._seat(Worker(number, holds=False), pause=0.0)
+                self._seat(self._new(number, holds=False), pause=0.0)
             await self._wait_up()
             task_status.started()
             with self._accepting:
@@ -125,7 +132,7 @@ class Parent:
             self._is_replacing = False
 
     async def _replace(self, number: int) -> None:
-        old, new = self._seats[number], Worker(number, holds=False)
+        old, new = self._seats[number], self._new(number, holds=False)
         self._nursery.start_soon(self._keep, new, 0.0)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_after, new.ready, nursery.cancel_scope)
@@ -137,6 +144,11 @@ class Parent:
         self._nursery.start_soon(self._give, old.give_up_held())
         old.retire(restarts=True)
         await old.ended.wait()
+
+    def _new(self, number: int, *, holds: bool) -> Worker:
+        row = self._rows.take()
+        self._ledger.use_row(row)
+        return Worker(number, row, holds=holds)
 
     def _seat(self, worker: Worker, pause: float) -> None:
         self._seats[worker.number] = worker
@@ -155,23 +167,36 @@ class Parent:
             logger.error("worker %d cannot be started: %s", worker.number, error)  # noqa: TRY400
         finally:
             self._all.discard(worker)
+            self._ledger.clear_row(worker.row)
+            self._rows.give_back(worker.row)
             worker.ended.set()
+            self._survey.bury(worker)
         self._follow(worker)
 
     async def _run(self, worker: Worker) -> None:
         pair = await worker.start()
         assert worker.process is not None, "it has just been started"
-        pair.post(Start(worker.number, self.config))
+        pair.send_nowait(Start(worker.number, worker.row, self.config), self._memory)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(pair.send_waiting)
-                with contextlib.suppress(GoneError):
-                    while True:
-                        self._hear(worker, (await pair.receive())[0])
+                await self._listen(worker, pair)
                 nursery.cancel_scope.cancel()
             await worker.process.wait()
         finally:
             pair.close()
+
+    async def _listen(self, worker: Worker, pair: Pair[ToParent]) -> None:
+        """Do what a worker says, until it is gone."""
+        try:
+            while True:
+                self._hear(worker, (await pair.receive())[0])
+        except GoneError:
+            return
+        except msgspec.ValidationError as error:
+            # It runs another release, if that was installed since the parent has started.
+            logger.error("worker %d cannot be understood: %s", worker.number, error)  # noqa: TRY400
+            worker.kill()
 
     def _hear(self, worker: Worker, message: ToParent) -> None:
         match message:
@@ -184,10 +209,14 @@ class Parent:
                 worker.failure = reason
                 if self._is_up:
                     logger.error("worker %d cannot start: %s", worker.number, reason)
+            case Told(number, report):
+                self._survey.note(worker, number, report)
+            case Ask(number):
+                self._nursery.start_soon(self._survey.answer, worker, number)
             case Leaving():
                 worker.retire(restarts=True)
                 if self._seats.get(worker.number) is worker and not self._is_ending:
-                    self._seat(Worker(worker.number, holds=True), pause=0.0)
+                    self._seat(self._new(worker.number, holds=True), pause=0.0)
 
     def _follow(self, worker: Worker) -> None:
         """Seat a successor of a worker that has ended unasked."""
@@ -198,7 +227,7 @@ class Parent:
             pause = self._pauses[worker.number].after(served)
             status = None if worker.process is None else worker.process.returncode
             logger.warning("worker %d has ended (%s) and is replaced in %g s", worker.number, status, pause)
-            self._seat(Worker(worker.number, holds=has_served), pause)
+            self._seat(self._new(worker.number, holds=has_served), pause)
         self._nursery.start_soon(self._give, waiting)
 
     async def _give_again_later(self, worker: Worker) -> None:

@@ -4,6 +4,7 @@
 """
 
 import logging
+import os
 import signal
 import socket
 import sys
@@ -17,6 +18,8 @@ import trio
 from wsnode.node.config import Config
 from wsnode.node.networks import open_network
 from wsnode.node.running import Running, reload, run_beside, server_of, tls_of
+from wsnode.node.workers.colleagues import Colleagues
+from wsnode.node.workers.ledger import KEYS, Ledger, SharedUses
 from wsnode.node.workers.messages import (
     Configure,
     Drain,
@@ -27,6 +30,8 @@ from wsnode.node.workers.messages import (
     Passed,
     Ready,
     Start,
+    Summed,
+    Tell,
     ToWorker,
 )
 from wsnode.node.workers.pair import GoneError, Pair
@@ -55,18 +60,23 @@ def main() -> None:
 
 async def _run(descriptor: int) -> int:
     pair = Pair[ToWorker].of_descriptor(descriptor, ToWorker)
-    first, _descriptor = await pair.receive()
+    first, memory = await pair.receive()
     assert isinstance(first, Start), "the first message says what to serve"
+    assert memory is not None, "the ledger comes with it"
+    ledger = Ledger(memory)
+    os.close(memory)
     config = msgspec.json.decode(first.config, type=Config)
     configure(config.log_level, config.log_format, worker=first.number)
     keep_freed_memory()
     with ExitStack() as stack:
         try:
             networks = [
-                stack.enter_context(open_network(name, network, config))
+                stack.enter_context(
+                    open_network(name, network, config, uses_of=partial(_uses_of, ledger, first.row))
+                )
                 for name, network in config.networks.items()
             ]
-            tls, server = tls_of(config), server_of(config, networks)
+            tls, server = tls_of(config), server_of(config, networks, ledger.totals(first.row))
         except Exception as error:
             logger.debug("cannot start", exc_info=error)
             pair.post(Failed(str(error)))
@@ -76,12 +86,20 @@ async def _run(descriptor: int) -> int:
     return 0
 
 
+def _uses_of(ledger: Ledger, row: int, network: str, digest: str) -> SharedUses | None:
+    uses = ledger.uses_of(row, network, digest)
+    if uses is None:
+        logger.error("%s has more than %d keys: of this one each worker counts its own use", network, KEYS)
+    return uses
+
+
 class _Worker:
     def __init__(self, running: Running, pair: Pair[ToWorker]) -> None:
         self._running = running
         self._pair = pair
         self._left = 0
         self._has_left = trio.Event()
+        self._colleagues = running.server.together = Colleagues(running.server, pair)
 
     async def serve(self) -> None:
         running, server = self._running, self._running.server
@@ -93,12 +111,16 @@ class _Worker:
                 async with trio.open_nursery() as nursery:
                     run_beside(running.networks, nursery)
                     reception = await nursery.start(partial(serve, server, (), tls=running.tls))
+                    # The library of metrics takes long to load, so it is before clients wait.
+                    nursery.start_soon(self._colleagues.keep_telling)
+                    await trio.lowlevel.checkpoint()
                     self._pair.post(Ready())
                     if (await self._obey(reception)).restarts:
                         server.farewell = RESTARTING
                     last_resort.end_within(server.limits.grace_seconds + 2 * server.limits.close_seconds + 1)
                     ending.start_soon(self._hurry, server, last_resort)
                     nursery.cancel_scope.cancel()
+                self._colleagues.tell()
                 ending.cancel_scope.cancel()
 
     async def _obey(self, reception: Reception) -> Drain:
@@ -114,6 +136,8 @@ class _Worker:
                     self._take(reception, descriptor, Door(door))
                 case Configure(text):
                     reload(self._running, partial(msgspec.json.decode, text, type=Config))
+                case Tell() | Summed():
+                    self._colleagues.hear(message)
                 case Drain():
                     return message
 
@@ -151,10 +175,13 @@ class _Worker:
             except GoneError:
                 return
             if descriptor is not None:
-                socket.close(descriptor)
-            if isinstance(message, Hurry):
-                server.hurry()
-                last_resort.end_within(HURRY_SECONDS)
+                os.close(descriptor)
+            match message:
+                case Tell() | Summed():
+                    self._colleagues.hear(message)
+                case Hurry():
+                    server.hurry()
+                    last_resort.end_within(HURRY_SECONDS)
 
 
 if __name__ == "__main__":

@@ -28,21 +28,43 @@ class Allowance:
         if self._shared.draining:
             raise limit_exceeded("the node is about to stop")
         limits, open_now = self._shared.limits, self._shared.counters.subscriptions
+        self._leave_room_for_others()
         if self.used >= limits.subscriptions:
             raise limit_exceeded("subscription limit exceeded", {"subscriptions": limits.subscriptions})
         if not self._shared.subscriptions.admits(self.party):
             raise limit_exceeded("too many subscriptions")
         if self._grant is not None:
             self._grant.take_subscription()
+        self._take_of_all(limits.all_subscriptions)
         self._shared.subscriptions.take(self.party)
         self.used += 1
         open_now[self._network, kind] += 1
         self._shared.adapt_shelter()
 
+    def _leave_room_for_others(self) -> None:
+        """Bound the subscriptions of this process by what those of other processes leave."""
+        subscriptions, totals = self._shared.subscriptions, self._shared.totals
+        if totals is not None:
+            elsewhere = totals.subscriptions - subscriptions.used
+            subscriptions.limit = self._shared.limits.all_subscriptions - elsewhere
+
+    def _take_of_all(self, most: int) -> None:
+        if (totals := self._shared.totals) is None:
+            return
+        totals.add_subscriptions(1)
+        # Another process may have taken the last place since it was looked for.
+        if totals.subscriptions > most:
+            totals.add_subscriptions(-1)
+            if self._grant is not None:
+                self._grant.give_back_subscription()
+            raise limit_exceeded("too many subscriptions")
+
     def give_back(self, kind: str) -> None:
         """Count one less."""
         if self._grant is not None:
-            self._grant.subscriptions -= 1
+            self._grant.give_back_subscription()
+        if self._shared.totals is not None:
+            self._shared.totals.add_subscriptions(-1)
         self._shared.subscriptions.give_back(self.party)
         self.used -= 1
         self._shared.counters.subscriptions[self._network, kind] -= 1

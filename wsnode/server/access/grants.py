@@ -16,6 +16,7 @@ from wsnode.jsonrpc.errors import (
     RpcError,
     limit_exceeded,
 )
+from wsnode.server.access.uses import OwnUses, Rate, Uses
 
 REMEMBERED = 1000
 SHOWN = 100
@@ -60,14 +61,19 @@ class RateError(RpcError):
 class Grant:
     """One key in use, shared by all that is done with it."""
 
-    def __init__(self, name: str, limits: KeyLimits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        name: str,
+        limits: KeyLimits,
+        clock: Callable[[], float] = time.monotonic,
+        uses: Uses | None = None,
+    ) -> None:
+        """`uses` counts the key's use, in this process alone if None."""
         self.name = name
         self.is_revoked = False
-        self.connections = self.subscriptions = 0
+        self._uses: Uses = uses or OwnUses()
         self._clock = clock
         self._allowed: dict[str, bool] = {}
-        self._second = self._count = self._previous = 0
-        self._tokens, self._filled = math.inf, clock()
         self._on_revoke: set[Callable[[], None]] = set()
         self.change(limits)
 
@@ -77,7 +83,7 @@ class Grant:
         self._allowed.clear()
         named = limits.contracts
         self._contracts = None if named is None else frozenset(int(address, 16) for address in named)
-        self._tokens = min(self._tokens, self._burst)
+        self._rate = _rate_of(limits)
 
     def revoke(self) -> None:
         """Refuse every further call, and end the open connections."""
@@ -94,9 +100,9 @@ class Grant:
         if self.is_revoked:
             raise RpcError(INVALID_REQUEST, "the API key was revoked")
         now = self._clock()
-        self._count_call(int(now))
-        if self.limits.requests_per_second is not None:
-            self._charge(now, self.limits.requests_per_second, self.limits.credits.get(name, 1))
+        self._uses.count_call(int(now))
+        if self._rate is not None:
+            self._charge(now, self._rate, self.limits.credits.get(name, 1))
         if self.limits.methods is not None and not self._may_call(name):
             raise RpcError(METHOD_NOT_FOUND, f"the method {name[:SHOWN]} is not allowed for this API key")
 
@@ -118,13 +124,20 @@ class Grant:
 
     @contextmanager
     def connection(self, end: Callable[[], None]) -> Iterator[None]:
-        """Count a connection while it is open; `end` is called if the key is revoked meanwhile."""
-        self.connections += 1
-        self._on_revoke.add(end)
+        """Count a connection while it is open; `end` is called if the key is revoked meanwhile.
+
+        Raises:
+            RpcError: It is one too many: another process has opened one since the last check.
+        """
+        self._uses.add_connections(1)
         try:
+            allowed = self.limits.connections
+            if allowed is not None and self._uses.connections > allowed:
+                raise limit_exceeded("connection limit exceeded", {"connections": allowed})
+            self._on_revoke.add(end)
             yield
         finally:
-            self.connections -= 1
+            self._uses.add_connections(-1)
             self._on_revoke.discard(end)
 
     def check_connections(self) -> None:
@@ -134,35 +147,34 @@ class Grant:
             RpcError: It may not.
         """
         allowed = self.limits.connections
-        if allowed is not None and self.connections >= allowed:
+        if allowed is not None and self._uses.connections >= allowed:
             raise limit_exceeded("connection limit exceeded", {"connections": allowed})
 
     def take_subscription(self) -> None:
-        """Count one more subscription; the caller subtracts it at its end.
+        """Count one more subscription, until it is given back.
 
         Raises:
             RpcError: The limit is reached.
         """
         allowed = self.limits.subscriptions
-        if allowed is not None and self.subscriptions >= allowed:
+        # Counted first: of two processes that take the last place at once, neither may overlook the other.
+        self._uses.add_subscriptions(1)
+        if allowed is not None and self._uses.subscriptions > allowed:
+            self._uses.add_subscriptions(-1)
             raise limit_exceeded("subscription limit exceeded", {"subscriptions": allowed})
-        self.subscriptions += 1
+
+    def give_back_subscription(self) -> None:
+        """Count one subscription less."""
+        self._uses.add_subscriptions(-1)
 
     def usage(self) -> dict[str, Any]:
         """Return the current use of each limit."""
-        self._roll(int(self._clock()))
+        uses, second = self._uses, int(self._clock())
         return {
-            "current_rps": max(self._previous, self._count),
-            "connections": self.connections,
-            "subscriptions": self.subscriptions,
+            "current_rps": max(uses.calls_in(second - 1), uses.calls_in(second)),
+            "connections": uses.connections,
+            "subscriptions": uses.subscriptions,
         }
-
-    @property
-    def _burst(self) -> float:
-        if self.limits.burst is not None:
-            return self.limits.burst
-        rate = self.limits.requests_per_second
-        return math.inf if rate is None else max(rate, 1.0)
 
     def _may_call(self, name: str) -> bool:
         if (allowed := self._allowed.get(name)) is None:
@@ -172,23 +184,16 @@ class Grant:
                 self._allowed[name] = allowed
         return allowed
 
-    def _charge(self, now: float, rate: float, cost: float) -> None:
-        tokens = min(self._burst, self._tokens + (now - self._filled) * rate)
-        # A call dearer than the whole burst waits for a full one, or it could never be made.
-        needed = min(cost, self._burst)
-        self._filled = now
-        self._tokens = tokens if tokens < needed else tokens - cost
-        if tokens < needed:
-            raise RateError(self._count, rate, (needed - tokens) / rate if rate else math.inf)
+    def _charge(self, now: float, rate: Rate, cost: float) -> None:
+        if seconds := self._uses.charge(now, rate, cost):
+            raise RateError(self._uses.calls_in(int(now)), rate.per_second, seconds)
 
-    def _count_call(self, second: int) -> None:
-        self._roll(second)
-        self._count += 1
 
-    def _roll(self, second: int) -> None:
-        if second != self._second:
-            self._previous = self._count if second == self._second + 1 else 0
-            self._second, self._count = second, 0
+def _rate_of(limits: KeyLimits) -> Rate | None:
+    if (per_second := limits.requests_per_second) is None:
+        return None
+    burst = max(per_second, 1.0) if limits.burst is None else limits.burst
+    return Rate(per_second, burst, max((1.0, *limits.credits.values())))
 
 
 class Admission:

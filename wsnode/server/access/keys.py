@@ -17,6 +17,7 @@ import msgspec
 import trio
 
 from wsnode.server.access.grants import Grant, KeyLimits
+from wsnode.server.access.uses import Uses
 
 FILE_NAME = "keys.json"
 KEY_BYTES = 24
@@ -172,9 +173,19 @@ class KeyFile:
 class KeyFileRing:
     """The keys of a file, for a server."""
 
-    def __init__(self, file: KeyFile, clock: Callable[[], float] = time.monotonic) -> None:
-        """Raises KeyFileError if the file cannot be read."""
+    def __init__(
+        self,
+        file: KeyFile,
+        clock: Callable[[], float] = time.monotonic,
+        uses_of: Callable[[str], Uses | None] = lambda _digest: None,
+    ) -> None:
+        """`uses_of` returns what counts the use of the key with this hash; None for this process alone.
+
+        Raises:
+            KeyFileError: The file cannot be read.
+        """
         self._file = file
+        self._uses_of = uses_of
         self._clock = clock
         self._grants: dict[str, Grant] = {}
         self._unreadable: object = None
@@ -238,7 +249,7 @@ class KeyFileRing:
             self._grants.pop(digest).revoke()
         for digest, key in keys.items():
             if (grant := self._grants.get(digest)) is None:
-                self._grants[digest] = Grant(key.name, key.limits, self._clock)
+                self._grants[digest] = Grant(key.name, key.limits, self._clock, self._uses_of(digest))
             elif grant.limits != key.limits:
                 grant.change(key.limits)
 

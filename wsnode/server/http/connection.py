@@ -4,7 +4,7 @@ A thin shim in front of the dispatcher that WebSocket messages go to. Plain requ
 are read by `quick_post`, all others by h11; the two take turns between requests only.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from time import perf_counter
@@ -41,8 +41,10 @@ INFLATED_AT_ONCE = 64 * 1024
 """Bodies that are decompressed at once: at 5 MiB for each, that takes three milliseconds."""
 NO_PARSER = h11.Connection(h11.SERVER)
 """Stands where no request is being parsed, so that idle connections keep no parser."""
-Page = Callable[[], tuple[int, str, bytes]]
-"""A page for GET: returns its status, content type and body."""
+PageContent = tuple[int, str, bytes]
+"""A page's status, content type and body."""
+Page = Callable[[], PageContent | Awaitable[PageContent]]
+"""A page for GET, at once or once other processes have answered."""
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -172,7 +174,7 @@ class HttpConnection:
             raise RefusedError(400, request_error("a body has one length"))
         if method in ("GET", "HEAD"):
             await self._read_body(headers)
-            return self._page(headers, target)
+            return await self._page(headers, target)
         if method == "OPTIONS":
             await self._read_body(headers)
             entrance = self._service.directory.enter(headers.only("host"), target, self.party, socket=False)
@@ -247,11 +249,12 @@ class HttpConnection:
         finally:
             received.hold(self, 0)
 
-    def _page(self, headers: Headers, target: str) -> Response:
+    async def _page(self, headers: Headers, target: str) -> Response:
         host, path = headers.only("host"), target.partition("?")[0]
         self._service.directory.perimeter.check_host(host)
         if (page := self._service.pages.get(path)) is not None:
-            status, content_type, body = page()
+            content = page()
+            status, content_type, body = content if isinstance(content, tuple) else await content
             return Response(status, body, content_type)
         file = self._service.files.get(path)
         if file is not None and file.suits(headers.first("accept")):

@@ -14,7 +14,12 @@ from prometheus_client.registry import Collector
 
 from wsnode.jsonrpc.method import BOUNDS, Meter, Method
 from wsnode.jsonrpc.registry import Registry
+from wsnode.server.limits import Limits
 from wsnode.server.shared import Figure, Shared
+from wsnode.server.upkeep.families import Family, Sample
+
+START = "process_start_time_seconds"
+BOUNDS_SHOWN = ("connections", "all_subscriptions", "waiting_bytes", "received_bytes", "calls", "versions")
 
 
 class Metrics(Collector):
@@ -28,11 +33,14 @@ class Metrics(Collector):
         figures: Mapping[str, Callable[[], Sequence[Figure]]] | None = None,
         *,
         is_ready: Callable[[], bool] = lambda: True,
+        limits: Callable[[], Limits] | None = None,
     ) -> None:
         """`versions` says of each network how many versions of its chain are being read.
 
-        `figures` are what a network has of its own; `is_ready` is what `/readyz` says.
+        `figures` are what a network has of its own; `is_ready` is what `/readyz` says. `limits` are
+        those of the node, of this process if None.
         """
+        self._limits_in_force = limits or (lambda: shared.limits)
         self._is_ready = is_ready
         self._figures = figures or {}
         self._registries = registries
@@ -46,6 +54,19 @@ class Metrics(Collector):
     def page(self) -> tuple[int, str, bytes]:
         """Return the page of all metrics."""
         return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)
+
+    def families(self) -> list[Family]:
+        """Return every metric as it stands, as values, but for the time at which this process began."""
+        return [
+            Family(
+                metric.name,
+                metric.documentation,
+                metric.type,
+                [Sample(sample.name, sample.labels, float(sample.value)) for sample in metric.samples],
+            )
+            for metric in self._registry.collect()
+            if metric.name != START
+        ]
 
     def collect(self) -> Iterable[Metric]:
         """Yield every metric as it stands."""
@@ -147,18 +168,11 @@ class Metrics(Collector):
         yield closes
 
     def _limits(self) -> Iterator[Metric]:
-        shared = self._shared
         yield GaugeMetricFamily("wsnode_ready", "Whether /readyz says so", value=self._is_ready())
-        family = GaugeMetricFamily("wsnode_limit", "Bounds of this process in force", labels=["limit"])
-        for name, bound in (
-            ("connections", shared.connections.limit),
-            ("all_subscriptions", shared.subscriptions.limit),
-            ("waiting_bytes", shared.waiting.limit),
-            ("received_bytes", shared.received.limit),
-            ("calls", shared.limits.calls),
-            ("versions", shared.limits.versions),
-        ):
-            family.add_metric([name], bound)
+        family = GaugeMetricFamily("wsnode_limit", "Bounds in force", labels=["limit"])
+        limits = self._limits_in_force()
+        for name in BOUNDS_SHOWN:
+            family.add_metric([name], getattr(limits, name))
         yield family
 
     def _subscriptions(self) -> Iterator[Metric]:
@@ -174,6 +188,28 @@ class Metrics(Collector):
         yield CounterMetricFamily("wsnode_fallen_behind", "Subscriptions without room for more", value=behind)
         queued = sum(fan_out.queued_bytes for fan_out in self._shared.fan_outs)
         yield GaugeMetricFamily("wsnode_events_bytes", "Events not handed to everybody yet", value=queued)
+
+
+class _Told(Collector):
+    """Metrics that were told as values."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield them."""
+        for family in self._families:
+            metric = Metric(family.name, family.meaning, family.kind)
+            for sample in family.samples:
+                metric.add_sample(sample.name, dict(sample.labels), sample.value)
+            yield metric
+
+
+def page_of(families: Iterable[Family]) -> tuple[int, str, bytes]:
+    """Return the page of these metrics."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Told(families))
+    return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)
 
 
 def buckets(meter: Meter) -> list[tuple[str, float]]:

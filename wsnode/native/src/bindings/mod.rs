@@ -3,6 +3,7 @@
 mod chain;
 mod errors;
 mod evm;
+mod ledger;
 mod numbers;
 mod starknet;
 mod store;
@@ -14,6 +15,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "evm", evm::register)?;
+    add(module, "ledger", ledger::register)?;
     add(module, "chain", chain::register)?;
     add(module, "store", store::register)?;
     add(module, "wire", wire::register)?;

@@ -1,0 +1,138 @@
+"""What workers count together, by several views of one memory."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from mmap import mmap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wsnode._native.ledger import Words
+from wsnode.node.workers.ledger import Ledger, NoRowError, Rows, SharedUses, make_memory
+from wsnode.server.access.grants import Grant, KeyLimits
+from wsnode.server.access.uses import OwnUses, Rate
+
+SPENDER = """
+import sys, time
+from wsnode.node.workers.ledger import Ledger
+from wsnode.server.access.uses import Rate
+uses = Ledger(int(sys.argv[1])).uses_of(int(sys.argv[2]), "one", "key")
+print(sum(not uses.charge(7.0, Rate(1.0, 10_000.0), 1.0) for _ in range(10_000)))
+"""
+
+
+@pytest.fixture
+def memory() -> Iterator[int]:
+    descriptor = make_memory()
+    yield descriptor
+    os.close(descriptor)
+
+
+def uses(memory: int, row: int, key: str = "key") -> SharedUses:
+    ledger = Ledger(memory)
+    ledger.use_row(row)
+    found = ledger.uses_of(row, "one", key)
+    assert found is not None
+    return found
+
+
+def test_what_is_open_is_the_sum_over_all_workers(memory: int) -> None:
+    first, second, other = uses(memory, 0), uses(memory, 5), uses(memory, 5, "another")
+    first.add_connections(3)
+    second.add_connections(2)
+    second.add_subscriptions(7)
+    first.add_connections(-1)
+    assert (first.connections, second.connections, other.connections) == (4, 4, 0)
+    assert first.subscriptions == 7
+
+
+def test_nothing_is_open_of_a_worker_that_has_ended(memory: int) -> None:
+    first, second = uses(memory, 0), uses(memory, 1)
+    first.add_connections(3)
+    second.add_subscriptions(2)
+    second.count_call(9)
+    Ledger(memory).clear_row(1)
+    assert (first.connections, first.subscriptions, first.calls_in(9)) == (3, 0, 0)
+
+
+def test_calls_of_a_second_are_those_of_all_workers(memory: int) -> None:
+    first, second = uses(memory, 0), uses(memory, 1)
+    for _ in range(3):
+        first.count_call(7)
+    second.count_call(7)
+    second.count_call(8)
+    assert (first.calls_in(7), first.calls_in(8), first.calls_in(9)) == (4, 1, 0)
+
+
+def test_the_keys_of_two_networks_are_two(memory: int) -> None:
+    ledger = Ledger(memory)
+    assert ledger.place_of("one", "key") != ledger.place_of("two", "key")
+    assert ledger.place_of("one", "key") == Ledger(memory).place_of("one", "key")
+
+
+def test_processes_together_get_what_one_would(memory: int) -> None:
+    commands = [[sys.executable, "-c", SPENDER, str(memory), str(row)] for row in range(3)]
+    spenders = [subprocess.Popen(each, stdout=subprocess.PIPE, pass_fds=[memory]) for each in commands]
+    assert sum(int(spender.communicate()[0]) for spender in spenders) == 10_000
+
+
+RATES = st.builds(Rate, st.floats(0.5, 1e4), st.floats(1, 1e4), st.just(50.0))
+CALLS = st.lists(st.tuples(st.floats(0, 10), st.sampled_from([1.0, 2.0, 50.0])), max_size=60)
+
+
+@given(RATES, CALLS)
+def test_shared_credits_are_those_of_one_process(rate: Rate, calls: list[tuple[float, float]]) -> None:
+    memory = make_memory()
+    shared, own, now = uses(memory, 0), OwnUses(), 1000.0
+    os.close(memory)
+    for pause, cost in calls:
+        now += pause
+        expected = own.charge(now, rate, cost)
+        # A bucket that is full but for a rounding is full to the ledger.
+        assert shared.charge(now, rate, cost) == pytest.approx(expected, abs=1e-5)
+        if 0 < expected < 1e-5:
+            return
+
+
+def test_grants_of_two_workers_refuse_together(memory: int) -> None:
+    limits = KeyLimits(requests_per_second=2, connections=1, subscriptions=1)
+    one, other = (Grant("bot", limits, lambda: 5.0, uses(memory, row)) for row in range(2))
+    one.admit("a")
+    other.admit("a")
+    with pytest.raises(Exception, match="request rate limit exceeded"):
+        one.admit("a")
+    with other.connection(lambda: None):
+        with pytest.raises(Exception, match="connection limit exceeded"):
+            one.check_connections()
+        with pytest.raises(Exception, match="connection limit exceeded"), one.connection(lambda: None):
+            pass
+    one.check_connections()
+    one.take_subscription()
+    with pytest.raises(Exception, match="subscription limit exceeded"):
+        other.take_subscription()
+    one.give_back_subscription()
+    other.take_subscription()
+    assert one.usage() == {"current_rps": 3, "connections": 0, "subscriptions": 1}
+
+
+def test_a_row_is_one_workers_until_it_is_given_back() -> None:
+    rows = Rows()
+    taken = [rows.take() for _ in range(256)]
+    assert sorted(taken) == list(range(256))
+    with pytest.raises(NoRowError):
+        rows.take()
+    rows.give_back(17)
+    assert rows.take() == 17
+
+
+def test_words_lie_in_writable_memory_in_one_piece() -> None:
+    words = Words(mmap(-1, 4096))
+    words.store(511, 2**64 - 1)
+    assert words.load(511) == 2**64 - 1
+    with pytest.raises(IndexError):
+        words.load(512)
+    with pytest.raises(ValueError, match="writable"):
+        Words(bytes(64))  # type: ignore[arg-type]
