@@ -1,6 +1,8 @@
 """`wsnode bench` against a served chain, in processes of their own."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +49,15 @@ def test_wrong_usage_and_an_absent_node_have_their_exit_status() -> None:
     assert ended.returncode == 1
     (line,) = ended.stderr.splitlines()
     assert line == "error: ws://127.0.0.1:1: Connection refused"
+
+
+@pytest.mark.slow
+def test_a_measurement_over_http_is_told_as_json_and_as_a_page(node: Node, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    ended = run("bench", node.http_url, *SHORT, "--http", "--processes", "2", "--json", "--html", str(page))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    told = json.loads(ended.stdout)
+    assert told["nodes"][0]["mix"]["replies"] > 0
+    assert told["load"]["processes"] == 2
+    assert "head_of_line" not in told["nodes"][0]
+    assert page.read_text().startswith("<!doctype html>")

@@ -1,12 +1,14 @@
 """The lines that are printed."""
 
-from wsnode.load import report
 from wsnode.load.latencies import percentiles
 from wsnode.load.measured import Measured
+from wsnode.load.report import text as report
 
 
 def measured(seconds: float, errors: int = 0) -> Measured:
-    found = Measured(seconds=1.0, latencies={"eth_call": [seconds] * 10, "eth_chainId": [seconds] * 5})
+    found = Measured(seconds=1.0)
+    for method in ["eth_call"] * 10 + ["eth_chainId"] * 5:
+        found.add(method, seconds, None)
     if errors:
         found.errors["eth_call"] = errors
         found.first_errors["eth_call"] = "-32000 no"

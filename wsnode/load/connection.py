@@ -1,17 +1,26 @@
-"""One WebSocket connection on a plain socket that never blocks."""
+"""One connection on a plain socket that never blocks: WebSocket, or HTTP with a request at a time."""
 
 import base64
+import json
 import os
 import select
 import socket
 import ssl
 import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
-from wsnode.load.frames import PONG, MessageReader, masked_frame
+import h11
+
+from wsnode.load.frames import PONG, MessageReader, masked_frame, request_frame
 
 RECEIVE_BYTES = 256 * 1024
 CONNECT_SECONDS = 10.0
+
+Encode: TypeAlias = Callable[[int, str, Sequence[object]], bytes]
+"""Returns the bytes of a request of this id, method and parameters."""
 
 
 class Connection:
@@ -51,6 +60,9 @@ class Connection:
             return []
         if not received:
             raise ConnectionError("the node closed the connection")
+        return self._read(received)
+
+    def _read(self, received: bytes) -> list[bytes]:
         messages = list(self._reader.feed(received))
         while self._reader.pings:
             self.send(masked_frame(self._reader.pings.pop(), PONG))
@@ -74,13 +86,92 @@ class Connection:
         self.socket.close()
 
 
+class HttpConnection(Connection):
+    """The same with POSTs, kept alive: each is sent once the reply to the one before has come."""
+
+    def __init__(self, url: str) -> None:
+        self.socket = _connect(urlsplit(url))
+        self.socket.setblocking(False)
+        self._unsent = memoryview(b"")
+        self._queue = deque[bytes]()
+        self._is_waiting = False
+        self._begin()
+
+    def send(self, frames: bytes) -> None:
+        """Send a request, now or once those before it are answered."""
+        self._queue.append(frames)
+        self._send_next()
+
+    def _send_next(self) -> None:
+        if self._queue and not self._is_waiting:
+            self._is_waiting = True
+            super().send(self._queue.popleft())
+
+    def _begin(self) -> None:
+        # What is sent is not told to it: it reads replies alone.
+        self._parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=RECEIVE_BYTES)
+        self._parser.send(h11.Request(method="POST", target="/", headers=[("Host", "node")]))
+        self._parser.send(h11.EndOfMessage())
+        self._body = bytearray()
+
+    def _read(self, received: bytes) -> list[bytes]:
+        self._parser.receive_data(received)
+        try:
+            while (event := self._parser.next_event()) is not h11.NEED_DATA:
+                if isinstance(event, h11.Data):
+                    self._body += event.data
+                elif isinstance(event, h11.EndOfMessage):
+                    message = bytes(self._body)
+                    self._begin()
+                    self._is_waiting = False
+                    self._send_next()
+                    return [message]
+        except h11.RemoteProtocolError as error:
+            raise ConnectionError(f"the node does not speak HTTP: {error}") from error
+        return []
+
+
+def open_connection(url: str) -> Connection:
+    """Return a connection of the kind that a URL's scheme names.
+
+    Raises:
+        ConnectionError: The node refused it.
+    """
+    return HttpConnection(url) if url.startswith("http") else Connection(url)
+
+
+def encoder(url: str) -> Encode:
+    """Return what makes requests for a URL, as bytes for `send`."""
+    return _http_encoder(urlsplit(url)) if url.startswith("http") else request_frame
+
+
+def _http_encoder(url: SplitResult) -> Encode:
+    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
+    host = url.netloc.rpartition("@")[2]
+    head = f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+
+    def encode(identity: int, method: str, params: Sequence[object]) -> bytes:
+        request = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
+        body = json.dumps(request, separators=(",", ":")).encode()
+        return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+    return encode
+
+
 def connect(url: SplitResult) -> socket.socket:
     """Return an open WebSocket connection, past its handshake.
 
     Raises:
         ConnectionError: The node refused it.
     """
-    secure = url.scheme == "wss"
+    connected = _connect(url)
+    _shake_hands(connected, url)
+    connected.setblocking(False)
+    return connected
+
+
+def _connect(url: SplitResult) -> socket.socket:
+    secure = url.scheme in ("wss", "https")
     host, port = url.hostname or "localhost", url.port or (443 if secure else 80)
     try:
         connected = socket.create_connection((host, port), CONNECT_SECONDS)
@@ -91,8 +182,6 @@ def connect(url: SplitResult) -> socket.socket:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         connected = context.wrap_socket(connected, server_hostname=host)
-    _shake_hands(connected, url)
-    connected.setblocking(False)
     return connected
 
 

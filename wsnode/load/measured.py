@@ -1,21 +1,46 @@
 """The results of runs against a node."""
 
 from collections import Counter
+from itertools import zip_longest
+from typing import Final
 
 import msgspec
 
-from wsnode.load.latencies import percentiles
+from wsnode.load.histogram import Histogram
+
+BUSY: Final = 0.9
+"""From this part of a core on, a process of the client measures itself rather than the node."""
+FULL: Final = 0.97
+"""From this part of all cores on, the client's machine has nothing left to give."""
+LATE_MS: Final = 10.0
+"""Requests of a run at a rate that are sent so much after they are due are the client's fault."""
+
+
+class Slice(msgspec.Struct):
+    """The replies of a short time."""
+
+    latencies: Histogram = msgspec.field(default_factory=Histogram)
+    errors: int = 0
 
 
 class Measured(msgspec.Struct):
-    """Latencies by method in seconds, and errors, of all runs against a node."""
+    """Latencies by method, over time, and errors, of all runs against a node."""
 
     seconds: float = 0.0
-    latencies: dict[str, list[float]] = {}
+    slice_seconds: float = 0.25
+    latencies: dict[str, Histogram] = {}
+    slices: dict[int, Slice] = {}
+    """By their number from the beginning; a slice is `slice_seconds` long."""
     errors: Counter[str] = msgspec.field(default_factory=Counter)
     first_errors: dict[str, str] = {}
     unanswered: int = 0
     """Requests that were due, and not answered in the end; only of runs at a rate."""
+    busy: list[float] = []
+    """The part of a core that each process of the client used, the busiest last."""
+    machine: float = 0.0
+    """The part of all cores of the client's machine that was in use, 0 where that is unknown."""
+    lateness: Histogram = msgspec.field(default_factory=Histogram)
+    """How much later requests were sent than they were due; only of runs at a rate."""
 
     @property
     def replies(self) -> int:
@@ -27,13 +52,57 @@ class Measured(msgspec.Struct):
         """Return the replies a second."""
         return self.replies / self.seconds if self.seconds else float("nan")
 
-    def add(self, method: str, latency: float, error: str | None) -> None:
-        """Count a reply."""
-        self.latencies.setdefault(method, []).append(latency)
+    @property
+    def all_latencies(self) -> Histogram:
+        """Return the latencies of all methods."""
+        together = Histogram()
+        for each in self.latencies.values():
+            together.merge(each)
+        return together
+
+    @property
+    def is_client_the_limit(self) -> bool:
+        """Return whether the node might have answered more, had the client asked more."""
+        is_late = len(self.lateness) > 0 and self.lateness.percentile(0.99) > LATE_MS
+        return is_late or self.machine >= FULL or any(busy >= BUSY for busy in self.busy)
+
+    def add(self, method: str, latency: float, error: str | None, at: float = 0.0) -> None:
+        """Count a reply that came so many seconds after the beginning."""
+        self.latencies.setdefault(method, Histogram()).add(latency)
+        piece = self.slices.setdefault(int(at / self.slice_seconds), Slice())
+        piece.latencies.add(latency)
         if error is not None:
+            piece.errors += 1
             self.errors[method] += 1
             self.first_errors.setdefault(method, error)
 
+    def merge(self, other: "Measured") -> None:
+        """Count what another process has measured at the same time."""
+        self.seconds = max(self.seconds, other.seconds)
+        for method, latencies in other.latencies.items():
+            self.latencies.setdefault(method, Histogram()).merge(latencies)
+        for number, piece in other.slices.items():
+            mine = self.slices.setdefault(number, Slice())
+            mine.latencies.merge(piece.latencies)
+            mine.errors += piece.errors
+        self.errors += other.errors
+        self.first_errors = {**other.first_errors, **self.first_errors}
+        self.unanswered += other.unanswered
+        self.busy = sorted([*self.busy, *other.busy])
+        self.machine = max(self.machine, other.machine)
+        self.lateness.merge(other.lateness)
+
+    def follow(self, later: "Measured") -> None:
+        """Count what was measured after this, in a further run."""
+        before, self.seconds = self.seconds, 0.0
+        offset = round(before / self.slice_seconds)
+        busiest = sorted(later.busy or self.busy, reverse=True)
+        busy = [max(pair) for pair in zip_longest(sorted(self.busy, reverse=True), busiest, fillvalue=0.0)]
+        later.slices = {number + offset: piece for number, piece in later.slices.items()}
+        self.merge(later)
+        self.seconds += before
+        self.busy = sorted(busy)
+
     def all_percentiles(self) -> list[float]:
         """Return p50, p90, p99 and p99.9 of all methods in milliseconds."""
-        return percentiles([latency for each in self.latencies.values() for latency in each])
+        return self.all_latencies.percentiles()

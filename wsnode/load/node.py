@@ -4,8 +4,7 @@ import json
 from types import TracebackType
 from typing import Any
 
-from wsnode.load.connection import Connection
-from wsnode.load.frames import request_frame
+from wsnode.load.connection import encoder, open_connection
 
 REPLY_SECONDS = 30.0
 
@@ -18,7 +17,8 @@ class Asker:
     """One connection with one request at a time."""
 
     def __init__(self, url: str) -> None:
-        self._connection = Connection(url)
+        self._connection = open_connection(url)
+        self._encode = encoder(url)
         self._identity = 0
 
     def __enter__(self) -> "Asker":
@@ -37,7 +37,7 @@ class Asker:
             ConnectionError: It did not answer.
         """
         self._identity += 1
-        self._connection.send(request_frame(self._identity, method, params))
+        self._connection.send(self._encode(self._identity, method, params))
         while True:
             reply = json.loads(self._connection.wait_message(REPLY_SECONDS))
             if reply.get("id") == self._identity:

@@ -3,12 +3,11 @@
 import itertools
 import selectors
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from wsnode.load.connection import Connection
-from wsnode.load.frames import request_frame
+from wsnode.load.connection import encoder, open_connection
 from wsnode.load.measured import Measured
 from wsnode.load.mix import Request
 from wsnode.load.replies import error_text, outcome
@@ -32,7 +31,7 @@ class Window:
     """A connection with requests in flight, identified by their indices in a list of frames."""
 
     def __init__(self, url: str, frames: Sequence[bytes], first: int) -> None:
-        self.connection = Connection(url)
+        self.connection = open_connection(url)
         self.asked: dict[int, float] = {}
         self._frames = frames
         self._places: Iterator[int] = itertools.cycle([*range(first, len(frames)), *range(first)])
@@ -78,32 +77,35 @@ class Run:
         with selectors.DefaultSelector() as selector:
             for window in self._windows:
                 selector.register(window.connection.socket, selectors.EVENT_READ, window)
+            used = time.process_time()
             self._ask_first()
             while (now := time.perf_counter()) - self._began < seconds or not self._counted:
-                self._keep_going(now)
+                self._keep_going(now, measured)
                 for key, _events in selector.select(self._pause()):
                     self._take(key.data, measured)
-        measured.seconds += max(seconds, self._last_reply - self._began) - seconds * WARM_UP
+        measured.busy = [(time.process_time() - used) / (time.perf_counter() - self._began)]
+        measured.seconds = max(seconds, self._last_reply - self._began) - seconds * WARM_UP
 
     def _ask_first(self) -> None:
         if self._pattern.rate is None:
             for window in self._windows:
                 window.fill(self._pattern.depth, self._began)
 
-    def _keep_going(self, now: float) -> None:
+    def _keep_going(self, now: float, measured: Measured) -> None:
         if now - self._last_reply > LOST_SECONDS:
             raise ConnectionError(f"no reply in {LOST_SECONDS:g} s")
         if self._pattern.rate is not None:
-            self._ask_due(now, self._pattern.rate)
+            self._ask_due(now, self._pattern.rate, measured)
         if now - self._flushed > FLUSH_SECONDS:
             self._flushed = now
             for window in self._windows:
                 window.connection.flush()
 
-    def _ask_due(self, now: float, rate: float) -> None:
+    def _ask_due(self, now: float, rate: float, measured: Measured) -> None:
         # Latency counts from the time when a request was due: a stall must not improve the figures.
         while (due := self._began + self._due / rate) <= now and next(self._turns).ask(due):
             self._due += 1
+            measured.lateness.add(now - due)
 
     def _pause(self) -> float:
         if self._pattern.rate is None:
@@ -121,7 +123,8 @@ class Run:
             if asked is not None and place is not None and counts:
                 error = error_text(message) if is_error else None
                 self._counted += 1
-                measured.add(self._requests[place].method, now - asked, error)
+                at = now - self._began - self._pattern.seconds * WARM_UP
+                measured.add(self._requests[place].method, now - asked, error, at)
         if self._pattern.rate is None:
             window.fill(self._pattern.depth, now)
 
@@ -131,18 +134,31 @@ class Run:
         return max(0, due) + sum(len(window.asked) for window in self._windows)
 
 
-def run_window(url: str, requests: Sequence[Request], pattern: Pattern, measured: Measured) -> None:
-    """Run `pattern` once and add the results to `measured`.
+def run_window(
+    url: str,
+    requests: Sequence[Request],
+    pattern: Pattern,
+    measured: Measured,
+    *,
+    first: int = 0,
+    wait: Callable[[], object] = lambda: None,
+) -> None:
+    """Run `pattern` once and note the results in `measured`, which is new.
+
+    Its connections are those from the number `first` on of all that run at this time; `wait` is called once
+    they are open, and returns when the run is to begin.
 
     Raises:
         ConnectionError: A connection was refused or lost, or the node stopped answering.
     """
-    frames = [request_frame(place, each.method, each.params) for place, each in enumerate(requests)]
+    encode = encoder(url)
+    frames = [encode(place, each.method, each.params) for place, each in enumerate(requests)]
     step = max(1, len(frames) // pattern.connections)
     windows = list[Window]()
     try:
-        for number in range(pattern.connections):
+        for number in range(first, first + pattern.connections):
             windows.append(Window(url, frames, number * step % len(frames)))
+        wait()
         run = Run(windows, requests, pattern)
         run.measure(measured)
         measured.unanswered += run.unanswered() if pattern.rate is not None else 0

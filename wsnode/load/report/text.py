@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from wsnode.load.head_of_line import CALLS, HeadOfLine
-from wsnode.load.latencies import percentiles
+from wsnode.load.histogram import Histogram
 from wsnode.load.measured import Measured
 from wsnode.load.slow_client import SlowClient
 from wsnode.load.window import Pattern
@@ -31,18 +31,20 @@ def title(name: str, url: str, version: str, head: int) -> str:
 
 def mix_title(pattern: Pattern) -> str:
     """Return the title of the first section, and its columns."""
-    depth = f"{pattern.depth} requests in flight on each"
-    load = depth if pattern.rate is None else f"{pattern.rate:,g} requests a second in all"
-    return f"\nmix: {pattern.connections} connections, {load}, {pattern.seconds:g} s\n{COLUMNS}"
+    return f"\nmix: {load(pattern)}\n{COLUMNS}"
+
+
+def load(pattern: Pattern) -> str:
+    """Return a pattern in words."""
+    depth = "1 request" if pattern.depth == 1 else f"{pattern.depth} requests"
+    depth = f"{depth} in flight on each"
+    asked = depth if pattern.rate is None else f"{pattern.rate:,g} requests a second in all"
+    return f"{pattern.connections} connections, {asked}, {pattern.seconds:g} s"
 
 
 def mix(measured: Sequence[Measured]) -> Iterator[str]:
     """Yield a line for all methods and one for each, of every node and as ratios; then the errors."""
-    methods = sorted(
-        {method for each in measured for method in each.latencies},
-        key=lambda method: -sum(len(each.latencies.get(method, ())) for each in measured),
-    )
-    for method in [None, *methods]:
+    for method in _methods(measured):
         rows = [_row(each, method) for each in measured]
         for number, (each, row) in enumerate(zip(measured, rows, strict=True)):
             errors = each.errors.total() if method is None else each.errors[method]
@@ -54,13 +56,47 @@ def mix(measured: Sequence[Measured]) -> Iterator[str]:
             yield f"first error of {_label(method, number, measured)}: {text}"
         if each.unanswered > each.replies * IN_FLIGHT:
             yield f"{_label('unanswered in the end', number, measured)}: {each.unanswered:,}"
+    for number, each in enumerate(measured):
+        if each.busy:
+            yield f"{_label('client', number, measured)}: {client(each)}"
+
+
+def _methods(measured: Sequence[Measured]) -> list[str | None]:
+    """Return None for all methods together, then those that were asked most."""
+    methods = {method for each in measured for method in each.latencies}
+    counts = {
+        method: sum(len(each.latencies.get(method, Histogram())) for each in measured) for method in methods
+    }
+    return [None, *sorted(methods, key=lambda method: (-counts[method], method))]
+
+
+def cells(measured: Sequence[Measured]) -> Iterator[list[str]]:
+    """Yield the rows of a table of all methods and of each, of every node."""
+    for method in _methods(measured):
+        for number, each in enumerate(measured):
+            rate, *times = _row(each, method)
+            errors = each.errors.total() if method is None else each.errors[method]
+            label = _label(method or "all", number, measured)
+            yield [label, f"{rate:,.0f}", *(f"{time:.3f}" for time in times), f"{errors:,}"]
+
+
+def client(measured: Measured) -> str:
+    """Return what the client itself used, and whether it was the limit."""
+    processes = "1 process" if len(measured.busy) == 1 else f"{len(measured.busy)} processes"
+    text = f"{processes}, the busiest used {measured.busy[-1]:.0%} of a core"
+    if measured.machine:
+        text += f", {measured.machine:.0%} of all cores here were in use"
+    if len(measured.lateness):
+        text += f", a request in a hundred was sent {measured.lateness.percentile(0.99):.1f} ms late"
+    # A node on this machine has had the rest of the cores.
+    return f"{text}: the client or its machine was the limit" if measured.is_client_the_limit else text
 
 
 def _row(measured: Measured, method: str | None) -> list[float]:
     if method is None:
         return [measured.rate, *measured.all_percentiles()]
-    latencies = measured.latencies.get(method, [])
-    return [len(latencies) / measured.seconds if measured.seconds else float("nan"), *percentiles(latencies)]
+    latencies = measured.latencies.get(method, Histogram())
+    return [len(latencies) / measured.seconds if measured.seconds else float("nan"), *latencies.percentiles()]
 
 
 def _line(label: str, row: Sequence[float]) -> str:
@@ -94,6 +130,14 @@ def say_all(
             say(f"{_label(text, number, tables):41} " + " ".join(f"{each:9.3f}" for each in row))
         if len(rows) == 2:
             say(f"{'  A / B':41} " + " ".join(f"{_ratio(*pair):>9}" for pair in zip(*rows, strict=True)))
+
+
+def lines_of(rows_of: Callable[[Found], dict[str, list[float]]], found: Sequence[Found]) -> list[str]:
+    """Return the lines of a section, none of one that was not measured."""
+    lines: list[str] = []
+    if found:
+        say_all(lines.append, rows_of, found)
+    return lines
 
 
 def head_of_line(found: HeadOfLine) -> dict[str, list[float]]:

@@ -1,0 +1,92 @@
+"""The same requests over HTTP: against known delays, an independent tool, and from several processes."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.load.delaying import PERCENTILES
+from tests.vector_files import CHECKOUT
+from wsnode.load.measured import Measured
+from wsnode.load.mix import Request
+from wsnode.load.processes import runners, shared_out
+from wsnode.load.window import Pattern, run_window
+
+AB = shutil.which("ab")
+"""ApacheBench. wrk will not do: it adds latencies that it has not seen (`stats_correct`)."""
+BODY = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
+REQUESTS = [Request("eth_chainId", [])] * 64
+TOLERANCE = 0.1
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Return the address of a node of known delays."""
+    command = [sys.executable, "-m", "tests.load.delaying"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v3/key"
+        process.terminate()
+
+
+def measured(url: str, processes: int = 1, **pattern: float) -> Measured:
+    with runners(processes) as run:
+        return run(url, REQUESTS, Pattern(connections=16, depth=1, **pattern), 0.5)
+
+
+def test_replies_over_http_are_counted(url: str) -> None:
+    found = Measured()
+    run_window(url, REQUESTS, Pattern(connections=4, depth=1, seconds=0.3), found)
+    assert found.replies > 4
+    assert not found.errors
+    assert found.all_latencies.percentile(0) >= 40
+    assert len(found.busy) == 1
+
+
+def test_at_a_rate_requests_wait_for_their_connection(url: str) -> None:
+    found = Measured()
+    run_window(url, REQUESTS, Pattern(connections=1, depth=1, seconds=0.5, rate=100), found)
+    # One connection answers some twelve a second: the latency counts from when a request was due.
+    assert found.all_latencies.percentile(0.99) > 150
+    assert found.unanswered > 10
+    assert len(found.lateness) > 20
+
+
+def test_connections_and_rate_are_shared_out_whole() -> None:
+    pattern = Pattern(connections=10, rate=100.0)
+    shares = list(shared_out(pattern, 3))
+    assert [first for first, _ in shares] == [0, 3, 6]
+    assert sum(share.connections for _, share in shares) == 10
+    assert sum(share.rate or 0 for _, share in shares) == pytest.approx(100)
+
+
+@pytest.mark.slow
+def test_several_processes_measure_together(url: str) -> None:
+    found = measured(url, processes=2, seconds=2.0)
+    assert len(found.busy) == 2
+    assert found.replies > 100
+    assert not found.is_client_the_limit or found.machine > 0
+
+
+@pytest.mark.slow
+def test_a_node_that_is_not_there_is_told_by_whichever_process_finds_out() -> None:
+    with pytest.raises(ConnectionError, match="refused"):
+        measured("http://127.0.0.1:1/", processes=2, seconds=1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(AB is None, reason="no `ab` on the path")
+def test_percentiles_agree_with_an_independent_tool(url: str, tmp_path: Path) -> None:
+    assert AB is not None
+    (tmp_path / "body").write_text(BODY)
+    flags = ["-k", "-q", "-c", "16", "-n", "1200", "-p", str(tmp_path / "body"), "-T", "application/json"]
+    told = subprocess.run([AB, *flags, url], capture_output=True, text=True, check=True).stdout
+    theirs = {int(part) / 100: float(time) for part, time in re.findall(r"^ +(\d\d)% +(\d+)$", told, re.M)}
+    ours = measured(url, seconds=6.0).all_latencies
+    for part, exact in PERCENTILES.items():
+        assert ours.percentile(part) == pytest.approx(exact, rel=TOLERANCE), told
+        assert ours.percentile(part) == pytest.approx(theirs[part], rel=TOLERANCE), told
