@@ -8,6 +8,7 @@ import pytest
 
 from tests.sync.follow.world import NOT_SAID, Open, Source
 from tests.upstream.providers import Error
+from wsnode.ethereum.primitives.values import Hash32
 from wsnode.sync.follow import attending
 from wsnode.sync.follow.report import Stage
 from wsnode.sync.follow.upstream import Unfit
@@ -230,14 +231,18 @@ async def test_marks_take_back_nothing_that_is_executed_and_not_stored_yet(opene
     async with opened("a", blocks=5) as (world, sources):
         await world.until_at(sources["a"].head)
         head, advance = world.chain.head, world.follower._advance
-        assert await advance.mark(head, safe=head.hash, finalized=head.hash)
+        assert await advance.mark(safe=head.hash, finalized=head.hash)
         with world.chain.snapshot() as view:
             assert (view.safe, view.finalized) == (5, 5)
         sources["a"].grow()
         await sources["a"].tell()
         await world.until_at(sources["a"].head)
-        assert not await advance.mark(head, safe=head.hash, finalized=head.hash)
+        last = world.chain.head
+        assert await advance.mark(safe=last.hash, finalized=head.hash)
         assert world.chain.head == sources["a"].head
+        with world.chain.snapshot() as view:
+            assert (view.safe, view.finalized) == (6, 5)
+        assert not await advance.mark(safe=Hash32(bytes(32)), finalized=head.hash)
 
 
 def with_an_invalid_block(source: Source) -> None:

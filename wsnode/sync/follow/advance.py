@@ -9,7 +9,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.tree.live import LiveTree, in_thread
-from wsnode.ethereum.tree.statuses import BelowFinalizedError, Invalid, UnknownParent
+from wsnode.ethereum.tree.statuses import BelowFinalizedError, Invalid, UnknownBlockError, UnknownParent
 from wsnode.sync.follow.blocks.walk import Walks
 from wsnode.sync.follow.catching_up import CatchingUp
 from wsnode.sync.follow.choice import chosen
@@ -69,6 +69,11 @@ class Advance:
         with self._chain.snapshot() as view:
             return view.finalized or 0
 
+    @property
+    def is_going_far(self) -> bool:
+        """Return whether a long way to the upstreams' head is being gone."""
+        return self._catching_up.is_running
+
     async def take(self, upstream: Upstream, link: Link) -> None:
         """Fetch and judge what an upstream has announced last, and move the head.
 
@@ -112,13 +117,17 @@ class Advance:
             elif found is not None:
                 await self._stay_or_go_back(found)
 
-    async def mark(self, head: Head, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
-        """Mark what is safe and what is final below a head, and return whether that still is the head."""
+    async def mark(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
+        """Mark what is safe and what is final, and return whether these blocks are below the head."""
         async with self._live.turn() as tree:
             # With blocks that are executed and not stored yet, setting this head would take them back.
-            if tree.head != head:
+            if tree.head != (head := self._chain.head):
                 return False
-            await in_thread(partial(tree.set_head, head.hash, safe=safe, finalized=finalized))
+            try:
+                await in_thread(partial(tree.set_head, head.hash, safe=safe, finalized=finalized))
+            except UnknownBlockError:
+                # A reorganisation has taken them off the chain.
+                return False
         return True
 
     async def _judge_up_to(self, upstream: Upstream, link: Link, announced: Head) -> None:

@@ -313,7 +313,9 @@ class Follower:
         """Mark what is safe and what is final, as the head moves on."""
         while True:
             await trio.sleep(1)
-            if self.stage is Stage.LIVE:
+            # Behind a chain of many blocks a second it is hardly ever live, and never far.
+            is_near = self.stage is Stage.CATCHING_UP and not self._advance.is_going_far
+            if self.stage is Stage.LIVE or is_near:
                 await self._outage.outlast(lambda: self._marking.follow(self._chain.head, self.agree))
 
     def status(self) -> dict[str, Any]:

@@ -22,9 +22,9 @@ FINALIZED_BELOW: Final = 64
 
 
 class Mark(Protocol):
-    """Marks blocks below a head, and returns whether that still is the head."""
+    """Marks blocks, and returns whether they are below the head."""
 
-    async def __call__(self, head: Head, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
+    async def __call__(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
         """Mark them."""
 
 
@@ -61,7 +61,7 @@ class Marking:
             final = max(below(head.number, FINALIZED_BELOW) if finalized is None else finalized, before)
             secure = max(below(head.number, SAFE_BELOW) if safe is None else safe, final)
             marks = view.hash_of(secure), view.hash_of(final)
-        return await self._mark(head, safe=marks[0], finalized=marks[1])
+        return await self._mark(safe=marks[0], finalized=marks[1])
 
 
 async def tagged(upstreams: Sequence[Upstream], tag: str, view: Snapshot, agree: int) -> BlockNumber | None:

@@ -70,10 +70,26 @@ async def test_a_light_folder_follows_and_prunes_what_falls_out_of_the_window(op
             await world.until_at(source.head)
             with world.chain.snapshot() as view:
                 final = view.hash_of(view.number - 3)
-            await world.follower._advance.mark(world.chain.head, safe=final, finalized=final)
+            await world.follower._advance.mark(safe=final, finalized=final)
         await world.until(lambda: earliest(world) == 81)
         require_equal(world, source)
         assert found_logs(world) == 60
+
+
+async def test_the_window_moves_on_though_the_head_is_always_a_few_blocks_ahead(opened: Open) -> None:
+    async with opened("a", blocks=60, final=40) as (world, sources):
+        source = sources["a"]
+        await world.until_at(source.head)
+        await world.until(lambda: earliest(world) == 20)
+        source.finalize(2)
+        source.grow(3)
+        # Nobody has the new head yet.
+        for method in ("debug_getRawBlock", "eth_getBlockByHash"):
+            source.overrides[method] = lambda _params: None
+        await source.tell()
+        await world.until_stage(Stage.CATCHING_UP)
+        await world.until(lambda: earliest(world) == 41)
+        assert world.follower.stage is Stage.CATCHING_UP
 
 
 async def test_what_is_not_final_yet_is_not_pruned(opened: Open) -> None:
