@@ -1,6 +1,8 @@
 """`wsnode verify` against a served chain, in processes of their own."""
 
+import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -67,3 +69,16 @@ def test_wrong_usage_and_wrong_files_have_their_exit_status(cases: Path, tmp_pat
     ended = run("verify", "http://127.0.0.1:1", str(tmp_path))
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == f"error: {tmp_path / 'bad.io'}: bad line 'hello'\n"
+
+
+def test_results_are_written_for_other_programs(node: Node, tmp_path: Path) -> None:
+    (tmp_path / "eth_never").mkdir()
+    (tmp_path / "eth_never" / "never.io").write_text(UNKNOWN)
+    xml = tmp_path / "junit.xml"
+    ended = run("verify", node.bare(node.http_url), str(tmp_path), "--json", "--junit", str(xml))
+    assert ended.returncode == 1
+    told = json.loads(ended.stdout)
+    assert (told["passed"], told["failed"]) == (0, 1)
+    assert told["results"][0]["group"] == "eth_never"
+    (case,) = ElementTree.parse(xml).iter("testcase")
+    assert (case.get("classname"), case.get("name")) == ("eth_never", "never")

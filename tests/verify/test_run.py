@@ -42,7 +42,7 @@ def lost(request: str) -> str:
 
 async def said(case: Case, *transports: Fake) -> tuple[list[str], Tally]:
     lines: list[str] = []
-    tally = await put([case], transports, Terms(seconds=5), lines.append)
+    tally = Tally.of(await put([case], transports, Terms(seconds=5), lines.append))
     return lines, tally
 
 
@@ -82,5 +82,5 @@ async def test_every_case_of_execution_apis_for_a_method_there_is_passes(dispatc
     offered = [case for case in cases if case.methods <= dispatcher.registry.methods.keys()]
     lines: list[str] = []
     answer = memory_transport(dispatcher, Client())
-    tally = await put(offered, [Fake("memory", answer)], Terms(), lines.append)
+    tally = Tally.of(await put(offered, [Fake("memory", answer)], Terms(), lines.append))
     assert (lines, tally.passed) == ([], len(offered))

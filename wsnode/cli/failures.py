@@ -8,6 +8,7 @@ from wsnode.server.access.keys import KeyFileError
 from wsnode.starknet.errors import StarknetError
 from wsnode.store.errors import StoreError
 from wsnode.sync.errors import SourceError, UnknownParentError
+from wsnode.verify.against import OtherChainError
 from wsnode.verify.cases import CaseFileError
 
 FAILURES = (
@@ -18,6 +19,7 @@ FAILURES = (
     EngineError,
     KeyFileError,
     OSError,
+    OtherChainError,
     SourceError,
     StarknetError,
     StoreError,

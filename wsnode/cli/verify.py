@@ -1,16 +1,30 @@
-"""`wsnode verify`: case files against any node."""
+"""`wsnode verify`: case files against any node, and any node against another."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.options import FiniteRange, checked_addresses
+from wsnode.cli.options import FILE, FiniteRange, checked_addresses
 from wsnode.cli.terminal import one_line_failures, say
+
+if TYPE_CHECKING:
+    from wsnode.verify import against as verify_against
+    from wsnode.verify.addresses import Addresses
+    from wsnode.verify.results import Result
+
+Say = Callable[[str], None]
 
 
 @click.command()
 @click.argument("url", metavar="URL")
-@click.argument("folder", metavar="FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "folder",
+    metavar="[FOLDER]",
+    required=False,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
 @click.option("--http", metavar="URL", help="Where HTTP is answered.")
 @click.option("--ws", "websocket", metavar="URL", help="Where WebSocket is answered.")
 @click.option("--messages", is_flag=True, help="Compare error messages too.")
@@ -22,33 +36,103 @@ from wsnode.cli.terminal import one_line_failures, say
     show_default=True,
     help="Seconds to wait for a reply.",
 )
+@click.option("--against", metavar="URL", help="Ask this node of the same chain too, random questions.")
+@click.option(
+    "--calls", type=click.IntRange(min=1), default=2000, show_default=True, help="How many of these."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed asks the same.")
+@click.option("--methods", metavar="METHOD,…", help="Ask these only.")
+@click.option("--except", "passed_over", metavar="REGEX", help="Pass over answers that hold it.")
+@click.option("--junit", "junit_file", type=FILE, metavar="FILE", help="Write the results as JUnit's XML.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object instead of lines.")
 def verify(
     *,
     url: str,
-    folder: Path,
+    folder: Path | None,
     http: str | None,
     websocket: str | None,
     messages: bool,
     text: str,
     timeout: float,
+    against: str | None,
+    calls: int,
+    seed: int,
+    methods: str | None,
+    passed_over: str | None,
+    junit_file: Path | None,
+    as_json: bool,
 ) -> None:
-    """Compare any node with request/response case files.
+    """Compare any node with request/response case files, or with another node.
 
     The files (.io) of FOLDER are run over HTTP and over WebSocket; what differs is said. URL is http:// or
-    ws://; the other is derived.
+    ws://; the other is derived. With --against both nodes are asked the same random questions.
     """
-    import trio
+    from wsnode.verify.against import Terms as AgainstTerms
+    from wsnode.verify.results import document, junit
+    from wsnode.verify.run import Tally
 
-    from wsnode.verify.cases import read_cases
-    from wsnode.verify.run import Terms
-    from wsnode.verify.run import verify as verify_cases
-
+    if folder is None and against is None:
+        raise click.UsageError("give a FOLDER of cases, or a node to compare with --against")
     addresses = checked_addresses(url, http, websocket)
+    tell: Say = (lambda _line: None) if as_json else say
+    results: list[Result] = []
     with one_line_failures():
-        cases = [case for case in read_cases(folder) if text in case.name]
-        if not cases:
-            raise click.UsageError(f"{folder} holds no .io files" + (f" with {text!r}" if text else ""))
-        tally = trio.run(verify_cases, addresses, cases, Terms(messages, timeout), say)
-    say(str(tally))
+        if folder is not None:
+            results += _cases(addresses, folder, text, messages=messages, timeout=timeout, tell=tell)
+        if against is not None:
+            terms = AgainstTerms(calls, seed, _methods(methods), messages, passed_over)
+            results += _compared(url, against, terms, timeout, tell)
+        if junit_file is not None:
+            junit_file.write_text(junit(results))
+    if as_json:
+        import msgspec
+
+        say(msgspec.json.encode(document(results)).decode())
+    tally = Tally.of(results)
+    tell(str(tally))
     if tally.failed:
         raise SystemExit(1)
+
+
+def _cases(
+    addresses: "Addresses", folder: Path, text: str, *, messages: bool, timeout: float, tell: Say
+) -> "list[Result]":
+    import trio
+
+    from wsnode.verify import run
+    from wsnode.verify.cases import read_cases
+
+    cases = [case for case in read_cases(folder) if text in case.name]
+    if not cases:
+        raise click.UsageError(f"{folder} holds no .io files" + (f" with {text!r}" if text else ""))
+    return trio.run(run.verify, addresses, cases, run.Terms(messages, timeout), tell)
+
+
+def _methods(given: str | None) -> tuple[str, ...]:
+    from wsnode.verify.questions import METHODS
+
+    methods = tuple(METHODS) if given is None else tuple(part.strip() for part in given.split(","))
+    if unknown := sorted(set(methods) - METHODS.keys()):
+        raise click.BadParameter(
+            f"no questions for {', '.join(unknown)}; there are {', '.join(sorted(METHODS))}",
+            param_hint="--methods",
+        )
+    return methods
+
+
+def _compared(
+    url: str, other: str, terms: "verify_against.Terms", timeout: float, tell: Say
+) -> "list[Result]":
+    from wsnode.verify.against import asking, compare
+
+    checked_addresses(other)
+    with asking(url, timeout) as first, asking(other, timeout) as second:
+        results = compare(first, second, terms)
+    for result in results:
+        for line in result.failures:
+            tell(f"FAIL {result.name} {line}")
+        if result.skipped is not None:
+            tell(f"left out: {result.name}, {result.skipped}")
+    asked = sum(result.asked for result in results if result.skipped is None)
+    tell(f"{asked} questions of {len(results)} methods")
+    return results

@@ -60,13 +60,14 @@ def _member_differences(
             continue
         found = got[name]
         if name == "error" and not messages:
-            found, value = _without_messages(found, value)
+            found, value = without_messages(found, value)
         yield difference(found, value, f"{where}.{name}", messages=messages)
     for name in got.keys() - want.keys():
         yield f"{where}.{name}: unexpected, {_short(got[name])}"
 
 
-def _without_messages(got: Any, want: Any) -> tuple[Any, Any]:
+def without_messages(got: Any, want: Any) -> tuple[Any, Any]:
+    """Return two errors without their words, if both have some."""
     if not all(isinstance(each, dict) and "message" in each for each in (got, want)):
         return got, want
     return {**got, "message": ""}, {**want, "message": ""}

@@ -1,6 +1,7 @@
 """Put every case to a node over each transport, and say what differs."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 import trio
@@ -8,6 +9,7 @@ import trio
 from wsnode.verify.addresses import Addresses
 from wsnode.verify.cases import Case, Exchange
 from wsnode.verify.comparison import reply_difference
+from wsnode.verify.results import Result
 from wsnode.verify.transports import HttpTransport, SocketTransport, Transport
 
 ASKED_ONCE = frozenset({"eth_sendRawTransaction"})
@@ -21,11 +23,29 @@ class Terms(msgspec.Struct, frozen=True):
     seconds: float = 30.0
 
 
+class Counted(Protocol):
+    """What is counted of a result."""
+
+    @property
+    def failures(self) -> Sequence[str]:
+        """Return what differs."""
+
+    @property
+    def skipped(self) -> str | None:
+        """Return why nothing was compared."""
+
+
 class Tally(msgspec.Struct, frozen=True):
     """The number of cases that passed over every transport, and of those that did not."""
 
     passed: int
     failed: int
+
+    @classmethod
+    def of(cls, results: Sequence[Counted]) -> "Tally":
+        """Return the numbers of results, those that were skipped left out."""
+        failed = sum(bool(result.failures) for result in results)
+        return cls(sum(result.skipped is None for result in results) - failed, failed)
 
     def __str__(self) -> str:
         return f"{self.passed} passed, {self.failed} failed"
@@ -33,28 +53,30 @@ class Tally(msgspec.Struct, frozen=True):
 
 async def verify(
     addresses: Addresses, cases: Sequence[Case], terms: Terms, say: Callable[[str], None]
-) -> Tally:
-    """Return how many cases passed, each over HTTP and over WebSocket, after a line for every difference."""
+) -> list[Result]:
+    """Return what became of cases, each over HTTP and over WebSocket, after a line for every difference."""
     async with trio.open_nursery() as nursery:
         transports = (SocketTransport(addresses.websocket, nursery), HttpTransport(addresses.http))
-        tally = await put(cases, transports, terms, say)
+        results = await put(cases, transports, terms, say)
         for transport in transports:
             await transport.close()
         nursery.cancel_scope.cancel()
-    return tally
+    return results
 
 
 async def put(
     cases: Sequence[Case], transports: Sequence[Transport], terms: Terms, say: Callable[[str], None]
-) -> Tally:
-    """Return how many cases passed over all of `transports`, after a line for every difference."""
-    failed = 0
+) -> list[Result]:
+    """Return what became of cases over all of `transports`, after a line for every difference."""
+    results = []
     for case in cases:
+        began = trio.current_time()
         lines = await differences(case, transports, terms)
-        failed += bool(lines)
+        group, _, name = case.name.rpartition("/")
+        results.append(Result(name, group, trio.current_time() - began, lines))
         for line in lines:
             say(line)
-    return Tally(len(cases) - failed, failed)
+    return results
 
 
 async def differences(case: Case, transports: Sequence[Transport], terms: Terms) -> list[str]:

@@ -1,4 +1,4 @@
-"""Random calls of every reading method, about what a chain really holds: for `bench.differential`."""
+"""Random calls of every reading method, about what a chain really holds: for two nodes of one chain."""
 
 import random
 from collections.abc import Callable
@@ -60,13 +60,16 @@ class Material:
         numbers = sorted(chance.sample(range(head + 1), min(SAMPLED_BLOCKS, head + 1)))
         accounts, topics = dict[str, None](), dict[str, None]()
         for number in numbers:
-            block = ask("eth_getBlockByNumber", [hex(number), True])["result"]
+            block = ask("eth_getBlockByNumber", [hex(number), True]).get("result")
+            if block is None:
+                # A node need not have all blocks.
+                continue
             material.hashes.append(block["hash"])
             material.transactions += block["transactions"]
             accounts[block["miner"]] = None
             for transaction in block["transactions"]:
                 accounts |= dict.fromkeys(filter(None, (transaction["from"], transaction["to"])))
-            for receipt in ask("eth_getBlockReceipts", [hex(number)])["result"] or ():
+            for receipt in ask("eth_getBlockReceipts", [hex(number)]).get("result") or ():
                 accounts |= dict.fromkeys(filter(None, (receipt["contractAddress"],)))
                 for log in receipt["logs"]:
                     accounts[log["address"]] = None
@@ -80,6 +83,7 @@ class Material:
         return "about {} blocks, {} transactions, {} accounts and {} topics".format(*counts)
 
     def number(self) -> int:
+        """Return the number of a block."""
         return self.random.randint(0, self.head)
 
     def block(self) -> Any:
@@ -98,12 +102,16 @@ class Material:
         return hex(self.number())
 
     def plain_block(self) -> str:
+        """Return the number of a block, now and then of one that is not there."""
         return hex(self.number() if self.random.random() < 0.95 else self.head + 1)
 
     def hash(self) -> str:
-        return self.random.choice(self.hashes) if self.random.random() < 0.95 else "0x" + "13" * 32
+        """Return the hash of a block, now and then of none."""
+        known = self.hashes and self.random.random() < 0.95
+        return self.random.choice(self.hashes) if known else "0x" + "13" * 32
 
     def transaction(self) -> dict[str, Any]:
+        """Return a transaction."""
         if not self.transactions:
             return {
                 "hash": "0x" + "13" * 32,
@@ -115,15 +123,19 @@ class Material:
         return self.random.choice(self.transactions)
 
     def account(self) -> str:
+        """Return an address."""
         return self.random.choice(self.accounts)
 
     def index(self) -> str:
+        """Return an index, now and then beyond all."""
         return hex(self.random.choice((0, 0, 0, 1, 2, 5, 100, 1 << 40)))
 
     def slot(self) -> str:
+        """Return a slot, most often a low one."""
         return hex(self.random.choice((0, 0, 1, 2, 3, 7, self.random.getrandbits(256))))
 
     def long_slot(self) -> str:
+        """Return a slot with all its digits."""
         return f"0x{int(self.slot(), 16):064x}"
 
     def call(self) -> dict[str, Any]:
@@ -151,16 +163,19 @@ class Material:
         return call
 
     def state_overrides(self) -> dict[str, Any]:
+        """Return an override of an account."""
         override = self.random.choice(
             ({"balance": hex(10**24)}, {"nonce": "0x7"}, {"code": "0x60016000526020600060206000f3"}, {})
         )
         return {self.account(): override}
 
     def call_params(self) -> Params:
+        """Return parameters of a call."""
         params = [self.call(), self.block()]
         return [*params, self.state_overrides()] if self.random.random() < 0.2 else params
 
     def log_filter(self) -> dict[str, Any]:
+        """Return a filter of logs."""
         chance, found = self.random.random, dict[str, Any]()
         if chance() < 0.15:
             found["blockHash"] = self.hash()
@@ -180,14 +195,17 @@ class Material:
         return found
 
     def simulation(self) -> Params:
+        """Return parameters of a simulation."""
         payload: dict[str, Any] = {"blockStateCalls": [{"calls": [self.call()]} for _ in range(2)]}
         payload |= {name: self.random.random() < 0.3 for name in ("validation", "traceTransfers")}
         return [payload, self.plain_block()]
 
     def percentiles(self) -> Any:
+        """Return percentiles for `eth_feeHistory`."""
         return sorted(self.random.choices(range(101), k=self.random.randint(0, 4)))
 
     def tracer(self) -> dict[str, Any]:
+        """Return options of a trace."""
         return self.random.choice(TRACERS)
 
 
@@ -205,6 +223,7 @@ def damaged(params: Params, chance: random.Random) -> Params:
 
 
 def full(material: Material) -> bool:
+    """Return whether a block comes with whole transactions."""
     return material.random.random() < 0.5
 
 
