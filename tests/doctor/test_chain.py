@@ -7,10 +7,10 @@ import pytest
 
 from tests.doctor.damage import Damage, Silence, add, change, cut, damaged, drop, flip, last_row
 from tests.ethereum.lighting import light_folder
-from tests.ethereum.live.growing import EMITTERS, TOPICS, growing_chain
+from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, growing_chain
 from wsnode.doctor.chain.examine import examine as examine_chain
 from wsnode.doctor.examine import examine
-from wsnode.doctor.findings import MOST_SHOWN, Findings
+from wsnode.doctor.findings import MOST_SHOWN, Findings, Progress
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.storage.tables import HEADERS, META, TABLES, TRANSACTIONS, number_key
@@ -132,7 +132,30 @@ def test_a_light_folder_is_sound_with_its_ends_moved(tmp_path: Path) -> None:
             assert findings(light.chain).range["first"] == 13
 
 
-def findings(chain: Chain) -> Findings:
-    found = Findings(Silence())
+class Reorganising:
+    """Replaces the last blocks whenever another part is looked at, and in the middle of each."""
+
+    def __init__(self, growing: GrowingChain) -> None:
+        self.parts: list[str] = []
+        self._growing = growing
+
+    def advanced(self, part: str, done: int, total: int) -> None:
+        self.parts.append(part)
+        if self.parts.count(part) < 3:
+            self._growing.reorganise(2, LOGS[: 1 + done % 3])
+
+
+def test_blocks_that_change_meanwhile_are_no_faults(tmp_path: Path) -> None:
+    with growing_chain(tmp_path / "eth") as growing:
+        for number in range(10):
+            growing.grow(LOGS[number % len(LOGS)])
+        growing.reorganise(2, LOGS)
+        reorganising = Reorganising(growing)
+        assert findings(growing.chain, reorganising).faults == {}
+    assert {"blocks", "side_blocks", "state: hashes", "state: accounts"} < set(reorganising.parts)
+
+
+def findings(chain: Chain, progress: Progress | None = None) -> Findings:
+    found = Findings(progress or Silence())
     examine_chain(chain, found)
     return found

@@ -9,7 +9,15 @@ from typing import Final
 from wsnode.doctor.findings import Findings
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
-from wsnode.ethereum.state import BoundError, EngineError, State, StateError, inspect_state, state_blocks
+from wsnode.ethereum.state import (
+    BoundError,
+    EngineError,
+    ReorganisedError,
+    State,
+    StateError,
+    inspect_state,
+    state_blocks,
+)
 from wsnode.ethereum.storage import meta
 from wsnode.ethereum.storage.tables import HEADERS, number_key
 
@@ -19,6 +27,7 @@ CHANGES: Final = 64 << 20
 """How far back the state is taken, in bytes of the lists of changes; in memory it is several times that."""
 SHORT: Final = 64
 """Of a chain of so many blocks the state after each is put together again."""
+CHANGED: Final = "some blocks changed while they were looked at"
 NOWHERE: Final = bytes(20)
 
 
@@ -27,7 +36,7 @@ def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None
     if chain.window is not None:
         findings.note("a light folder has no state of its own: what it is told of it is proved as it is read")
         return
-    _check_heads(chain, last, findings)
+    _check_heads(chain, findings)
     _check_blocks(chain, first, last, findings)
     if chain.spec.begins_elsewhere:
         findings.note("the state begins with another chain's: what is known of that is proved as it is read")
@@ -46,17 +55,24 @@ def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None
         _check_history(chain.state, first, findings)
 
 
-def _check_heads(chain: Chain, last: int, findings: Findings) -> None:
-    number, block_hash = chain.state.committed_head
-    if number < last:
-        findings.fault(
-            "state", f"the state is that of this block, and the chain's head is {last}", number, block_hash
-        )
-    elif number > last:
-        findings.note(
-            f"the state is at block {number} and the chain at {last}: a writer is at work, or it was killed "
-            "between two commits and the next one takes the state back"
-        )
+def _check_heads(chain: Chain, findings: Findings) -> None:
+    for _ in range(TRIES):
+        with chain.store.read() as before:
+            number, block_hash = chain.state.committed_head
+            with chain.store.read() as after:
+                if before.version != after.version:
+                    continue
+                head = meta.marked_head(after, meta.HEAD)
+        if head is not None and number < head.number:
+            text = f"the state is that of this block, and the chain's head is {head.number}"
+            findings.fault("state", text, number, block_hash)
+        elif head is not None and number > head.number:
+            findings.note(
+                f"the state is at block {number} and the chain at {head.number}: a writer is at work, or it "
+                "was killed between two commits, and the next one takes the state back"
+            )
+        return
+    findings.note(CHANGED)
 
 
 def _check_blocks(chain: Chain, first: int, last: int, findings: Findings) -> None:
@@ -109,7 +125,7 @@ def _look_again(chain: Chain, number: int, findings: Findings) -> None:
             found = f"hash 0x{blocks[0][1].hex()} and root 0x{blocks[0][3].hex()}"
         findings.fault("state.hashes", f"{found}, not those of the block", number)
         return
-    findings.note("some blocks changed while they were looked at")
+    findings.note(CHANGED)
 
 
 def _check_history(state: State, first: int, findings: Findings) -> None:
@@ -123,6 +139,9 @@ def _check_history(state: State, first: int, findings: Findings) -> None:
         except BoundError:
             findings.note(f"states of block {number} and before are too far back to be put together again")
             return
+        except ReorganisedError:
+            findings.note(CHANGED)
+            continue
         except StateError as error:
             findings.fault("state.changes", f"the state after this block: {error}", number)
             return
@@ -138,5 +157,5 @@ def _steps(span: int) -> list[int]:
 
 
 def _state_after(state: State, number: int) -> None:
-    ((_, block_hash, _, _),) = state_blocks(state, number, 1)
-    state.proof(NOWHERE, [], (number, block_hash), changes=CHANGES)
+    for _, block_hash, _, _ in state_blocks(state, number, 1):
+        state.proof(NOWHERE, [], (number, block_hash), changes=CHANGES)
