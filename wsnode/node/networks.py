@@ -17,6 +17,7 @@ from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.development.methods import Development
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.logs.filter_table import FilterTable
 from wsnode.ethereum.rpc.node.methods import release
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 ETHEREUM_FOLDER = "eth"
 STARKNET_FOLDER = "alt"
+FILTERS_FOLDER = "filters"
 
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""
@@ -87,6 +89,7 @@ def network_of(
     followed: "FollowedNetwork | None" = None,
     gas_limit: int = GAS_LIMIT_TARGET,
     with_test_methods: bool = False,
+    filter_table: FilterTable | None = None,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     ethereum, starknet = families
@@ -102,6 +105,7 @@ def network_of(
         following=None if followed is None else followed.follower,
         gas_limit=gas_limit,
         with_test_methods=with_test_methods,
+        filter_table=filter_table,
     )
     if starknet is not None:
         from wsnode.starknet.rpc.methods import add_methods
@@ -234,6 +238,7 @@ def open_network(
             followed=followed,
             gas_limit=network.gas_limit,
             with_test_methods=config.open,
+            filter_table=_filter_table(folder, config, stack),
         )
         if forking is not None:
             from wsnode.node.forking import forked
@@ -253,6 +258,17 @@ def open_network(
         if network.partner is not None:
             made = with_partner(made, network.partner, ethereum.spec, folder)
         yield made
+
+
+def _filter_table(folder: Path, config: Config, stack: ExitStack) -> FilterTable | None:
+    """Return the filters of all workers, None for those of this process alone."""
+    if config.workers == 1:
+        return None
+    from wsnode.ethereum.rpc.logs.shared_filters import SharedFilters, open_filters
+
+    store = open_filters(folder / FILTERS_FOLDER)
+    stack.callback(store.close)
+    return SharedFilters(store, config.call_limits)
 
 
 def genesis_of(network: NetworkConfig) -> bytes | None:

@@ -8,6 +8,7 @@ import signal
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,35 @@ def test_limits_tell_what_a_worker_has_of_them(imported: Path) -> None:
         assert found["workers"]["limits"]["connections"] == 5_000
         assert found["workers"]["limits"]["calls"] == 1024
         assert "batch_items" not in found["workers"]["limits"]
+
+
+def test_any_worker_answers_a_poll_of_a_filter_also_after_its_maker_was_killed(
+    imported: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(imported, tmp_path / "data")
+    arguments = ("--data", str(tmp_path / "data"), "--listen", "127.0.0.1:0", "--open", "--workers", "2")
+    with (
+        started("serve", *arguments) as node,
+        connect(node.socket_url) as one,
+        connect(node.socket_url) as two,
+    ):
+        made = reply(one, call("eth_newFilter", {"address": "0x" + "77" * 20}))["result"]
+        assert reply(two, call("eth_getFilterChanges", made))["result"] == []
+        assert reply(one, call("eth_getFilterChanges", made))["result"] == []
+        for victim in workers_of(node):
+            os.kill(victim, signal.SIGKILL)
+            wait_until(partial(is_replaced, node, victim))
+        with connect(node.socket_url, open_timeout=60) as three:
+            assert reply(three, call("eth_getFilterChanges", made))["result"] == []
+            assert reply(three, call("eth_uninstallFilter", made))["result"] is True
+            gone = reply(three, call("eth_getFilterChanges", made))["error"]
+            assert gone == {"code": -32000, "message": "filter not found"}
+
+
+def is_replaced(node: Node, worker: int) -> bool:
+    living = workers_of(node)
+    return worker not in living and len(living) == 2
+
+
+def call(method: str, *params: object) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})

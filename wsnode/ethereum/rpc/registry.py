@@ -36,6 +36,7 @@ from wsnode.ethereum.rpc.logs import filters, subscriptions
 from wsnode.ethereum.rpc.logs import methods as logs
 from wsnode.ethereum.rpc.logs import pages as log_pages
 from wsnode.ethereum.rpc.logs import schemas as log_schemas
+from wsnode.ethereum.rpc.logs.filter_table import FilterTable
 from wsnode.ethereum.rpc.node import following as node_following
 from wsnode.ethereum.rpc.node import fork_configuration
 from wsnode.ethereum.rpc.node import methods as node
@@ -78,12 +79,14 @@ def build_registry(
     following: Following | None = None,
     gas_limit: int = GAS_LIMIT_TARGET,
     timer: Callable[[], float] = time.perf_counter,
+    filter_table: FilterTable | None = None,
 ) -> Registry:
     """Return the methods of a network, which answer from snapshots of `chain`.
 
     Subscriptions and filters need a `hub`, sending transactions a `pool`, and the methods that make blocks
     and sign for accounts a `development`. Without one, the gas limit of built blocks moves towards
     `gas_limit`. `timer` measures how long building takes; `unavailable` goes to the registry.
+    `filter_table` keeps the filters that are polled, in this process's memory if None.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
@@ -127,7 +130,7 @@ def build_registry(
         testing.add_methods(registry, pool, next_block)
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)
-        filters.add_methods(registry, hub.pending, limits)
+        filters.add_methods(registry, hub.pending, limits, filter_table)
     for components in COMPONENTS:
         registry.define(components)
     add_discovery(registry, title="wsnode", version=node.release)

@@ -1,5 +1,6 @@
 """The parent: accepts connections, gives each to the worker with the fewest, and keeps workers running."""
 
+import contextlib
 import logging
 import socket
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from wsnode.node.workers.messages import (
 from wsnode.node.workers.pair import GoneError, Pair
 from wsnode.node.workers.placement import Pauses, by_load
 from wsnode.node.workers.survey import Survey
+from wsnode.server.upkeep.background import log_failure
 
 ACCEPTS_AT_ONCE: Final = 64
 HELD_SECONDS: Final = 3.0
@@ -165,6 +167,10 @@ class Parent:
                 await self._run(worker)
         except OSError as error:
             logger.error("worker %d cannot be started: %s", worker.number, error)  # noqa: TRY400
+        except Exception as error:
+            # What is wrong with one worker must not end the others.
+            log_failure(f"worker {worker.number} is given up", error)
+            worker.kill()
         finally:
             self._all.discard(worker)
             self._ledger.clear_row(worker.row)
@@ -176,8 +182,9 @@ class Parent:
     async def _run(self, worker: Worker) -> None:
         pair = await worker.start()
         assert worker.process is not None, "it has just been started"
-        pair.send_nowait(Start(worker.number, worker.row, self.config), self._memory)
         try:
+            with contextlib.suppress(GoneError):
+                pair.send_nowait(Start(worker.number, worker.row, self.config), self._memory)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(pair.send_waiting)
                 await self._listen(worker, pair)

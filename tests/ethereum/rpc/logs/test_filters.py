@@ -19,6 +19,7 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_changes import Slices, StoreFilter
+from wsnode.ethereum.rpc.logs.filter_table import OwnFilters
 from wsnode.ethereum.rpc.logs.filters import Filters
 from wsnode.ethereum.rpc.logs.subscription_options import IdParameters, SubscriptionId
 from wsnode.ethereum.rpc.registry import build_registry
@@ -141,7 +142,7 @@ class Clock:
 
 def test_a_filter_lives_five_minutes_behind_its_last_poll(growing: GrowingChain) -> None:
     clock = Clock()
-    filters = Filters(Hub(growing.chain).pending, CallLimits(), clock)
+    filters = Filters(Hub(growing.chain).pending, CallLimits(), OwnFilters(CallLimits(), clock))
     with growing.chain.snapshot() as view:
         identity = filters.new_block_filter(view).decode().strip('"')
         params = IdParameters(SubscriptionId(identity))

@@ -44,7 +44,7 @@ class Filter:
 class StoreFilter(Filter):
     """A filter of logs or of block hashes."""
 
-    __slots__ = ("_position", "_spec", "_wanted", "filter_object")
+    __slots__ = ("_spec", "filter_object", "position", "wanted")
 
     def __init__(
         self,
@@ -53,30 +53,31 @@ class StoreFilter(Filter):
         filter_object: FilterObject | None = None,
     ) -> None:
         super().__init__(0 if wanted is None else wanted.parameter_count)
-        self._position = Position.after(view.head)
+        self.position = Position.after(view.head)
+        """The position up to which the client has polled."""
         self._spec = view.spec
-        self._wanted = wanted
+        self.wanted = wanted
+        """The logs that are wanted; None for the hashes of blocks."""
         self.filter_object = filter_object
         """The request's, whose blocks are looked up again for each answer."""
 
     def changes(self, view: Snapshot, most: int) -> Slices:
         """Return the results since the last poll, at most `most`, as a JSON array."""
-        began = self._position
+        began = self.position
         try:
             results, position = yield from self._since(view, began, most)
         except UnknownBlockError:
             if self._spec is not view.spec:
                 # The chain is another one by now, of which nothing has been missed.
-                self._spec, self._position = view.spec, Position.after(view.head)
+                self._spec, self.position = view.spec, Position.after(view.head)
                 return NOTHING
             if began.number > view.number:
                 # A poll that began later has returned what is not in this view yet.
                 return NOTHING
             raise
-        if self._position is not began:
+        if not self.advance(began, position):
             # A concurrent poll has returned these results already.
             return NOTHING
-        self._position = position
         return b"[%b]" % b",".join(results)
 
     def _since(
@@ -94,13 +95,20 @@ class StoreFilter(Filter):
         return results, position
 
     def _page(self, view: Snapshot, position: Position, target: Head) -> Pages:
-        if self._wanted is None:
+        if self.wanted is None:
             return header_page(view, position, target, hashes=True)
-        return log_page(view, self._wanted, position, target)
+        return log_page(view, self.wanted, position, target)
 
     def move(self, position: Position) -> None:
         """Continue from `position`."""
-        self._position = position
+        self.position = position
+
+    def advance(self, began: Position, position: Position) -> bool:
+        """Continue from `position`; False if it has moved since a poll that `began` there."""
+        if self.position is not began:
+            return False
+        self.position = position
+        return True
 
 
 class PendingFilter(Filter):

@@ -1,9 +1,5 @@
 """eth_newFilter, eth_getFilterChanges …: the polled filters of a network, which expire when not polled."""
 
-import secrets
-import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -16,6 +12,7 @@ from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.lookup import require_kept
 from wsnode.ethereum.rpc.form.parameters import Flag
 from wsnode.ethereum.rpc.logs.filter_changes import Filter, PendingFilter, Slices, StoreFilter
+from wsnode.ethereum.rpc.logs.filter_table import FilterTable, OwnFilters
 from wsnode.ethereum.rpc.logs.methods import LogParameters, Logs, contracts_of, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import CHANGES, IDENTITY, LOGS
 from wsnode.ethereum.rpc.logs.subscription_options import IdParameters
@@ -24,7 +21,6 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN
-from wsnode.jsonrpc.share import Share
 
 
 class FullParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -36,18 +32,12 @@ class FullParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class Filters:
     """The filter methods of one network."""
 
-    def __init__(
-        self, feed: PendingFeed, limits: CallLimits, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, feed: PendingFeed, limits: CallLimits, table: FilterTable | None = None) -> None:
+        """`table` keeps the filters, in this process's memory if None."""
         self._feed = feed
         self._limits = limits
-        self._clock = clock
         self._logs = Logs(limits)
-        # In the order of the last poll, the oldest first.
-        self._filters: OrderedDict[str, Filter] = OrderedDict()
-        self._weight = 0
-        self._owned: Counter[str | None] = Counter()
-        self._share = Share(limits.filters)
+        self._table = table or OwnFilters(limits)
 
     def new_filter(self, view: Snapshot, params: LogParameters) -> bytes:
         """Return the id of a new filter of logs, to poll with eth_getFilterChanges."""
@@ -86,27 +76,10 @@ class Filters:
 
     def uninstall(self, params: IdParameters) -> bytes:
         """Return whether a filter with this id existed, and remove it."""
-        self._expire()
-        return b"true" if self._remove(params.id) else b"false"
+        return b"true" if self._table.remove(params.id) else b"false"
 
     def _add(self, view: Snapshot, new: Filter) -> bytes:
-        self._expire()
-        new.owner, new.polled = view.caller.key_name, self._clock()
-        self._require_room(new)
-        new.party = view.caller.party
-        self._share.take_or_refuse(new.party, "too many filters")
-        identity = f"0x{secrets.token_hex(16)}"
-        self._filters[identity] = new
-        self._weight += new.weight
-        self._owned[new.owner] += 1
-        return b'"%b"' % identity.encode()
-
-    def _require_room(self, new: Filter) -> None:
-        limits, owned = self._limits, self._owned[new.owner]
-        if new.owner is not None and owned >= limits.filters_per_key:
-            raise limit_exceeded("too many filters", {"limit": limits.filters_per_key})
-        if self._weight + new.weight > limits.filters_parameters:
-            raise limit_exceeded("too many filters", {"parameters": limits.filters_parameters})
+        return b'"%b"' % self._table.add(new, view.caller).encode()
 
     def _find(self, identity: str) -> Filter:
         """Return the filter and record the poll.
@@ -114,27 +87,9 @@ class Filters:
         Raises:
             RpcError: There is none.
         """
-        self._expire()
-        if (found := self._filters.get(identity)) is None:
+        if (found := self._table.find(identity)) is None:
             raise _not_found()
-        found.polled = self._clock()
-        self._filters.move_to_end(identity)
         return found
-
-    def _expire(self) -> None:
-        last = self._clock() - self._limits.filter_seconds
-        while self._filters and next(iter(self._filters.values())).polled < last:
-            self._remove(next(iter(self._filters)))
-
-    def _remove(self, identity: str) -> bool:
-        if (found := self._filters.pop(identity, None)) is None:
-            return False
-        self._weight -= found.weight
-        self._share.give_back(found.party)
-        self._owned[found.owner] -= 1
-        if not self._owned[found.owner]:
-            del self._owned[found.owner]
-        return True
 
 
 def _head_of(view: Snapshot) -> Position:
@@ -152,9 +107,11 @@ _CHANGES_ERRORS: Final = (
 )
 
 
-def add_methods(registry: Registry, feed: PendingFeed, limits: CallLimits) -> None:
-    """Register this module's methods."""
-    filters = Filters(feed, limits)
+def add_methods(
+    registry: Registry, feed: PendingFeed, limits: CallLimits, table: FilterTable | None = None
+) -> None:
+    """Register this module's methods; `table` keeps the filters, in this process's memory if None."""
+    filters = Filters(feed, limits, table)
     making = partial(registry.method, result=IDENTITY, errors=(limit_exceeded("too many filters"),))
     making("eth_newFilter", contracts=contracts_of)(filters.new_filter)
     making("eth_newBlockFilter")(filters.new_block_filter)

@@ -1,0 +1,168 @@
+"""Filters that several processes poll: here two tables on one file, as two processes have them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
+from tests.memory_transport import Ask, asking
+from wsnode.ethereum.live.branches import head_of
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.logs.filter_changes import StoreFilter
+from wsnode.ethereum.rpc.logs.shared_filters import FILTERS, POLLS, SharedFilters, open_filters
+from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.share import Party
+from wsnode.store.environment import Environment
+
+LOG = (EMITTERS[0], TOPICS[:1])
+OTHER = (EMITTERS[1], TOPICS[:1])
+ADDER = """
+import sys
+from pathlib import Path
+from wsnode.ethereum.rpc.logs.shared_filters import POLLS, open_filters
+store = open_filters(Path(sys.argv[1]))
+def change(writer):
+    writer.put(POLLS, b"x" * 42, b"")
+    print("inside", flush=True)
+    sys.stdin.read()
+store.write(change)
+"""
+
+
+class Caller:
+    """One that names a key, or none."""
+
+    service_form = False
+
+    def __init__(self, key_name: str | None = None, party: Party | None = None) -> None:
+        self.key_name = key_name
+        self.party = party
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Environment]:
+    environment = open_filters(tmp_path / "filters")
+    yield environment
+    environment.close()
+
+
+def worker(growing: GrowingChain, store: Environment, limits: CallLimits | None = None) -> Ask:
+    limits = limits or CallLimits()
+    table = SharedFilters(store, limits)
+    registry = build_registry(growing.chain, limits=limits, hub=Hub(growing.chain), filter_table=table)
+    return asking(Dispatcher(registry, growing.chain.snapshot))
+
+
+def hashes(reply: dict[str, Any]) -> list[str]:
+    return [log["blockHash"] for log in reply["result"]]
+
+
+def test_polls_of_any_worker_go_on_where_the_last_one_ended(
+    growing: GrowingChain, store: Environment
+) -> None:
+    growing.clear()
+    workers = [worker(growing, store) for _ in range(2)]
+    logs = workers[0]("eth_newFilter", {"address": "0x" + EMITTERS[0].hex()})["result"]
+    blocks = workers[1]("eth_newBlockFilter")["result"]
+    told, seen = list[str](), list[str]()
+    for number in range(6):
+        growing.reorganise(0, [[LOG, OTHER]])
+        told += hashes(workers[number % 2]("eth_getFilterChanges", logs))
+        seen += workers[(number + 1) % 2]("eth_getFilterChanges", blocks)["result"]
+        assert workers[number % 2]("eth_getFilterChanges", logs)["result"] == []
+    with growing.chain.snapshot() as view:
+        canonical = [view.header(number) for number in range(1, 7)]
+        expected = ["0x" + head_of(row).hash.hex() for row in canonical if row is not None]
+    assert told == seen == expected
+    assert hashes(workers[1]("eth_getFilterLogs", logs)) == expected[-1:]
+    assert workers[1]("eth_uninstallFilter", logs)["result"] is True
+    assert workers[0]("eth_getFilterChanges", logs)["error"]["message"] == "filter not found"
+    assert workers[0]("eth_uninstallFilter", logs)["result"] is False
+
+
+def test_of_two_polls_at_once_one_gets_the_results(growing: GrowingChain, store: Environment) -> None:
+    growing.clear()
+    table = SharedFilters(store, CallLimits())
+    with growing.chain.snapshot() as view:
+        identity = table.add(StoreFilter(view), Caller())
+    first, second = table.find(identity), table.find(identity)
+    assert isinstance(first, StoreFilter)
+    assert isinstance(second, StoreFilter)
+    growing.reorganise(0, [[LOG]])
+    with growing.chain.snapshot() as view:
+        target = Position.after(view.head)
+    assert first.advance(first.position, target)
+    assert not second.advance(second.position, target)
+
+
+def test_filters_that_are_not_polled_go(growing: GrowingChain, store: Environment) -> None:
+    now = 1000.0
+    table = SharedFilters(store, CallLimits(filter_seconds=10), lambda: now)
+    with growing.chain.snapshot() as view:
+        polled, left = (table.add(StoreFilter(view), Caller()) for _ in range(2))
+    now += 6
+    assert table.find(polled) is not None
+    now += 6
+    assert table.find(left) is None
+    assert table.find(polled) is not None
+    with store.read() as reader:
+        assert (reader.entries(FILTERS), reader.entries(POLLS)) == (1, 1)
+
+
+def test_bounds_hold_for_all_workers_together(growing: GrowingChain, store: Environment) -> None:
+    limits = CallLimits(filters=40, filters_per_key=2)
+    tables = [SharedFilters(store, limits) for _ in range(2)]
+
+    def add(number: int, caller: Caller, view: Snapshot) -> str:
+        return tables[number % 2].add(StoreFilter(view), caller)
+
+    keyed, stranger = Caller("bot"), Caller(party=Party("192.0.2.1"))
+    with growing.chain.snapshot() as view:
+        first = add(0, keyed, view)
+        add(1, keyed, view)
+        with pytest.raises(RpcError, match="too many filters"):
+            add(0, keyed, view)
+        assert tables[1].remove(first)
+        add(1, keyed, view)
+        # One client has half of them at most.
+        for number in range(20):
+            add(number, stranger, view)
+        with pytest.raises(RpcError, match="too many filters"):
+            add(0, stranger, view)
+
+
+def test_filters_outlive_a_process_that_is_killed_while_it_writes(
+    growing: GrowingChain, tmp_path: Path
+) -> None:
+    folder = tmp_path / "filters"
+    store = open_filters(folder)
+    table = SharedFilters(store, CallLimits())
+    with growing.chain.snapshot() as view:
+        identity = table.add(StoreFilter(view), Caller())
+    command = [sys.executable, "-c", ADDER, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"inside\n"
+        os.kill(writer.pid, 9)
+    assert table.find(identity) is not None
+    with store.read() as reader:
+        assert reader.entries(POLLS) == 1
+    store.close()
+
+
+@pytest.mark.parametrize("identity", ["0x", "", "0x" + "ff" * 16, "x" * 34, "0x" + "ff" * 4000])
+def test_an_unknown_id_is_not_found(growing: GrowingChain, store: Environment, identity: str) -> None:
+    ask = worker(growing, store)
+    reply = ask("eth_getFilterChanges", identity)
+    assert "error" in reply
+    assert SharedFilters(store, CallLimits()).find(identity) is None

@@ -1,0 +1,108 @@
+"""The polled filters of a network, in the memory of one process."""
+
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Protocol
+
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.logs.filter_changes import Filter
+from wsnode.ethereum.snapshot import Caller
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.share import Share
+
+
+class FilterTable(Protocol):
+    """Keeps filters until they were not polled for a while."""
+
+    def add(self, new: Filter, caller: Caller) -> str:
+        """Keep a filter, and return its id.
+
+        Raises:
+            RpcError: There are too many.
+        """
+        ...
+
+    def find(self, identity: str) -> Filter | None:
+        """Return a filter, and record that it is polled; None if there is none."""
+        ...
+
+    def remove(self, identity: str) -> bool:
+        """Forget a filter; False if there is none."""
+        ...
+
+
+class OwnFilters:
+    """Filters that this process alone knows."""
+
+    def __init__(self, limits: CallLimits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        # In the order of the last poll, the oldest first.
+        self._filters: OrderedDict[str, Filter] = OrderedDict()
+        self._weight = 0
+        self._owned: Counter[str | None] = Counter()
+        self._share = Share(limits.filters)
+
+    def add(self, new: Filter, caller: Caller) -> str:
+        """Keep a filter, and return its id.
+
+        Raises:
+            RpcError: There are too many.
+        """
+        self._expire()
+        new.owner, new.polled = caller.key_name, self._clock()
+        require_room(self._limits, new, self._owned[new.owner], self._weight)
+        new.party = caller.party
+        self._share.take_or_refuse(new.party, "too many filters")
+        identity = new_identity()
+        self._filters[identity] = new
+        self._weight += new.weight
+        self._owned[new.owner] += 1
+        return identity
+
+    def find(self, identity: str) -> Filter | None:
+        """Return a filter, and record that it is polled; None if there is none."""
+        self._expire()
+        if (found := self._filters.get(identity)) is not None:
+            found.polled = self._clock()
+            self._filters.move_to_end(identity)
+        return found
+
+    def remove(self, identity: str) -> bool:
+        """Forget a filter; False if there is none."""
+        self._expire()
+        return self._remove(identity)
+
+    def _expire(self) -> None:
+        last = self._clock() - self._limits.filter_seconds
+        while self._filters and next(iter(self._filters.values())).polled < last:
+            self._remove(next(iter(self._filters)))
+
+    def _remove(self, identity: str) -> bool:
+        if (found := self._filters.pop(identity, None)) is None:
+            return False
+        self._weight -= found.weight
+        self._share.give_back(found.party)
+        self._owned[found.owner] -= 1
+        if not self._owned[found.owner]:
+            del self._owned[found.owner]
+        return True
+
+
+def require_room(limits: CallLimits, new: Filter, owned: int, weight: int) -> None:
+    """Check that a filter may be kept beside those `owned` by its key, and the parameters of all.
+
+    Raises:
+        RpcError: There are too many.
+    """
+    if new.owner is not None and owned >= limits.filters_per_key:
+        raise limit_exceeded("too many filters", {"limit": limits.filters_per_key})
+    if weight + new.weight > limits.filters_parameters:
+        raise limit_exceeded("too many filters", {"parameters": limits.filters_parameters})
+
+
+def new_identity() -> str:
+    """Return the id of a new filter, which nobody can guess."""
+    return f"0x{secrets.token_hex(16)}"

@@ -1,0 +1,282 @@
+"""The polled filters of a network in a file of their own, for several processes: each of them answers a poll.
+
+A filter outlives the process that made it. Filters of pending transactions stay in its memory, for what is
+pending is each process's own.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import NumberOrTag
+from wsnode.ethereum.rpc.logs.filter_changes import Filter, StoreFilter
+from wsnode.ethereum.rpc.logs.filter_object import FilterObject
+from wsnode.ethereum.rpc.logs.filter_table import OwnFilters, new_identity, require_room
+from wsnode.ethereum.snapshot import Caller
+from wsnode.jsonrpc.share import Party, Share
+from wsnode.store.environment import Environment, Writer
+from wsnode.store.table import Table
+
+FILTERS: Final = Table("filters")
+"""A filter by its id."""
+POLLS: Final = Table("polls")
+"""Nothing, by the time of a filter's last poll (8) and its id: the oldest first."""
+COUNTS: Final = Table("counts")
+"""How many filters an owner (`k`) or a client (`c`) has, and all parameters of all filters (`p`): 8 bytes."""
+TABLES: Final = (FILTERS, POLLS, COUNTS)
+EXPIRED_AT_ONCE: Final = 64
+"""Filters that one call forgets at most, so that none waits for thousands to go."""
+_PARAMETERS: Final = b"p"
+_MICRO: Final = 1_000_000
+
+
+class Asked(msgspec.Struct, frozen=True, array_like=True):
+    """A request's filter of logs, whose blocks are looked up again for each eth_getFilterLogs."""
+
+    block_hash: bytes | None
+    from_block: int | None
+    to_block: int | None
+    wanted: LogFilter
+
+
+class Saved(msgspec.Struct, frozen=True, array_like=True):
+    """A filter as it is kept."""
+
+    owner: str | None
+    client: str
+    polled: int
+    """Microseconds of Unix time."""
+    number: int
+    hash: bytes
+    logs: int
+    wanted: LogFilter | None
+    asked: Asked | None
+
+    @property
+    def weight(self) -> int:
+        """Return how many addresses and topics it names."""
+        return 0 if self.wanted is None else self.wanted.parameter_count
+
+    @property
+    def position(self) -> Position:
+        """Return the position up to which it was polled."""
+        return Position(self.number, Hash32(self.hash), self.logs)
+
+
+def _plain(value: bytes | int) -> bytes | int:
+    """Return a hash, an address or a number of a block as what it is made of."""
+    return int(value) if isinstance(value, int) else bytes(value)
+
+
+_encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+_decode = msgspec.msgpack.Decoder(Saved).decode
+
+
+def open_filters(folder: Path) -> Environment:
+    """Return the file of filters in a folder, which is made if there is none.
+
+    Raises:
+        StoreError: It cannot be opened.
+    """
+    return Environment(folder, TABLES, writer=True, durable=False)
+
+
+class SharedFilters:
+    """Filters that all processes with this file know."""
+
+    def __init__(
+        self, store: Environment, limits: CallLimits, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        self._clock = clock
+        self._pending = OwnFilters(limits)
+
+    def add(self, new: Filter, caller: Caller) -> str:
+        """Keep a filter, and return its id.
+
+        Raises:
+            RpcError: There are too many.
+        """
+        if not isinstance(new, StoreFilter):
+            return self._pending.add(new, caller)
+        new.owner, identity = caller.key_name, new_identity()
+        saved = _saved(new, _client_of(caller.party), self._now())
+
+        def change(writer: Writer) -> None:
+            self._expire(writer)
+            self._require_room(writer, new, saved, caller.party)
+            _put(writer, identity, saved)
+            _count(writer, saved, 1)
+
+        self._store.write(change)
+        return identity
+
+    def find(self, identity: str) -> Filter | None:
+        """Return a filter, and record that it is polled; None if there is none."""
+
+        def change(writer: Writer) -> Saved | None:
+            self._expire(writer)
+            if (saved := _get(writer, identity)) is None:
+                return None
+            writer.delete(POLLS, _poll_key(saved.polled, identity))
+            polled = msgspec.structs.replace(saved, polled=self._now())
+            _put(writer, identity, polled)
+            return polled
+
+        saved = self._store.write(change)
+        return self._pending.find(identity) if saved is None else _SharedFilter(self, identity, saved)
+
+    def remove(self, identity: str) -> bool:
+        """Forget a filter; False if there is none."""
+
+        def change(writer: Writer) -> bool:
+            self._expire(writer)
+            return _remove(writer, identity)
+
+        return self._store.write(change) or self._pending.remove(identity)
+
+    def move(self, identity: str, began: Position | None, position: Position) -> bool:
+        """Have a filter continue from `position`; False if it does not stand where a poll `began`, if that is
+        given.
+        """
+
+        def change(writer: Writer) -> bool:
+            saved = _get(writer, identity)
+            if saved is None or (began is not None and saved.position != began):
+                return False
+            place = {"number": position.number, "hash": bytes(position.hash), "logs": position.logs}
+            writer.put(FILTERS, identity.encode(), _encode(msgspec.structs.replace(saved, **place)))
+            return True
+
+        return self._store.write(change)
+
+    def _now(self) -> int:
+        return int(self._clock() * _MICRO)
+
+    def _require_room(self, writer: Writer, new: Filter, saved: Saved, party: Party | None) -> None:
+        owned = 0 if saved.owner is None else _counted(writer, _owner_key(saved.owner))
+        require_room(self._limits, new, owned, _counted(writer, _PARAMETERS))
+        share, held = Share(self._limits.filters), _counted(writer, _client_key(saved.client))
+        share.take(party, held)
+        share.take(object(), writer.entries(FILTERS) - held)
+        share.take_or_refuse(party, "too many filters")
+
+    def _expire(self, writer: Writer) -> None:
+        last = self._now() - int(self._limits.filter_seconds * _MICRO)
+        for _ in range(EXPIRED_AT_ONCE):
+            cursor = writer.cursor(POLLS)
+            if not cursor.next() or int.from_bytes(cursor.key()[:8], "big") >= last:
+                return
+            _remove(writer, cursor.key()[8:].decode())
+
+
+class _SharedFilter(StoreFilter):
+    """A filter as one poll sees it; where it continues is written for the next one, of whatever process."""
+
+    __slots__ = ("_identity", "_table")
+
+    def __init__(self, table: SharedFilters, identity: str, saved: Saved) -> None:
+        Filter.__init__(self, saved.weight)
+        self._table = table
+        self._identity = identity
+        self.owner = saved.owner
+        self.position = saved.position
+        self.wanted = saved.wanted
+        self.filter_object = None if saved.asked is None else _filter_object(saved.asked)
+
+    def move(self, position: Position) -> None:
+        """Continue from `position`."""
+        self._table.move(self._identity, None, position)
+
+    def advance(self, began: Position, position: Position) -> bool:
+        """Continue from `position`, unless another poll has moved it since this one began."""
+        return began == position or self._table.move(self._identity, began, position)
+
+
+def _saved(new: StoreFilter, client: str, polled: int) -> Saved:
+    asked, place = new.filter_object, new.position
+    return Saved(
+        new.owner,
+        client,
+        polled,
+        place.number,
+        place.hash,
+        place.logs,
+        new.wanted,
+        None if asked is None else Asked(asked.block_hash, asked.from_block, asked.to_block, asked.wanted),
+    )
+
+
+def _filter_object(asked: Asked) -> FilterObject:
+    made = FilterObject()
+    made.block_hash = None if asked.block_hash is None else Hash32(asked.block_hash)
+    made.from_block = None if asked.from_block is None else NumberOrTag(asked.from_block)
+    made.to_block = None if asked.to_block is None else NumberOrTag(asked.to_block)
+    made.wanted = asked.wanted
+    return made
+
+
+def _client_of(party: Party | None) -> str:
+    """Return the name of a client: a key or an address, or a connection of this machine."""
+    if party is None:
+        return ""
+    return party.peer or f"{os.getpid()}/{id(party)}"
+
+
+def _get(writer: Writer, identity: str) -> Saved | None:
+    # A client's text: the store has no keys that are empty or too long.
+    found = writer.get(FILTERS, identity.encode()) if len(identity) == len(new_identity()) else None
+    return None if found is None else _decode(found)
+
+
+def _put(writer: Writer, identity: str, saved: Saved) -> None:
+    writer.put(FILTERS, identity.encode(), _encode(saved))
+    writer.put(POLLS, _poll_key(saved.polled, identity), b"")
+
+
+def _remove(writer: Writer, identity: str) -> bool:
+    if (saved := _get(writer, identity)) is None:
+        return False
+    writer.delete(FILTERS, identity.encode())
+    writer.delete(POLLS, _poll_key(saved.polled, identity))
+    _count(writer, saved, -1)
+    return True
+
+
+def _count(writer: Writer, saved: Saved, change: int) -> None:
+    _add(writer, _client_key(saved.client), change)
+    _add(writer, _PARAMETERS, change * saved.weight)
+    if saved.owner is not None:
+        _add(writer, _owner_key(saved.owner), change)
+
+
+def _add(writer: Writer, key: bytes, change: int) -> None:
+    if count := _counted(writer, key) + change:
+        writer.put(COUNTS, key, count.to_bytes(8, "big"))
+    else:
+        writer.delete(COUNTS, key)
+
+
+def _counted(writer: Writer, key: bytes) -> int:
+    return int.from_bytes(writer.get(COUNTS, key) or b"", "big")
+
+
+def _owner_key(owner: str) -> bytes:
+    return b"k" + owner.encode()[:400]
+
+
+def _client_key(client: str) -> bytes:
+    return b"c" + client.encode()[:400]
+
+
+def _poll_key(polled: int, identity: str) -> bytes:
+    return polled.to_bytes(8, "big") + identity.encode()
