@@ -1,5 +1,6 @@
 """The real command line in processes of its own, for the tests that must not cheat."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from websockets.sync.client import connect
 
 COMMAND = (sys.executable, "-m", "wsnode")
 
+WORKERS = "WSNODE_TEST_WORKERS"
+"""The variable that has nodes of tests serve with so many workers."""
 PATIENCE = 120.0
 """A process that takes more seconds than these for an answer hangs."""
 
@@ -54,7 +57,8 @@ def import_chain(data: Path, genesis: Path, files: Sequence[Path]) -> subprocess
 @contextmanager
 def started(*arguments: str, stderr: IO[str] | int | None = None) -> Iterator[Node]:
     """Start a command that serves, and stop it in the end."""
-    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True)
+    command = [*COMMAND, *with_workers(arguments, os.environ.get(WORKERS))]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
     try:
         assert process.stdout is not None
         line = next((line for line in process.stdout if line.startswith("ready ")), "")
@@ -66,6 +70,12 @@ def started(*arguments: str, stderr: IO[str] | int | None = None) -> Iterator[No
         process.wait(PATIENCE)
         assert process.stdout is not None
         process.stdout.close()
+
+
+def with_workers(arguments: Sequence[str], workers: str | None) -> Sequence[str]:
+    """Return the arguments with so many workers, where they serve a folder and say nothing of workers."""
+    is_fit = arguments[0] == "serve" and not {"--config", "--engine", "--workers"} & set(arguments)
+    return [*arguments, "--workers", workers] if is_fit and workers is not None else arguments
 
 
 @contextmanager
