@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -80,6 +80,10 @@ class Provers:
             except UpstreamError:
                 continue
         return []
+
+    def have_proved(self, addresses: Iterable[bytes]) -> bool:
+        """Return whether accounts were proved before, after whatever block, so that their code is known."""
+        return self._coded.issuperset(addresses)
 
     def _ranked(self) -> list[Client]:
         return sorted(self.clients(), key=lambda client: client.score.cost)

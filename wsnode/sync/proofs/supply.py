@@ -131,8 +131,8 @@ class CallShortage:
         # The frames that it came through hold the call's view, and would hold this.
         error.__traceback__ = None
         hint = None
-        # Of contracts that are known a run finds most of what it reads by itself.
-        if not self._is_foreseen and error.accounts:
+        # Where all code is known a run finds most of what it reads by itself.
+        if not self._is_foreseen and not self._supply.provers.have_proved(error.accounts):
             self._is_foreseen, hint = True, self._hint()
         return partial(self._supply.fetch, error, hint)
 
