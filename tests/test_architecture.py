@@ -60,9 +60,10 @@ FLOORS = {
         "registry",
         "slices openrpc dispatcher",
         "calls",
-        "batch",
+        "batches",
         "session",
     ),
+    "jsonrpc/batches": ("parked", "batch"),
     "upstream": (
         "errors",
         "address budget messages score",

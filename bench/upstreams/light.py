@@ -32,6 +32,9 @@ READER = "0x5f545f5260205ff3"
 FIRST = 0xE000
 """The address of the first contract."""
 ANSWERS = re.compile(r"^wsnode_upstream_reads_total\{.*\} (\d+)", re.MULTILINE)
+"""Not those in batches."""
+ROUNDS = re.compile(r"^wsnode_proof_rounds_total(?:\{.*\})? (\d+)", re.MULTILINE)
+PROOFS = re.compile(r"^wsnode_proofs_total\{.*\} (\d+)", re.MULTILINE)
 
 
 def main() -> None:
@@ -132,9 +135,11 @@ async def watch(light: Node, contracts: int, blocks: int) -> None:
             if number:
                 seconds.append(time.perf_counter() - began)
             else:
-                before = answers(light)
-    requests = (answers(light) - before) / blocks
-    print(f"light  {contracts} contracts a block: {requests:.1f} requests a block", flush=True)
+                before = [counted(light, what) for what in (ANSWERS, ROUNDS, PROOFS)]
+    after = [counted(light, what) for what in (ANSWERS, ROUNDS, PROOFS)]
+    alone, rounds, proofs = ((last - first) / blocks for first, last in zip(before, after, strict=True))
+    told = f"{rounds:.1f} rounds of proofs of {proofs:.1f} values, {alone:.1f} requests outside of batches"
+    print(f"light  {contracts} contracts a block: {told}", flush=True)
     report_times(f"light  all {contracts} contracts", seconds)
 
 
@@ -148,11 +153,11 @@ async def read_all(caller: WebSocketConnection, contracts: int, block: Any) -> N
         assert int(reply["result"], 16) == reply["id"] + 1, reply
 
 
-def answers(node: Node) -> int:
-    """Return how many answers a follower had of its upstreams."""
+def counted(node: Node, what: re.Pattern[str]) -> int:
+    """Return a number out of a follower's metrics, of all upstreams."""
     url = node.url.replace("ws://", "http://") + "metrics"
     with urllib.request.urlopen(url, timeout=30) as page:
-        return sum(map(int, ANSWERS.findall(page.read().decode())))
+        return sum(map(int, what.findall(page.read().decode())))
 
 
 def report_times(name: str, seconds: Sequence[float]) -> None:

@@ -1,17 +1,18 @@
 """Calls that lack something: it is fetched, they are made again on the same view, and others lose nothing."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
 from tests.memory_transport import memory_transport
+from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import Fetch, Step
+from wsnode.jsonrpc.work import AsyncCall, Fetch, Step
 
 
 class LackedError(Exception):
@@ -48,6 +49,7 @@ class Store:
         self.known = set[str]()
         self.fetched: list[str] = []
         self.views: list[int] = []
+        self.at_once: list[int] = []
         self.failure: RpcError | None = None
         self.has_moved = False
         """Whether what calls see is not the present moment any more."""
@@ -58,6 +60,18 @@ class Store:
     def begin(self, method: str, params: bytes, view: int) -> "Account":
         assert params.startswith(b"[")
         return Account(self)
+
+    async def together(self, fetches: Sequence[Fetch]) -> list[Exception | None]:
+        self.at_once.append(len(fetches))
+        failures: list[Exception | None] = []
+        for fetch in fetches:
+            try:
+                await fetch()
+            except RpcError as error:
+                failures.append(error)
+            else:
+                failures.append(None)
+        return failures
 
     def find(self, view: int, name: str) -> str:
         self.views.append(view)
@@ -74,6 +88,17 @@ class Store:
         first = self.find(view, params.name)
         yield None
         return first + self.find(view, f"{params.name}!")
+
+    def learn(self, params: Named) -> Generator[Step, Any, list[str]]:
+        """Return what is known, and then know a name."""
+
+        async def work() -> list[str]:
+            known = sorted(self.known)
+            self.known.add(params.name)
+            return known
+
+        known: list[str] = yield AsyncCall(work)
+        return known
 
 
 class Account:
@@ -112,13 +137,15 @@ def store() -> Store:
     return Store()
 
 
-def asked(store: Store, message: Any) -> Any:
+def asked(store: Store, message: Any, bounds: Bounds | None = None) -> Any:
     registry = Registry()
     registry.method("quick")(store.quick)
     registry.method("slow")(store.slow)
+    registry.method("learn", view=False)(store.learn)
     registry.supply(store, [RpcError(-32002, "not there")])
     assert -32002 in {error.code for error in registry.methods["quick"].errors}
-    reply = memory_transport(Dispatcher(registry, lambda _caller: View()), "caller")(json.dumps(message))
+    dispatcher = Dispatcher(registry, lambda _caller: View(), bounds=bounds)
+    reply = memory_transport(dispatcher, "caller")(json.dumps(message))
     assert reply is not None
     return json.loads(reply)
 
@@ -142,8 +169,42 @@ def test_a_call_is_made_again_once_what_it_lacked_is_there(
 
 def test_calls_of_a_batch_are_supplied_each(store: Store) -> None:
     replies = asked(store, [call("quick", "a", 1), call("slow", "b", 2), call("quick", "a", 3)])
-    assert sorted((reply["id"], reply["result"]) for reply in replies) == [(1, "a"), (2, "bb!"), (3, "a")]
-    assert store.fetched == ["a", "b", "b!"]
+    assert [(reply["id"], reply["result"]) for reply in replies] == [(1, "a"), (2, "bb!"), (3, "a")]
+    assert store.fetched == ["a", "b", "a", "b!"]
+
+
+def test_calls_of_a_batch_wait_together_for_what_they_lack(store: Store) -> None:
+    store.known |= {"k", "w!"}
+    message = [call("quick", "a", 1), call("quick", "k", 2), call("slow", "w", 3), call("slow", "b", 4)]
+    replies = asked(store, [*message, {"jsonrpc": "2.0", "method": "quick", "params": ["n"]}])
+    assert [reply["result"] for reply in replies] == ["a", "k", "ww!", "bb!"]
+    assert [reply["id"] for reply in replies] == [1, 2, 3, 4]
+    assert store.fetched == ["a", "w", "b", "n", "b!"]
+    assert store.at_once == [4, 1]
+    assert len(set(store.views)) == 1
+
+
+def test_replies_that_come_late_count_towards_the_bound_of_a_batch(store: Store) -> None:
+    store.known.add("k")
+    names = ["k", "a" * 400, "b" * 400, "c"]
+    bounds = Bounds(batch_reply_bytes=700)
+    replies = asked(store, [call("quick", name, place) for place, name in enumerate(names)], bounds)
+    assert [reply["id"] for reply in replies] == [0, 1, 2, 3]
+    assert [reply.get("result") for reply in replies] == ["k", "a" * 400, None, None]
+    assert {reply["error"]["code"] for reply in replies[2:]} == {-32003}
+
+
+def test_one_of_a_batch_that_lacks_too_much_leaves_the_others_theirs(store: Store) -> None:
+    replies = asked(store, [call("quick", "never", 1), call("quick", "a", 2)])
+    assert [reply.get("result") for reply in replies] == [None, "a"]
+    assert replies[0]["error"]["code"] == -32005
+
+
+def test_what_a_batch_changes_is_read_by_what_follows_it_alone(store: Store) -> None:
+    """A call that awaits anything else begins when those before it have their results."""
+    replies = asked(store, [call("quick", "a", 1), call("learn", "b", 2), call("quick", "b", 3)])
+    assert [reply["result"] for reply in replies] == ["a", ["a"], "b"]
+    assert store.fetched == ["a"]
 
 
 def test_a_call_that_lacks_too_much_ends(store: Store) -> None:

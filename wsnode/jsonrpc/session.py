@@ -5,7 +5,7 @@ A quick method answers at once. A slow call becomes a `SlowCall`, which the serv
 
 from typing import Any
 
-from wsnode.jsonrpc.batch import ITEM_BYTES, Batch, empty_batch
+from wsnode.jsonrpc.batches.batch import ITEM_BYTES, Batch, empty_batch
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import limit_exceeded

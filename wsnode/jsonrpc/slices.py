@@ -7,7 +7,7 @@ from typing import Any
 from wsnode.jsonrpc.codec import reply_pieces
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, request_timed_out
 from wsnode.jsonrpc.method import Method, Turn
-from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Shortage, Step, Steps
+from wsnode.jsonrpc.work import AsyncCall, CancelToken, Fetching, InThread, Shortage, Step, Steps
 
 LARGE_BYTES = 1024 * 1024
 """Texts of more bytes are joined in a thread; from here on the interpreter runs others meanwhile."""
@@ -126,7 +126,7 @@ def supplied(steps: Steps, again: Again, shortage: Shortage) -> Generator[Step, 
             finally:
                 steps.close()
             try:
-                yield AsyncCall(fetch)
+                yield Fetching(fetch)
             except RpcError:
                 if not (again.may_move and shortage.moves_on()):
                     raise

@@ -72,6 +72,12 @@ class AsyncCall:
         """Bytes of result that the call holds meanwhile; 0 if they are those that it has said last."""
 
 
+class Fetching(AsyncCall):
+    """A step in which the server awaits something that a call lacks; others may do so at the same time."""
+
+    __slots__ = ()
+
+
 Step: TypeAlias = InThread | AsyncCall | int | None
 """A step of a call: work for a thread, an awaitable, or the boundary between two slices.
 
@@ -109,6 +115,9 @@ class Supplies(Protocol):
 
     def is_lack(self, error: Exception) -> bool:
         """Return whether an error says that something is lacking."""
+
+    async def together(self, fetches: Sequence[Fetch]) -> Sequence[Exception | None]:
+        """Do them all at once, and return what each failed with, None for those that did not."""
 
     def begin(self, method: str, params: bytes, view: Any) -> Shortage:
         """Return the account of one call, whose parameters are JSON text, and which reads from `view`."""

@@ -15,7 +15,7 @@ from websockets.frames import Opcode
 from tests.server.conftest import NUMBER, OpenSite, Peer, Site, until
 from tests.server.websocket.test_connection import slow_reader
 from tests.server.websocket.test_frames import compressed, masked
-from wsnode.jsonrpc.batch import ITEM_BYTES
+from wsnode.jsonrpc.batches.batch import ITEM_BYTES
 from wsnode.server.limits import Limits
 from wsnode.server.transport.readiness import Arrivals
 from wsnode.server.transport.transport import SocketTransport

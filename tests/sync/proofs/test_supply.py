@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.fork_point import fetch_first
 from wsnode.node.forking import Forking
 from wsnode.sync.proofs.supply import ProofSupply
+from wsnode.upstream.errors import RefusedError as Refused
 
 # Reads as many slots as the first word of its input says: for (i = n; i > 0; i--) SLOAD(i).
 READER = "0x5f355b801560125780545060019003600256" + "5b00"
@@ -131,6 +133,49 @@ def test_callers_at_once_share_what_is_fetched(tmp_path: Path, chain: Playground
         trio.run(eight)
         assert client.memory.asked["eth_getProof"] == 1
         assert forking.supply.rounds == 1
+
+
+def test_what_calls_lack_at_once_is_one_round(tmp_path: Path, chain: Playground) -> None:
+    client = MemoryClient(chain)
+    with forked_chain(tmp_path, client) as (fork, forking):
+        head = fork.head.number, fork.head.hash
+        addresses = [number.to_bytes(20, "big") for number in range(0x5000, 0x5008)]
+
+        def lacking(address: bytes) -> LackingError:
+            with pytest.raises(LackingError) as error:
+                fork.state.account(address, head)
+            return error.value
+
+        fetches = [partial(forking.supply.fetch, lacking(address)) for address in addresses]
+        assert trio.run(forking.supply.together, fetches) == [None] * len(addresses)
+        assert forking.supply.rounds == 1
+        for address in addresses:
+            assert fork.state.account(address, head) is None
+
+
+def test_one_that_cannot_be_had_leaves_the_others_theirs(tmp_path: Path, chain: Playground) -> None:
+    client = MemoryClient(chain)
+    bad = b"\xbd" * 20
+
+    def lie(method: str, params: list[Any], result: Any) -> Any:
+        if method == "eth_getProof" and params[0] == f"0x{bad.hex()}":
+            raise Refused(-32000, "no proof of that one")
+        return result
+
+    with forked_chain(tmp_path, client) as (fork, forking):
+        client.memory.lie = lie
+        head = fork.head.number, fork.head.hash
+        errors = []
+        for address in (bad, b"\x31" * 20, b"\x32" * 20):
+            with pytest.raises(LackingError) as error:
+                fork.state.account(address, head)
+            errors.append(error.value)
+        fetches = [partial(forking.supply.fetch, each) for each in errors]
+        failures = trio.run(forking.supply.together, fetches)
+        assert [failure is None for failure in failures] == [False, True, True]
+        assert fork.state.account(b"\x31" * 20, head) is None
+        assert fork.state.account(b"\x32" * 20, head) is None
+        assert "no proof of that one" in str(failures[0])
 
 
 def test_a_failed_fetch_is_each_callers_own(tmp_path: Path, chain: Playground) -> None:

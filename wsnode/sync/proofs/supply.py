@@ -1,11 +1,12 @@
 """What calls lack of a proved state, fetched a round at a time: calls that lack the same share it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 import trio
+import trio.lowlevel
 
 from wsnode.ethereum.absence import no_state
 from wsnode.ethereum.head import Head
@@ -20,6 +21,8 @@ from wsnode.sync.proofs.wanted import grouped
 
 MOST_ROUNDS: Final = 8
 MOST_PROOFS: Final = 256
+MOST_TOGETHER: Final = 1000
+"""Values of a round, from which on another one begins."""
 SHOWN: Final = 16
 """Values that an error names."""
 FORESEEN: Final = frozenset({"eth_call", "eth_estimateGas", "eth_createAccessList", "debug_traceCall"})
@@ -38,6 +41,16 @@ Place = tuple[Block, Key | int]
 """What is lacking after a block: a value, or the hash of the block with a number before it."""
 
 
+class _Gathering:
+    """A round of one block that has not begun yet, to which others may add what they lack."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.keys: set[Key | int] = set()
+        self.arrived = trio.Event()
+        self.has_failed = False
+
+
 class ProofSupply:
     """Fetches for all calls of a chain; implements `Supplies`."""
 
@@ -45,10 +58,27 @@ class ProofSupply:
         self.provers = provers
         self.rounds = 0
         self._on_the_way: dict[Place, trio.Event] = {}
+        self._gathering: dict[Block, _Gathering] = {}
+        """Rounds that have not begun yet."""
 
     def is_lack(self, error: Exception) -> bool:
         """Return whether an error says that something is lacking."""
         return isinstance(error, LackingError | UnprovedError)
+
+    async def together(self, fetches: Sequence[Fetch]) -> list[Exception | None]:
+        """Do them all at once, and return what each failed with, None for those that did not."""
+        failures: list[Exception | None] = [None] * len(fetches)
+
+        async def one(place: int) -> None:
+            try:
+                await fetches[place]()
+            except RpcError as error:
+                failures[place] = error
+
+        async with trio.open_nursery() as nursery:
+            for place in range(len(fetches)):
+                nursery.start_soon(one, place)
+        return failures
 
     def begin(self, method: str, params: bytes, view: Any) -> "CallShortage":
         """Return the account of one call."""
@@ -73,21 +103,49 @@ class ProofSupply:
         await self._fetch_new(block, keys)
 
     async def _fetch_new(self, block: Block, keys: Iterable[Key | int]) -> None:
-        places = {(block, key) for key in keys}
-        shared = {self._on_the_way[place] for place in places if place in self._on_the_way}
-        new = {place for place in places if place not in self._on_the_way}
-        arrived = trio.Event()
-        self._on_the_way |= dict.fromkeys(new, arrived)
-        try:
-            if new:
-                await self._round(block, {key for _block, key in new})
-        finally:
-            for place in new:
-                del self._on_the_way[place]
-            arrived.set()
+        shared = {self._on_the_way[block, key] for key in keys if (block, key) in self._on_the_way}
+        new = {key for key in keys if (block, key) not in self._on_the_way}
+        gathering = self._gathering.get(block)
+        if new and gathering is not None and len(gathering.keys) < MOST_TOGETHER:
+            self._add(gathering, new)
+            await gathering.arrived.wait()
+            if gathering.has_failed:
+                await self._round(block, new)
+        elif new:
+            await self._lead(block, new)
         for event in shared:
             # If it failed there, the call lacks it again and fetches it itself.
             await event.wait()
+
+    def _add(self, gathering: "_Gathering", new: set[Key | int]) -> None:
+        gathering.keys |= new
+        self._on_the_way |= {(gathering.block, key): gathering.arrived for key in new}
+
+    async def _lead(self, block: Block, new: set[Key | int]) -> None:
+        """Fetch what a call lacks, and what others lack that come up to here before anything is asked."""
+        self._gathering[block] = gathering = _Gathering(block)
+        self._add(gathering, new)
+        try:
+            await trio.lowlevel.checkpoint()
+            self._stop_gathering(gathering)
+            try:
+                await self._round(block, gathering.keys)
+            except RpcError:
+                if gathering.keys == new:
+                    raise
+                # It may be because of what one of them lacks, so that each asks for its own.
+                gathering.has_failed = True
+                gathering.arrived.set()
+                await self._round(block, new)
+        finally:
+            self._stop_gathering(gathering)
+            for key in gathering.keys:
+                del self._on_the_way[block, key]
+            gathering.arrived.set()
+
+    def _stop_gathering(self, gathering: "_Gathering") -> None:
+        if self._gathering.get(gathering.block) is gathering:
+            del self._gathering[gathering.block]
 
     async def _round(self, block: Block, new: set[Key | int]) -> None:
         self.rounds += 1

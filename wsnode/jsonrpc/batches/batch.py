@@ -4,6 +4,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from wsnode.jsonrpc.batches.parked import Running, fetched
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import (
@@ -62,6 +63,7 @@ class Batch(Calls):
         """Return the reply to a batch, None if it held notifications only."""
         bounds, clock = self._dispatcher.bounds, self._dispatcher.clock
         replies: list[bytes] = []
+        parked: list[Running] = []
         size, error = 0, None
         began = slice_began = clock()
         try:
@@ -87,11 +89,20 @@ class Batch(Calls):
                         error = error or refusal
                 held = len(self.held)
                 answer = _refuse_item(item, error) if error else self._answer_item(item)
-                reply = (
-                    answer
-                    if answer is None or isinstance(answer, bytes)
-                    else (yield from _besides(size, answer))
-                )
+                if answer is None or isinstance(answer, bytes):
+                    reply = answer
+                else:
+                    call = Running(answer, len(replies), item)
+                    yield from call.run(size)
+                    if call.is_fetching:
+                        parked.append(call)
+                        replies.append(b"")
+                        continue
+                    if call.waits_for is not None:
+                        # It may change what the parked ones read.
+                        size, error = yield from self._unpark(parked, replies, size, began)
+                    reply = _refuse_item(item, error) if error else (yield from call.finish(size))
+                    call.close()
                 if reply and not error and size + len(reply) > bounds.batch_reply_bytes:
                     error = response_too_large()
                     reply = _refuse_item(item, error)
@@ -107,9 +118,35 @@ class Batch(Calls):
                         # Its commas are not counted, as those between the others are not.
                         size += len(text) - (count - 1)
                         place += count
+            yield from self._unpark(parked, replies, size, began)
         finally:
+            for call in parked:
+                call.close()
             self.end_turn()
+        replies = [reply for reply in replies if reply]
         return (yield from _listed(replies)) if replies else None
+
+    def _unpark(
+        self, parked: list[Running], replies: list[bytes], size: int, began: float
+    ) -> Generator[Step, Any, tuple[int, RpcError | None]]:
+        """Put the replies of parked calls to their places; return the size of all, and the batch's error."""
+        bounds, supplies = self._dispatcher.bounds, self._dispatcher.registry.supplies
+        error: RpcError | None = None
+        while parked:
+            assert supplies is not None, "something has fetched for them"
+            yield from fetched(parked, supplies, size)
+            if self._dispatcher.clock() - began > bounds.batch_seconds:
+                error = request_timed_out()
+            for call in [call for call in parked if error or not call.is_fetching]:
+                parked.remove(call)
+                reply = (yield from call.finish(size)) if error is None else None
+                call.close()
+                if error is None and size + len(reply or b"") > bounds.batch_reply_bytes:
+                    error = response_too_large()
+                reply = _refuse_item(call.request, error) if error else reply
+                replies[call.place] = reply or b""
+                size += len(reply or b"")
+        return size, error
 
     def _take_back(self, count: int) -> None:
         """End the subscriptions that calls after the first `count` began: their ids are in no reply."""
@@ -130,28 +167,6 @@ class Batch(Calls):
         return (
             self.call_long(request) if len(params) > QUICK_BYTES and is_long(params) else self.call(request)
         )
-
-
-def _besides(size: int, steps: Replying) -> Replying:
-    """Return what `steps` return; their results count beside `size` bytes that are there already."""
-    resume, value = steps.send, None
-    made = 0
-    while True:
-        try:
-            step = resume(value)
-        except StopIteration as stop:
-            reply: bytes | None = stop.value
-            return reply
-        if step is None or isinstance(step, int):
-            made = made if step is None else step
-            step = size + made
-        else:
-            made = step.made or made
-            step.made = size + made
-        try:
-            resume, value = steps.send, (yield step)
-        except Exception as error:
-            resume, value = steps.throw, error
 
 
 def _listed(replies: list[bytes]) -> Generator[Step, Any, bytes]:

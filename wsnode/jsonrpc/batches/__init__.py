@@ -1,0 +1,1 @@
+"""Batches: many requests in one message, and those of them that wait together."""
