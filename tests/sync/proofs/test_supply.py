@@ -18,7 +18,10 @@ from wsnode.ethereum.state import LackingError
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.fork_point import fetch_first
 from wsnode.node.forking import Forking
+from wsnode.sync.proofs.blocks import FirstBlock
+from wsnode.sync.proofs.provers import Provers
 from wsnode.sync.proofs.supply import ProofSupply
+from wsnode.sync.proofs.wanted import Wanted
 from wsnode.upstream.errors import RefusedError as Refused
 
 # Reads as many slots as the first word of its input says: for (i = n; i > 0; i--) SLOAD(i).
@@ -176,6 +179,29 @@ def test_one_that_cannot_be_had_leaves_the_others_theirs(tmp_path: Path, chain: 
         assert fork.state.account(b"\x31" * 20, head) is None
         assert fork.state.account(b"\x32" * 20, head) is None
         assert "no proof of that one" in str(failures[0])
+
+
+class Forgetful(FirstBlock):
+    """What has had all code, and has been emptied since."""
+
+    def has_code(self, code_hash: bytes) -> bool:
+        return True
+
+
+def test_an_upstream_is_not_blamed_for_code_that_was_here_before(tmp_path: Path, chain: Playground) -> None:
+    address = bytes.fromhex(reader_on(chain)[2:])
+    client = MemoryClient(chain)
+    with forked_chain(tmp_path, client) as (fork, forking):
+        provers = Provers(lambda: [client], Forgetful(fork))
+        block = FirstBlock(fork).block
+        # Its code is not asked for from now on.
+        provers._coded.add(address)
+        trio.run(provers.prove, [Wanted(address)], block)
+        assert provers.wrong.total() == 0
+        account = fork.state.account(address, (block.head.number, block.head.hash))
+        assert account is not None
+        assert fork.state.find_code(account[2]) == bytes.fromhex(READER[2:])
+        assert forking.supply.rounds == 0
 
 
 def test_a_failed_fetch_is_each_callers_own(tmp_path: Path, chain: Playground) -> None:

@@ -117,7 +117,15 @@ class Provers:
         proofs = proofs_of(asked, answers)
         if asked != list(wanted):
             proofs = await self._completed(wanted, asked, proofs, answers, block, client)
-        await trio.to_thread.run_sync(self.blocks.keep_proofs, block, proofs)
+        try:
+            await trio.to_thread.run_sync(self.blocks.keep_proofs, block, proofs)
+        except WrongProofError:
+            if asked == list(wanted):
+                raise
+            # It may be the code that is missing: a full store was emptied after it had been found there.
+            self._coded.difference_update(each.address for each in wanted)
+            await self._proved_by(wanted, block, client)
+            return
         if len(self._coded) > MOST_CODED:
             self._coded.clear()
         self._coded |= {each.address for each in wanted if each.with_code}
