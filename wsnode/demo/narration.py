@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -11,7 +12,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.codec.rendering import stored_receipt
 from wsnode.ethereum.codec.rows import Header, header_fields, transaction_hashes
-from wsnode.ethereum.development.control import DevelopmentLog
+from wsnode.ethereum.development.control import DevelopmentLog, Forking
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.form.lookup import rows
@@ -233,6 +234,8 @@ def _value(value: Any) -> str:
     """Return a parameter as a person writes it, shortened."""
     if value is None:
         return ""
+    if isinstance(value, Forking):
+        return _values([None if value.url is None else _host_of(value.url), value.block])
     if isinstance(value, msgspec.Struct):
         return _values(msgspec.structs.astuple(value))
     if (slots := getattr(type(value), "__slots__", None)) and not isinstance(value, str | bytes | int):
@@ -246,6 +249,12 @@ def _value(value: Any) -> str:
     else:
         text = str(value)
     return printable(text if len(text) <= 66 else f"{text[:63]}…")
+
+
+def _host_of(url: str) -> str:
+    """Return a URL without its user and its path, which may be keys."""
+    place = urlsplit(url)
+    return f"{place.scheme}://{place.netloc.rpartition('@')[2]}"
 
 
 def _values(values: Iterable[Any]) -> str:
