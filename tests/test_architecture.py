@@ -149,8 +149,8 @@ FLOORS = {
     "node/workers": (
         "ledger messages placement",
         "pair tally",
-        "colleagues member",
-        "survey",
+        "colleagues member pools",
+        "spreading survey",
         "parent",
         "run worker",
     ),

@@ -21,6 +21,7 @@ from wsnode.ethereum.rpc.logs.filter_table import FilterTable
 from wsnode.ethereum.rpc.node.methods import release
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
+from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
@@ -71,6 +72,8 @@ class Growth(msgspec.Struct, frozen=True):
     """Is given the network's methods when all are there."""
 
 
+Join = Callable[[str, TransactionPool], Relay]
+"""Joins a network's pool to those of other processes; returns what has them take a transaction."""
 Grow = Callable[[Opened], AbstractContextManager[Growth]]
 BothChains = tuple[EthereumChain, "StarknetChain | None"]
 
@@ -90,6 +93,7 @@ def network_of(
     gas_limit: int = GAS_LIMIT_TARGET,
     with_test_methods: bool = False,
     filter_table: FilterTable | None = None,
+    relay: Relay | None = None,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     ethereum, starknet = families
@@ -106,6 +110,7 @@ def network_of(
         gas_limit=gas_limit,
         with_test_methods=with_test_methods,
         filter_table=filter_table,
+        relay=relay,
     )
     if starknet is not None:
         from wsnode.starknet.rpc.methods import add_methods
@@ -178,10 +183,12 @@ def open_network(
     grow: Grow | None = None,
     durable: bool = True,
     uses_of: Callable[[str, str], Uses | None] = lambda _network, _digest: None,
+    join: Join | None = None,
 ) -> Iterator[Network]:
     """Open the chains of a network: for reading, or for writing as well if they `grow`.
 
     `uses_of` returns what counts the use of a network's key, by its hash; None for this process alone.
+    `join` is given the network's pool where several processes have one each.
 
     Raises:
         ConfigurationError: Its folder holds no chain.
@@ -239,6 +246,7 @@ def open_network(
             gas_limit=network.gas_limit,
             with_test_methods=config.open,
             filter_table=_filter_table(folder, config, stack),
+            relay=None if join is None or pool is None else join(name, pool),
         )
         if forking is not None:
             from wsnode.node.forking import forked

@@ -80,6 +80,7 @@ def build_registry(
     gas_limit: int = GAS_LIMIT_TARGET,
     timer: Callable[[], float] = time.perf_counter,
     filter_table: FilterTable | None = None,
+    relay: sending.Relay | None = None,
 ) -> Registry:
     """Return the methods of a network, which answer from snapshots of `chain`.
 
@@ -87,6 +88,7 @@ def build_registry(
     and sign for accounts a `development`. Without one, the gas limit of built blocks moves towards
     `gas_limit`. `timer` measures how long building takes; `unavailable` goes to the registry.
     `filter_table` keeps the filters that are polled, in this process's memory if None.
+    `relay` has the node's other processes take a transaction.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
@@ -123,7 +125,8 @@ def build_registry(
     fork_configuration.add_methods(registry, lambda: chain.folder.read_genesis())
     pool_methods.add_methods(registry, pool, () if development is None else development.addresses)
     if pool is not None:
-        _add_sending(registry, chain, pool, pending, hub, development, following, limits)
+        relay = relay if following is None else following.send
+        _add_sending(registry, chain, pool, pending, hub, development, relay, limits)
     elif following is not None and chain.window is not None:
         sending.add_methods(registry, sending.Relaying(chain.spec, following.send, PoolLimits()))
     if with_test_methods or development is not None:
@@ -144,14 +147,12 @@ def _add_sending(
     pending: PendingState,
     hub: Hub | None,
     development: Development | None,
-    following: Following | None,
+    relay: sending.Relay | None,
     limits: CallLimits,
 ) -> None:
     control = None if development is None else development.control
     estimating = calls.Calls(limits, pending)
-    sender = sending.Sending(
-        pool, None if control is None else control.settle, None if following is None else following.send
-    )
+    sender = sending.Sending(pool, None if control is None else control.settle, relay)
     filler = filling.Completion(
         chain,
         pool,

@@ -95,5 +95,47 @@ class Ask(Message, frozen=True, tag="ask"):
     number: int
 
 
-ToWorker = Start | Passed | Configure | Drain | Hurry | Tell | Summed
-ToParent = Ready | Failed | Left | Leaving | Told | Ask
+class Spread(Message, frozen=True, tag="spread"):
+    """All other workers are to take a transaction; the parent answers with a `Done` of this number."""
+
+    number: int
+    network: str
+    encoded: bytes
+
+
+class Bring(Message, frozen=True, tag="bring"):
+    """The worker is to take transactions that others have, and to answer with a `Took` of this number."""
+
+    number: int
+    network: str
+    encoded: list[bytes]
+
+
+class Took(Message, frozen=True, tag="took"):
+    """The worker has taken what a `Bring` with this number brought, as far as its pool takes it."""
+
+    number: int
+
+
+class Done(Message, frozen=True, tag="done"):
+    """What was spread with this number has arrived everywhere."""
+
+    number: int
+
+
+class Lend(Message, frozen=True, tag="lend"):
+    """The worker is to say what is in its pools, for the new worker with this row."""
+
+    row: int
+
+
+class Lent(Message, frozen=True, tag="lent"):
+    """The transactions of one pool, for the new worker with this row."""
+
+    row: int
+    network: str
+    encoded: list[bytes]
+
+
+ToWorker = Start | Passed | Configure | Drain | Hurry | Tell | Summed | Bring | Done | Lend
+ToParent = Ready | Failed | Left | Leaving | Told | Ask | Spread | Took | Lent

@@ -18,13 +18,17 @@ from wsnode.node.workers.messages import (
     Hurry,
     Leaving,
     Left,
+    Lent,
     Ready,
+    Spread,
     Start,
     Told,
+    Took,
     ToParent,
 )
 from wsnode.node.workers.pair import GoneError, Pair
 from wsnode.node.workers.placement import Pauses, by_load
+from wsnode.node.workers.spreading import Spreading
 from wsnode.node.workers.survey import Survey
 from wsnode.server.upkeep.background import log_failure
 
@@ -52,7 +56,7 @@ class Parent:
         """Who gets connections, by number."""
         self._all: set[Worker] = set()
         """Those, and the ones that retire."""
-        self._survey = Survey(self._all)
+        self._survey, self._spreading = Survey(self._all), Spreading(self._all)
         self._memory = make_memory()
         self._ledger, self._rows = Ledger(self._memory), Rows()
         self._pauses = {number: Pauses() for number in range(1, count + 1)}
@@ -177,6 +181,7 @@ class Parent:
             self._rows.give_back(worker.row)
             worker.ended.set()
             self._survey.bury(worker)
+            self._spreading.note_end()
         self._follow(worker)
 
     async def _run(self, worker: Worker) -> None:
@@ -210,12 +215,19 @@ class Parent:
             case Ready():
                 if worker.stage is Stage.COMING:
                     self._nursery.start_soon(self._give, worker.begin_serving())
+                    self._spreading.supply(worker)
             case Left(connections):
                 worker.connections -= connections
             case Failed(reason):
                 worker.failure = reason
                 if self._is_up:
                     logger.error("worker %d cannot start: %s", worker.number, reason)
+            case Spread():
+                self._nursery.start_soon(self._spreading.spread, worker, message)
+            case Took(number):
+                self._spreading.took(worker, number)
+            case Lent():
+                self._spreading.lent(message)
             case Told(number, report):
                 self._survey.note(worker, number, report)
             case Ask(number):

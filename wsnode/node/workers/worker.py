@@ -21,12 +21,15 @@ from wsnode.node.running import Running, reload, run_beside, server_of, tls_of
 from wsnode.node.workers.colleagues import Colleagues
 from wsnode.node.workers.ledger import KEYS, Ledger, SharedUses
 from wsnode.node.workers.messages import (
+    Bring,
     Configure,
+    Done,
     Drain,
     Failed,
     Hurry,
     Leaving,
     Left,
+    Lend,
     Passed,
     Ready,
     Start,
@@ -35,6 +38,7 @@ from wsnode.node.workers.messages import (
     ToWorker,
 )
 from wsnode.node.workers.pair import GoneError, Pair
+from wsnode.node.workers.pools import Pools
 from wsnode.server.accepting import Reception, serve
 from wsnode.server.doors import Door
 from wsnode.server.server import RESTARTING, Server
@@ -68,11 +72,14 @@ async def _run(descriptor: int) -> int:
     config = msgspec.json.decode(first.config, type=Config)
     configure(config.log_level, config.log_format, worker=first.number)
     keep_freed_memory()
+    pools = Pools(pair)
     with ExitStack() as stack:
         try:
             networks = [
                 stack.enter_context(
-                    open_network(name, network, config, uses_of=partial(_uses_of, ledger, first.row))
+                    open_network(
+                        name, network, config, uses_of=partial(_uses_of, ledger, first.row), join=pools.join
+                    )
                 )
                 for name, network in config.networks.items()
             ]
@@ -82,7 +89,7 @@ async def _run(descriptor: int) -> int:
             pair.post(Failed(str(error)))
             return FAILED
         running = Running(config, server, networks, tls, worker=first.number)
-        await _Worker(running, pair).serve()
+        await _Worker(running, pair, pools).serve()
     return 0
 
 
@@ -94,9 +101,10 @@ def _uses_of(ledger: Ledger, row: int, network: str, digest: str) -> SharedUses 
 
 
 class _Worker:
-    def __init__(self, running: Running, pair: Pair[ToWorker]) -> None:
+    def __init__(self, running: Running, pair: Pair[ToWorker], pools: Pools) -> None:
         self._running = running
         self._pair = pair
+        self._pools = pools
         self._left = 0
         self._has_left = trio.Event()
         self._colleagues = running.server.together = Colleagues(running.server, pair)
@@ -138,6 +146,8 @@ class _Worker:
                     reload(self._running, partial(msgspec.json.decode, text, type=Config))
                 case Tell() | Summed():
                     self._colleagues.hear(message)
+                case Bring() | Done() | Lend():
+                    self._pools.hear(message)
                 case Drain():
                     return message
 
@@ -179,6 +189,8 @@ class _Worker:
             match message:
                 case Tell() | Summed():
                     self._colleagues.hear(message)
+                case Bring() | Done() | Lend():
+                    self._pools.hear(message)
                 case Hurry():
                     server.hurry()
                     last_resort.end_within(HURRY_SECONDS)

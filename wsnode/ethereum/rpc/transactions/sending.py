@@ -34,7 +34,7 @@ SENDING_ERRORS: Final = (
 
 Settle = Callable[[], Awaitable[None]]
 Relay = Callable[[bytes], Awaitable[None]]
-"""Has other nodes take a signed transaction; raises NotSentError."""
+"""Has other nodes, or the node's other processes, take a signed transaction; raises NotSentError."""
 
 
 class RawTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -1,0 +1,64 @@
+"""The pools of one worker, which take what was sent to other workers as well."""
+
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+import trio
+
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.pool.refusals import PoolError
+from wsnode.ethereum.rpc.transactions.sending import Relay
+from wsnode.node.workers.messages import Bring, Done, Lend, Lent, Spread, Took, ToWorker
+from wsnode.node.workers.pair import Pair
+
+PATIENCE_SECONDS: Final = 1.0
+"""The longest time for which a sender waits for other workers, one of which may be ending."""
+
+
+class Pools:
+    """Passes on what is sent here, and takes what is sent elsewhere."""
+
+    def __init__(self, pair: Pair[ToWorker]) -> None:
+        self._pair = pair
+        self._pools: dict[str, TransactionPool] = {}
+        self._spread = 0
+        self._waiting: dict[int, trio.Event] = {}
+
+    def join(self, network: str, pool: TransactionPool) -> Relay:
+        """Take what is sent to other workers into `pool`; return what has them take a transaction."""
+        self._pools[network] = pool
+        return partial(self._relay, network)
+
+    def hear(self, message: Bring | Done | Lend) -> None:
+        """Do what the parent says."""
+        match message:
+            case Bring(number, network, encoded):
+                self._take(network, encoded)
+                self._pair.post(Took(number))
+            case Done(number):
+                if (done := self._waiting.get(number)) is not None:
+                    done.set()
+            case Lend(row):
+                for network, pool in self._pools.items():
+                    held = [transaction.encoded for transaction in pool.held()]
+                    self._pair.post(Lent(row, network, held))
+
+    async def _relay(self, network: str, encoded: bytes) -> None:
+        """Return once all other workers have a transaction, or cannot be waited for."""
+        self._spread += 1
+        number, done = self._spread, trio.Event()
+        self._waiting[number] = done
+        try:
+            self._pair.post(Spread(number, network, bytes(encoded)))
+            with trio.move_on_after(PATIENCE_SECONDS):
+                await done.wait()
+        finally:
+            del self._waiting[number]
+
+    def _take(self, network: str, encoded: list[bytes]) -> None:
+        """Take what other workers have checked; the pool may refuse what contradicts its own contents."""
+        pool = self._pools[network]
+        for each in encoded:
+            with suppress(PoolError):
+                pool.admit(pool.decode(each))
