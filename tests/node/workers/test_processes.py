@@ -88,6 +88,25 @@ def test_the_end_of_the_node_closes_every_client_with_1012(imported: Path) -> No
         assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
+@pytest.mark.parametrize("parent_first", [True, False])
+def test_a_signal_to_all_processes_at_once_drains_them_as_one_to_the_parent(
+    imported: Path, *, parent_first: bool
+) -> None:
+    with node_of(imported, 2) as node:
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(connect(node.socket_url)) for _ in range(4)]
+            # A call in flight keeps the workers draining.
+            for client in clients:
+                client.send(ENDLESS)
+            wait_until(lambda: sum(shares(node)) == 4)
+            everybody = [node.process.pid, *workers_of(node)]
+            for process in everybody if parent_first else reversed(everybody):
+                os.kill(process, signal.SIGTERM)
+            assert ["error" in json.loads(client.recv(60)) for client in clients] == [True] * 4
+            assert [close_code(client) for client in clients] == [1012] * 4
+        assert node.process.wait(60) == 0
+
+
 def test_a_second_signal_ends_all_within_a_second(imported: Path) -> None:
     with node_of(imported, 2) as node:
         callers = [threading.Thread(target=call_and_forget, args=[node]) for _ in range(4)]

@@ -92,11 +92,11 @@ class Worker:
             self._pair.post(message)
 
     def retire(self, *, restarts: bool) -> None:
-        """Have it end; one that does not serve yet has nothing to end."""
-        was_serving, self.stage = self.stage is Stage.SERVING, Stage.RETIRING
-        if was_serving:
+        """Have it end, if it was not told to; one that does not serve yet has nothing to end."""
+        stage, self.stage = self.stage, Stage.RETIRING
+        if stage is Stage.SERVING:
             self.post(Drain(restarts))
-        else:
+        elif stage is Stage.COMING:
             self.kill()
 
     def kill(self) -> None:
