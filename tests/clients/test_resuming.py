@@ -3,7 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from tests.clients.resuming.relay import Relay
 from tests.clients.resuming.storm import Chain, Storm, raised_storm
 from tests.clients.subscribers.chain import until
 from tests.clients.subscribers.program import Program
+from tests.geth_process import GETH, SPARING, Addresses, running
 from tests.node_process import started
 from tests.peers.anvil import started_anvil
 
@@ -180,11 +181,35 @@ def test_a_bot_hears_that_the_history_is_gone_and_goes_on(library: str, bots: Bo
         storm.chain.emit_until("logs of the other chain come", lambda: len(bot.of("log")) > before)
 
 
+@contextmanager
+def started_anvil_at(_folder: Path) -> Iterator[Addresses]:
+    with started_anvil() as url:
+        yield Addresses(url, url.replace("http:", "ws:"))
+
+
+@contextmanager
+def started_geth_at(folder: Path) -> Iterator[Addresses]:
+    if GETH is None:
+        pytest.skip("no `geth` on the path")
+    folder.mkdir()
+    options = ("--datadir", str(folder), "--nodiscover", "--ipcdisable", "--port", "0", "--authrpc.port", "0")
+    http = ("--http", "--http.port", "0", "--ws", "--ws.port", "0")
+    with running((GETH, "--dev", *SPARING, *options, *http), folder / "geth.log") as endpoint:
+        yield Addresses(f"http://{endpoint('false')}", f"ws://{endpoint('false')}")
+
+
+# anvil refuses members that it does not know, geth those of heads alone.
 @pytest.mark.slow
+@pytest.mark.parametrize("started_node", [started_anvil_at, started_geth_at])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_bot_goes_on_with_a_node_without_cursors(library: str, bots: Bots) -> None:
-    with started_anvil() as http_url, Relay(http_url.replace("http:", "ws:")) as relay:
-        chain = Chain(http_url)
+def test_a_bot_goes_on_with_a_node_without_cursors(
+    library: str,
+    started_node: Callable[[Path], AbstractContextManager[Addresses]],
+    bots: Bots,
+    tmp_path: Path,
+) -> None:
+    with started_node(tmp_path / "node") as addresses, Relay(addresses.websocket) as relay:
+        chain = Chain(addresses.http)
         with listening(bots, [library], relay.url, chain) as (bot,):
             for _ in range(3):
                 connections, heard = relay.connections, len(bot.of("log"))
@@ -195,8 +220,8 @@ def test_a_bot_goes_on_with_a_node_without_cursors(library: str, bots: Bots) -> 
             assert len(set(places)) == len(places)
             assert not bot.of("error")
             refused = [request for request in relay.refused if request["method"] == "eth_subscribe"]
-            # In trio each subscription is a client of its own.
-            assert len(refused) == (3 if library == "trio" else 1), refused
+            # In trio each subscription is a client of its own. A log may show what geth is before heads do.
+            assert len(refused) <= (3 if library == "trio" else 1), refused
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ class Chain:
         self._sender = self.call("eth_accounts")[0]
         self._numbers = RARE
         created = self.call("eth_sendTransaction", {"from": self._sender, "data": _CREATE, "gas": hex(10**6)})
-        self.call("evm_mine")
+        until("it is mined", lambda: self.call("eth_getTransactionReceipt", created))
         self.emitter: str = self.call("eth_getTransactionReceipt", created)["contractAddress"]
         self.sent: list[str] = []
         """The hashes of all calls that did not belong to a reorganisation."""
