@@ -57,16 +57,26 @@ class Events:
 
 @asynccontextmanager
 async def subscription(
-    url: str, kind: str, options: dict[str, Any] | None = None, *, cursor: str | None = None
+    url: str,
+    kind: str,
+    options: dict[str, Any] | None = None,
+    *,
+    cursor: str | None = None,
+    first_block: int | None = None,
 ) -> AsyncIterator[Events]:
-    """Subscribe to `logs` with a filter, to `newHeads` or another kind: from `cursor`, or from now on.
+    """Subscribe to `logs` with a filter, to `newHeads` or another kind.
+
+    It begins at a `cursor` if there is one, else with `first_block`, else with the present.
 
     The iteration raises:
         RefusedError: The node does not have the kind, or does not take the filter.
-        HistoryGoneError: Events are missing; another subscription has the later ones.
+        HistoryGoneError: Events are missing, or the node cannot begin there; another subscription has the
+            later ones.
     """
     sending, receiving = trio.open_memory_channel[tuple[Any, str | None] | Exception](UNREAD)
-    line = Line(url, [kind] if options is None else [kind, options], sending, cursor)
+    start = None if cursor or first_block is None else hex(first_block)
+    params = [kind] if options is None else [kind, options]
+    line = Line(url, params, sending, cursor=cursor, start=start)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(line.run)
@@ -85,13 +95,13 @@ class Line:
         url: str,
         params: list[Any],
         events: trio.MemorySendChannel[tuple[Any, str | None] | Exception],
-        cursor: str | None,
+        **begin: str | None,
     ) -> None:
         self._url = url
         self._events = events
         self._attempts = 0
         self._has_begun = False
-        self._course = Course(Node(), params, self._miss, cursor)
+        self._course = Course(Node(), params, self._miss, **begin)
 
     def _miss(self, cause: Any) -> None:
         raise HistoryGoneError(cause["message"] if cause else "the node does not have cursors any more")
@@ -184,9 +194,18 @@ class Course:
     """Where a subscription goes on when it is made again: at a cursor, if the node has them."""
 
     def __init__(
-        self, node: Node, params: list[Any], miss: Callable[[Any], None], cursor: str | None = None
+        self,
+        node: Node,
+        params: list[Any],
+        miss: Callable[[Any], None],
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
     ) -> None:
-        """For the parameters of the first eth_subscribe; `miss` is called when events are missing."""
+        """For the parameters of the first eth_subscribe; `miss` is called when events are missing.
+
+        It begins at a `cursor`, or with the block `start`, or with the present.
+        """
         self._node = node
         self._wanted = params
         self._miss = miss
@@ -194,9 +213,9 @@ class Course:
         self._is_plain = False
         self.cursor = cursor
         """The position after the last notification."""
-        self._start: str | None = None
+        self._start = start
         """The first block that did not exist at the beginning: where to go on until there is a cursor."""
-        self._resumes = cursor is not None
+        self._resumes = self._needs_cursors = (cursor or start) is not None
         """Whether to go on from there, rather than to begin with the present."""
 
     async def params(self, block_number: Callable[[], Awaitable[str]]) -> list[Any]:
@@ -228,7 +247,7 @@ class Course:
                 self._miss(error)
         elif "result" in params and self._asks:
             cursor = params.get("cursor")
-            if self.cursor and not cursor:
+            if not cursor and (self.cursor or self._needs_cursors):
                 self._forget()
             self._node.cursors = cursor is not None
             self.cursor = cursor
@@ -236,8 +255,8 @@ class Course:
 
     def adapts(self, error: dict[str, Any]) -> bool:
         """Take the node's refusal of the parameters; return True if it may accept the next ones."""
-        unknown = self._asks and not self.cursor and self._node.cursors is None
-        if unknown and error["code"] in INVALID:
+        is_unknown = self._asks and not self._needs_cursors and not self.cursor and self._node.cursors is None
+        if is_unknown and error["code"] in INVALID:
             self._is_plain = True
             return True
         if not self._resumes or error["code"] not in GONE:

@@ -431,9 +431,18 @@ class Course:
     """Where a subscription goes on when it is made again: at a cursor, if the node has them."""
 
     def __init__(
-        self, node: Node, params: list[Any], miss: Callable[[Any], None], cursor: str | None = None
+        self,
+        node: Node,
+        params: list[Any],
+        miss: Callable[[Any], None],
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
     ) -> None:
-        """For the parameters of the first eth_subscribe; `miss` is called when events are missing."""
+        """For the parameters of the first eth_subscribe; `miss` is called when events are missing.
+
+        It begins at a `cursor`, or with the block `start`, or with the present.
+        """
         self._node = node
         self._wanted = params
         self._miss = miss
@@ -441,9 +450,9 @@ class Course:
         self._is_plain = False
         self.cursor = cursor
         """The position after the last notification."""
-        self._start: str | None = None
+        self._start = start
         """The first block that did not exist at the beginning: where to go on until there is a cursor."""
-        self._resumes = cursor is not None
+        self._resumes = self._needs_cursors = (cursor or start) is not None
         """Whether to go on from there, rather than to begin with the present."""
 
     async def params(self, block_number: Callable[[], Awaitable[str]]) -> list[Any]:
@@ -475,7 +484,7 @@ class Course:
                 self._miss(error)
         elif "result" in params and self._asks:
             cursor = params.get("cursor")
-            if self.cursor and not cursor:
+            if not cursor and (self.cursor or self._needs_cursors):
                 self._forget()
             self._node.cursors = cursor is not None
             self.cursor = cursor
@@ -483,8 +492,8 @@ class Course:
 
     def adapts(self, error: dict[str, Any]) -> bool:
         """Take the node's refusal of the parameters; return True if it may accept the next ones."""
-        unknown = self._asks and not self.cursor and self._node.cursors is None
-        if unknown and error["code"] in INVALID:
+        is_unknown = self._asks and not self._needs_cursors and not self.cursor and self._node.cursors is None
+        if is_unknown and error["code"] in INVALID:
             self._is_plain = True
             return True
         if not self._resumes or error["code"] not in GONE:

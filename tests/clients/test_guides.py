@@ -1,0 +1,101 @@
+"""The programs of docs/guides do what their pages promise, whatever dies."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.clients.resuming.bots import CLIENTS
+from tests.clients.resuming.storm import Storm, raised_storm
+from tests.clients.subscribers.chain import until
+from tests.peers.anvil import started_anvil
+
+LEDGER = CLIENTS.parent / "guides" / "ledger.py"
+LEDGER_DEATHS = 6
+
+
+@contextmanager
+def running_ledger(url: str, emitter: str, database: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run the ledger, and kill it in the end."""
+    process = subprocess.Popen(
+        [sys.executable, LEDGER, url, emitter, database],
+        env={**os.environ, "PYTHONPATH": str(CLIENTS)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def stored(database: Path) -> set[tuple[str, int]]:
+    """Return the places of the logs in the ledger."""
+    if not database.exists():
+        return set()
+    connection = sqlite3.connect(database)
+    try:
+        return set(connection.execute("SELECT block, place FROM logs"))
+    except sqlite3.OperationalError:
+        # It has no tables yet.
+        return set()
+    finally:
+        connection.close()
+
+
+def has_more(database: Path, before: int) -> bool:
+    return len(stored(database)) > before
+
+
+def has_all(storm: Storm, database: Path) -> bool:
+    return stored(database) == {(block, index) for _number, block, index in storm.chain.logs()}
+
+
+@pytest.mark.slow
+def test_the_ledger_has_each_log_though_it_dies_and_the_node_dies(tmp_path: Path) -> None:
+    chance, database = random.Random(5), tmp_path / "ledger"
+    with raised_storm(tmp_path / "chain") as storm:
+        for _ in range(LEDGER_DEATHS):
+            with running_ledger(storm.url, storm.chain.emitter, database):
+                for _ in range(chance.randrange(4, 12)):
+                    storm.step()
+                if chance.random() < 0.5:
+                    storm.kill(away=0.1)
+                before = len(stored(database))
+                storm.chain.emit_until("it takes some", partial(has_more, database, before))
+            # Nobody listens to these.
+            for _ in range(4):
+                storm.step()
+        with running_ledger(storm.url, storm.chain.emitter, database):
+            until("it has all", lambda: has_all(storm, database))
+
+
+@pytest.mark.slow
+def test_the_ledger_says_that_it_would_have_a_gap(tmp_path: Path) -> None:
+    database = tmp_path / "ledger"
+    with raised_storm(tmp_path / "chain") as storm:
+        storm.chain.emit()
+        with running_ledger(storm.url, storm.chain.emitter, database):
+            until("it has all", lambda: has_all(storm, database))
+        storm.replace(tmp_path / "another")
+        with running_ledger(storm.url, storm.chain.emitter, database) as ledger:
+            assert ledger.wait(60) == 1
+            assert ledger.stderr is not None
+            assert ledger.stderr.read() == "the ledger has a gap: the cursor's block is unknown\n"
+
+
+@pytest.mark.slow
+def test_the_ledger_does_not_begin_with_the_present_on_a_node_without_cursors(tmp_path: Path) -> None:
+    with (
+        started_anvil() as url,
+        running_ledger(url.replace("http:", "ws:"), "0x" + "11" * 20, tmp_path / "ledger") as ledger,
+    ):
+        assert ledger.wait(60) == 1
