@@ -114,14 +114,19 @@ def served(imported: Path) -> Iterator[Node]:
 @pytest.fixture(scope="session")
 def dispatcher(execution_apis_chain: Chain) -> Dispatcher:
     """Return the dispatcher over that chain, with every method."""
+    from tests.node_process import PATIENCE
     from wsnode.ethereum.live.hub import Hub
     from wsnode.ethereum.pool.pool import TransactionPool
+    from wsnode.ethereum.rpc.form.limits import CallLimits
     from wsnode.ethereum.rpc.registry import build_registry
     from wsnode.jsonrpc.dispatcher import Dispatcher
 
+    limits = CallLimits(call_seconds=PATIENCE, trace_seconds=PATIENCE, logs_seconds=PATIENCE)
     pool = TransactionPool(execution_apis_chain)
     hub = Hub(execution_apis_chain)
-    registry = build_registry(execution_apis_chain, hub=hub, pool=pool, with_test_methods=True, timer=stopped)
+    registry = build_registry(
+        execution_apis_chain, limits=limits, hub=hub, pool=pool, with_test_methods=True, timer=stopped
+    )
     return Dispatcher(registry, execution_apis_chain.snapshot, clock=stopped)
 
 

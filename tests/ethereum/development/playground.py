@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tests.memory_transport import Ask, asking
+from tests.node_process import PATIENCE
 from tests.reply_schemas import validating
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
@@ -15,6 +16,7 @@ from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import begin
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import Config, NetworkConfig
 from wsnode.node.forking import Forking, forked
@@ -119,7 +121,9 @@ def playground(
         addresses = [account.address for account in ACCOUNTS]
         begin(folder, development_genesis(addresses, 10_000 * ETHER, GENESIS_TIME))
     told = NetworkConfig(str(folder), gas_limit=gas_limit)
-    config = Config(networks={"dev": told}, open=True)
+    # A call that a busy machine keeps waiting is no failure.
+    patient = CallLimits(call_seconds=PATIENCE, trace_seconds=PATIENCE)
+    config = Config(networks={"dev": told}, open=True, call_limits=patient)
     live = Live(settings, with_traffic=False)
     grown: list[tuple[Opened, Growth]] = []
 
