@@ -78,7 +78,7 @@ def test_a_damaged_mark_is_named(data: Path, mark: bytes, damage: Damage) -> Non
         assert "meta" in faults(data)
 
 
-@pytest.mark.parametrize("damage", [drop, flip, cut])
+@pytest.mark.parametrize("damage", [drop, flip, cut, add])
 @pytest.mark.parametrize("table", STATE[1:2] + STATE[3:7], ids=lambda each: each.name)
 def test_a_damaged_row_of_the_state_is_named(data: Path, table: Table, damage: Damage) -> None:
     row = last_row(data / "eth/state", STATE, table)

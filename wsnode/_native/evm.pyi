@@ -785,6 +785,21 @@ def inspect_state(
         ValueError: The state is one that is known by proofs.
     """
 
+def inspect_past(
+    state: State,
+    first: int,
+    nodes: int,
+    progress: Callable[[str, int, int], object],
+    fault: Callable[[str, str], object],
+    /,
+) -> int:
+    """Return to which block the state was taken back, block by block: `first`, or a later one.
+
+    The state root of each is put together again from what the blocks after it changed, and held against the
+    one that is stored. It ends where they differ, which is told as by `inspect_state`, or where the tries
+    have more than so many nodes in memory, some 300 bytes each. Releases the lock.
+    """
+
 def state_blocks(state: State, first: int, limit: int, /) -> list[tuple[int, bytes, bytes, bytes]]:
     """Return number, hash and state root of the blocks from `first` on that the state knows, at most `limit`.
 

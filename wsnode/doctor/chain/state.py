@@ -10,11 +10,10 @@ from wsnode.doctor.findings import Findings
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
 from wsnode.ethereum.state import (
-    BoundError,
     EngineError,
-    ReorganisedError,
     State,
     StateError,
+    inspect_past,
     inspect_state,
     state_blocks,
 )
@@ -23,12 +22,9 @@ from wsnode.ethereum.storage.tables import HEADERS, number_key
 
 AT_ONCE: Final = 4096
 TRIES: Final = 10
-CHANGES: Final = 64 << 20
-"""How far back the state is taken, in bytes of the lists of changes; in memory it is several times that."""
-SHORT: Final = 64
-"""Of a chain of so many blocks the state after each is put together again."""
+NODES: Final = 500_000
+"""Of tries, that taking the state back may keep in memory: some 300 bytes each."""
 CHANGED: Final = "some blocks changed while they were looked at"
-NOWHERE: Final = bytes(20)
 
 
 def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None:
@@ -129,33 +125,19 @@ def _look_again(chain: Chain, number: int, findings: Findings) -> None:
 
 
 def _check_history(state: State, first: int, findings: Findings) -> None:
-    """Put the state after earlier blocks together from what changed since, as proofs of old blocks do."""
+    """Take the state back block by block, as far as that goes in memory."""
     head = state.committed_head[0]
-    numbers = [head - back for back in _steps(head - first)]
-    for done, number in enumerate(numbers):
-        findings.progress.advanced("state: history", done, len(numbers))
-        try:
-            _state_after(state, number)
-        except BoundError:
-            findings.note(f"states of block {number} and before are too far back to be put together again")
-            return
-        except ReorganisedError:
-            findings.note(CHANGED)
-            continue
-        except StateError as error:
-            findings.fault("state.changes", f"the state after this block: {error}", number)
-            return
-        findings.checked["earlier states"] += 1
-
-
-def _steps(span: int) -> list[int]:
-    """Return how far to go back: to each block of a short chain, else twice as far each time."""
-    if span <= SHORT:
-        return list(range(1, span + 1))
-    doubled = [1 << power for power in range(span.bit_length()) if 1 << power < span]
-    return [*doubled, span]
-
-
-def _state_after(state: State, number: int) -> None:
-    for _, block_hash, _, _ in state_blocks(state, number, 1):
-        state.proof(NOWHERE, [], (number, block_hash), changes=CHANGES)
+    try:
+        reached = inspect_past(
+            state,
+            first,
+            NODES,
+            lambda _, done, total: findings.progress.advanced("state: history", done, total),
+            lambda table, text: findings.fault(f"state.{table}", text),
+        )
+    except EngineError as error:
+        findings.fault("state.changes", str(error))
+        return
+    findings.checked["earlier states"] += max(0, head - reached)
+    if reached > first and "state.changes" not in findings.counts:
+        findings.note(f"states before that of block {reached} are too far back to be put together again")

@@ -138,6 +138,11 @@ impl StateTries {
         done
     }
 
+    /// Nodes of all tries in memory, at most.
+    pub fn held(&self) -> usize {
+        self.accounts.held() + self.held
+    }
+
     /// The account in its trie, with its storage root.
     pub fn account(
         &mut self,

@@ -67,6 +67,21 @@ fn inspect_state(
     Ok((found.head.number, [found.accounts, found.slots, found.nodes, found.codes]))
 }
 
+/// The block to which the state was taken back.
+#[pyfunction]
+fn inspect_past(
+    py: Python<'_>,
+    state: &State,
+    first: u64,
+    nodes: usize,
+    progress: Py<PyAny>,
+    fault: Py<PyAny>,
+) -> PyResult<u64> {
+    let mut caller = Caller { progress, fault, raised: None };
+    let reached = py.detach(|| guard(|| Ok(state.0.reader.inspect_past(first, nodes, &mut caller)?)));
+    caller.raised.map_or(reached, Err)
+}
+
 /// Number, hash, state root and the root in the header of blocks from `first` on.
 #[pyfunction]
 fn state_blocks<'py>(
@@ -85,5 +100,6 @@ fn state_blocks<'py>(
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(inspect_state, module)?)?;
+    module.add_function(wrap_pyfunction!(inspect_past, module)?)?;
     module.add_function(wrap_pyfunction!(state_blocks, module)?)
 }

@@ -96,6 +96,10 @@ impl<W: Watcher> Inspection<'_, '_, W> {
         {
             self.watcher.fault("hashes", format!("a row beyond the head: {}", hex::encode(key)));
         }
+        let last = self.snapshot.tables.changes.last(&self.snapshot.txn)?;
+        if let Some((key, _)) = last.filter(|(key, _)| *key >= &beyond[..]) {
+            self.watcher.fault("changes", format!("a row beyond the head: {}", hex::encode(key)));
+        }
         Ok(())
     }
 
@@ -205,8 +209,7 @@ impl<W: Watcher> Inspection<'_, '_, W> {
         }
     }
 
-    /// Have `visit` see the latest version of each value of a table of versions, whose keys have `length` bytes before
-    /// the block.
+    /// Have `visit` see the latest version of each value of a table; before the block a key has `length` bytes.
     fn latest(
         &mut self,
         name: &'static str,
