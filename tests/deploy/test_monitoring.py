@@ -36,7 +36,7 @@ Told = dict[str, set[str]]
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """Return what three nodes tell: one that follows another, that other, and one that is driven."""
+    """Return what nodes tell: one that follows another, that other, one that is driven, one with workers."""
     folder = tmp_path_factory.mktemp("nodes")
     with ExitStack() as stack:
         nodes = list(running(stack, folder))
@@ -65,6 +65,8 @@ def running(stack: ExitStack, folder: Path) -> Iterator[Node]:
     yield stack.enter_context(
         started("serve", "--open", "--listen", "127.0.0.1:0", "--data", str(folder / "driven"), *engine)
     )
+    workers = ("serve", "--open", "--listen", "127.0.0.1:0", "--workers", "2")
+    yield stack.enter_context(started(*workers, "--data", str(folder / "demo")))
 
 
 def use(node: Node) -> None:
@@ -133,9 +135,8 @@ def test_the_page_names_every_metric_and_no_other(told: Told) -> None:
     named = set(re.findall(r"`((?:wsnode|process)_\w+)`", PAGE.read_text()))
     ignored = re.compile(r"_(bucket|count|sum|created)$")
     found = {ignored.sub("", name) for name in told if not name.startswith("python_")}
-    # Only light folders, nodes that prove or have workers, and once a payload or a partner is asked.
+    # Only light folders, nodes that prove, and once a payload or a partner is asked.
     elsewhere = {"wsnode_window_blocks", "wsnode_proof_rounds_total"}
-    elsewhere |= {"wsnode_workers", "wsnode_workers_ended_total", "wsnode_worker_connections"}
     seldom = {"wsnode_payloads_total", "wsnode_forwarded_total"}
     assert found - named == set()
     assert named - found - elsewhere - seldom == set()
