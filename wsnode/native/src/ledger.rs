@@ -43,7 +43,7 @@ pub fn charge(word: &AtomicU64, now: f64, rate: Rate, cost: f64) -> f64 {
 /// The place of `name`, which is not 0, among `names`; it gets the first free one if it has none. None if all are taken.
 pub fn place_of(names: &[AtomicU64], name: u64) -> Option<usize> {
     names.iter().position(|word| match word.load(SeqCst) {
-        0 => matches!(word.compare_exchange(0, name, SeqCst, SeqCst), Ok(_)) || word.load(SeqCst) == name,
+        0 => word.compare_exchange(0, name, SeqCst, SeqCst).is_ok() || word.load(SeqCst) == name,
         taken => taken == name,
     })
 }
