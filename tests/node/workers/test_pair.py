@@ -1,6 +1,7 @@
 """Messages between the parent and a worker, over the sockets that they use."""
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ import pytest
 import trio
 import trio.testing
 
+from wsnode.node.workers.member import MOST_UNREAD, Worker
 from wsnode.node.workers.messages import Configure, Drain, Left, Passed, ToParent, ToWorker
 from wsnode.node.workers.pair import GoneError, Pair, ends
 
@@ -69,3 +71,19 @@ async def test_the_end_of_the_other_process_is_noticed_after_all_that_it_sent(tw
     with pytest.raises(GoneError):
         parent.send_nowait(Drain(restarts=False))
     parent.post(Drain(restarts=False))
+
+
+async def test_a_worker_that_leaves_messages_unread_is_ended() -> None:
+    worker = Worker(1, 0, holds=False)
+    pair = await worker.start()
+    assert worker.process is not None
+    worker.process.send_signal(signal.SIGSTOP)
+    try:
+        while not pair.waiting:
+            worker.post(Configure(b"x"))
+        for _ in range(MOST_UNREAD + 1):
+            worker.post(Configure(b"x"))
+        assert await worker.process.wait() == -signal.SIGKILL
+    finally:
+        worker.kill()
+        pair.close()

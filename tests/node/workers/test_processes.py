@@ -3,7 +3,9 @@
 import contextlib
 import json
 import os
+import select
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from tests.node.workers.processes import shares, skew, wait_until, workers_of
 from tests.node_process import Node, post, run, started
 
 pytestmark = pytest.mark.slow
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BLOCK_NUMBER = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
 ENDLESS = json.dumps(
     {
@@ -201,3 +204,29 @@ def test_the_process_that_writes_a_chain_is_one(command: list[str]) -> None:
     ended = run(*command, "--workers", "2")
     assert ended.returncode == 2
     assert "--workers: the process that writes a chain is one" in ended.stderr
+
+
+def test_clients_of_other_workers_do_not_notice_one_that_is_stuck(imported: Path) -> None:
+    with node_of(imported, 2) as node:
+        stuck, _other = workers_of(node)
+        os.kill(stuck, signal.SIGSTOP)
+        try:
+            with contextlib.ExitStack() as stack:
+                # The stuck one gets every other connection, until its socket is full; only the others answer.
+                clients = [stack.enter_context(socket.create_connection(address_of(node))) for _ in range(40)]
+                for client in clients:
+                    client.sendall(GET)
+                served = select.select(clients, [], [], 5)[0]
+                wait_until(lambda: len(select.select(clients, [], [], 0)[0]) == 20)
+                assert served
+                os.kill(stuck, signal.SIGKILL)
+                wait_until(lambda: stuck not in workers_of(node))
+            assert "0x36" in post(node.bare(node.http_url), BLOCK_NUMBER)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(stuck, signal.SIGCONT)
+
+
+def address_of(node: Node) -> tuple[str, int]:
+    host, _colon, port = node.http_url.split("/v3/")[0].rpartition("/")[2].rpartition(":")
+    return host, int(port)

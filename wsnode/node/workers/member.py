@@ -1,6 +1,7 @@
 """One worker as its parent sees it: its process, its connections, and those that wait until it serves."""
 
 import enum
+import logging
 import socket
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,12 @@ import trio
 from wsnode.node.workers.messages import Drain, Passed, ToParent, ToWorker
 from wsnode.node.workers.pair import GoneError, Pair, ends
 
+MOST_UNREAD: Final = 1024
+"""Messages that wait for a worker, up to a megabyte each where they bring transactions."""
 COMMAND: Final = (sys.executable, "-m", "wsnode.node.workers.worker")
+
+
+logger = logging.getLogger("wsnode.workers")
 
 
 class Stage(enum.Enum):
@@ -87,9 +93,12 @@ class Worker:
         return held
 
     def post(self, message: ToWorker) -> None:
-        """Send it a message, if it is there."""
+        """Send it a message, if it is there; one that leaves too many unread hangs, and is ended."""
         if self._pair is not None:
             self._pair.post(message)
+            if self._pair.waiting > MOST_UNREAD:
+                logger.error("worker %d does not listen and is ended", self.number)
+                self.kill()
 
     def retire(self, *, restarts: bool) -> None:
         """Have it end, if it was not told to; one that does not serve yet has nothing to end."""

@@ -63,6 +63,11 @@ class Pair(Generic[Received]):
                 self._waiting.append((message, None))
                 self._has_waiting.set()
 
+    @property
+    def waiting(self) -> int:
+        """Return how many messages wait for the other end to read."""
+        return len(self._waiting)
+
     async def send_waiting(self) -> None:
         """Send what was posted and had no room, for ever, or until the other end is gone."""
         while True:
