@@ -28,8 +28,11 @@ pytestmark = [
 ]
 
 PAGE = CHECKOUT / "docs/light-cases.md"
-NEED_ROOTS = {"eth_simulateV1"}
-"""Methods whose results hold roots of states that no proofs show."""
+READS_MUCH = {"eth_simulateV1"}
+"""Each block of a simulation reads more of the state, and its root may depend on what no proof shows."""
+REFUSALS = {4444: "pruned history unavailable", -32005: "it reads more of the state than may be fetched"}
+TRIES = 4
+"""What a call has fetched before it was refused is kept, so that it comes further the next time."""
 COLUMNS = 110
 
 
@@ -53,15 +56,15 @@ def test_a_case_is_answered_as_from_an_import_or_refused(case: Case, light: Tran
     difference = disagreement(case, light)
     if difference is None:
         return
-    assert case.methods <= NEED_ROOTS, difference
+    assert case.methods <= READS_MUCH, difference
     for exchange in case.exchanges:
-        error = json.loads(light(exchange.request) or "")["error"]
-        assert (error["code"], error["message"]) == (4444, "pruned history unavailable")
-        assert list(error["data"]) == ["reason"]
+        reply = json.loads(light(exchange.request) or "")
+        assert "error" in reply, difference
+        assert reply["error"]["message"].startswith(REFUSALS[reply["error"]["code"]])
 
 
 def test_the_page_lists_what_comes_of_each_case(light: Transport, tmp_path: Path) -> None:
-    answered = [case.name for case in CASES if disagreement(case, light) is None]
+    answered = [case.name for case in CASES if any(disagreement(case, light) is None for _ in range(TRIES))]
     refused = [case.name for case in CASES if case.name not in answered]
     text = page(answered, refused)
     (written := tmp_path / PAGE.name).write_text(text)
@@ -79,13 +82,13 @@ comes of them.
 
 ## Answered
 
-{len(answered)} cases get the reply that a full folder gives after an import, error messages included.
+{len(answered)} cases get the reply that a full folder gives after an import, error messages included. One
+that reads more of the state than may be fetched for one call (-32005) is asked again: what it got is kept.
 
 {listed(answered)}
 ## Refused
 
-{len(refused)} cases get error 4444 `pruned history unavailable` with a `reason`: they need the roots of new
-states, which do not follow from proofs.
+{len(refused)} cases are refused even so.
 
 {listed(refused)}"""
 

@@ -21,9 +21,6 @@ from wsnode.demo.script import blocks
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GETH is None, reason="no `geth` on the path")]
 
-SIMULATED = "eth_simulateV1"
-"""It needs roots of states that were never proved."""
-
 
 @pytest.fixture(scope="module")
 def genesis(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -86,8 +83,6 @@ def require_equal(node: Node, geth: Addresses, number: int, *, with_calls: bool 
     block = hex(number)
     asked = [*reads(block), *(calls(number) if with_calls else ())]
     for method, params in asked:
-        if method == SIMULATED:
-            continue
         ours = ask_url(plain(node), method, *pinned(params, block))
         assert ours == ask_url(geth.http, method, *pinned(params, block)), (method, params, block)
 
@@ -103,8 +98,6 @@ def test_state_and_calls_of_a_light_folder_are_equal_to_geths(
         for each in (number, number - 10):
             require_equal(node, geth, each)
         assert rounds_of(plain(node)) == rounds
-        error = ask_url(plain(node), SIMULATED, {"blockStateCalls": [{"calls": []}]}, hex(number))["error"]
-        assert (error["code"], error["message"]) == (4444, "pruned history unavailable")
 
 
 @pytest.mark.parametrize("lie", ["proof-byte", "proof-node", "code"])

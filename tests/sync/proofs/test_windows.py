@@ -59,6 +59,7 @@ class Scene:
         for back in (1, 2, 200):
             code = {STRANGER: {"code": f"0x61{back:04x}4303405f5260205ff3"}}
             yield "eth_call", ({"to": STRANGER}, block, code)
+            yield "eth_call", ({"to": STRANGER}, block, code, {"number": hex(int(block, 16) + 1)})
 
 
 @pytest.fixture
@@ -207,6 +208,36 @@ def test_what_cannot_be_proved_is_error_4444(scene: Scene, method: str, params: 
     error = scene.light.error(method, *params)
     assert (error["code"], error["message"]) == (4444, "pruned history unavailable")
     assert error["data"]["reason"]
+
+
+def test_simulated_blocks_are_the_full_chains_with_their_roots(scene: Scene) -> None:
+    market = scene.market
+    buy = {"from": CREATOR, "to": market.exchange, "value": hex(ETHER), "data": f"0x{exchange.buy().hex()}"}
+    give = {"from": CREATOR, "to": market.token, "data": f"0x{token.transfer(b'9' * 20, 7).hex()}"}
+    blocks = [{"calls": [buy, give]}, {"calls": [buy], "stateOverrides": {STRANGER: {"balance": "0x5"}}}]
+    ours, theirs = scene.both("eth_simulateV1", {"blockStateCalls": blocks}, "latest")
+    assert ours == theirs
+    assert [block["calls"][0]["status"] for block in ours["result"]] == ["0x1", "0x1"]
+
+
+def test_a_root_that_depends_on_what_no_proof_shows_is_error_4444(tmp_path: Path) -> None:
+    """Of two slots one is cleared: the root is the other's, which was never asked for."""
+    contract = "0x" + "5e" * 20
+    with playground(tmp_path / "theirs") as chain:
+        # SSTORE(0, 0)
+        chain("anvil_setCode", contract, "0x5f5f5500")
+        for slot in ("0x0", "0x1"):
+            chain("anvil_setStorageAt", contract, slot, f"0x{7:064x}")
+        chain("evm_mine")
+        genesis = genesis_of(10_000 * ETHER, GENESIS_TIME)
+        with window_of(tmp_path / "ours", chain, genesis, [MemoryClient(chain)]) as light:
+            call = {"blockStateCalls": [{"calls": [{"from": CREATOR, "to": contract}]}]}
+            error = light.error("eth_simulateV1", call, "latest")
+            assert (error["code"], error["message"]) == (4444, "pruned history unavailable")
+            assert error["data"]["reason"].endswith("no root of the state that follows")
+            # Its proof shows the other one, too.
+            light("eth_getStorageAt", contract, "0x1", "latest")
+            assert light("eth_simulateV1", call, "latest") == chain("eth_simulateV1", call, "latest")
 
 
 @pytest.mark.parametrize("options", [{}, {"tracer": "callTracer"}, {"tracer": "prestateTracer"}])

@@ -194,6 +194,7 @@ impl NodeStore for Snapshot<'_> {
     }
 
     fn is_partial(&self) -> bool {
-        self.base.is_some()
+        // A light folder's roots must be those of the whole states, so that nothing is taken for anything.
+        self.base.is_some() && !self.is_proved
     }
 }

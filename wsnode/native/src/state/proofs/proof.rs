@@ -39,7 +39,7 @@ impl StateReader {
         block: impl Into<StateAfter<'a>>,
         bounds: Bounds<'_>,
     ) -> Result<AccountProof, StateError> {
-        self.tries_after(block, bounds)?.proof(address, slots)
+        self.trial(block, bounds)?.proof(address, slots)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::state::reader::StateReader;
 use crate::state::store::root_of;
 use crate::state::view::{HistoryView, StateAfter, Uncommitted};
 use crate::state::StateError;
-use crate::trie::StateTries;
+use crate::trie::{StateTries, TrieError};
 use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, B256, U256};
@@ -62,18 +62,6 @@ impl StateReader {
         block: impl Into<StateAfter<'a>>,
         bounds: Bounds<'_>,
     ) -> Result<TrialTries<'a>, StateError> {
-        let trial = self.tries_after(block, bounds)?;
-        // Where a branch loses a child, the root depends on a sibling that no proof needs to show.
-        trial.snapshot.require_whole("roots of states that follow")?;
-        Ok(trial)
-    }
-
-    /// As `trial`, for what is read alone.
-    pub(super) fn tries_after<'a>(
-        &'a self,
-        block: impl Into<StateAfter<'a>>,
-        bounds: Bounds<'_>,
-    ) -> Result<TrialTries<'a>, StateError> {
         let StateAfter { committed, above } = block.into();
         let snapshot = Rc::new(self.environment.read_after(committed)?);
         let (tries, taken) = tries_at(&snapshot, committed, bounds)?;
@@ -118,7 +106,13 @@ impl<'s> TrialTries<'s> {
     }
 
     fn update(&mut self, delta: &Delta) -> Result<B256, StateError> {
-        Ok(self.tries.apply(&*self.snapshot, self.hashes.changes(delta))?)
+        match self.tries.apply(&*self.snapshot, self.hashes.changes(delta)) {
+            // Where a branch loses a child, the root depends on a sibling that no proof needs to show.
+            Err(TrieError::Missing(_)) if self.snapshot.is_proved => {
+                Err(StateError::Unproved("root of the state that follows"))
+            }
+            applied => Ok(applied?),
+        }
     }
 }
 

@@ -106,9 +106,12 @@ impl<'e> BaseView<'e> {
         Ok(row.map(Bytes::copy_from_slice))
     }
 
-    /// The hash of a block before the base's; zero for those that no block can name.
+    /// The hash of the base's block, or of one before it; zero for those that no block can name.
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
         let block = &self.block;
+        if number == block.number {
+            return Ok(block.hash);
+        }
         if number >= block.number || number + NAMED < block.number {
             return Ok(B256::ZERO);
         }
