@@ -49,6 +49,7 @@ impl Watcher for Caller {
 
 /// Head and what was looked at: accounts, slots, nodes, codes.
 #[pyfunction]
+#[pyo3(signature = (state, progress, fault, /))]
 fn inspect_state(
     py: Python<'_>,
     state: &State,
@@ -69,6 +70,7 @@ fn inspect_state(
 
 /// The block to which the state was taken back.
 #[pyfunction]
+#[pyo3(signature = (state, first, nodes, progress, fault, /))]
 fn inspect_past(
     py: Python<'_>,
     state: &State,
@@ -84,6 +86,7 @@ fn inspect_past(
 
 /// Number, hash, state root and the root in the header of blocks from `first` on.
 #[pyfunction]
+#[pyo3(signature = (state, first, limit, /))]
 fn state_blocks<'py>(
     py: Python<'py>,
     state: &State,
