@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 import trio
 import trio.testing
 
+from tests.node_process import PATIENCE
 from tests.reply_schemas import ReplySchemas, document_of
 from tests.server.http.test_connection import Client
 from wsnode.demo.accounts import ACCOUNTS
@@ -20,6 +22,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import Payload
 from wsnode.ethereum.codec.transactions import sign_transaction
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.payloads import builds
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.form.limits import CallLimits
@@ -205,9 +208,12 @@ async def opened(folder: Path, fork: str = "osaka", genesis: bytes | None = None
         public = driven(public, chain, live, pool, NetworkConfig(str(folder), engine=EngineConfig()))
         engine = msgspec.structs.replace(public.ports[0].network, tokens=None)
         node = Driven(chain, fork, engine, public)
-        async with trio.open_nursery() as nursery:
-            node.nursery = nursery
-            for work in public.background:
-                nursery.start_soon(work)
-            yield node
-            nursery.cancel_scope.cancel()
+        with pytest.MonkeyPatch.context() as patience:
+            # A busy machine may take longer to fill a payload than a consensus client waits for it.
+            patience.setattr(builds, "FULL_SECONDS", PATIENCE)
+            async with trio.open_nursery() as nursery:
+                node.nursery = nursery
+                for work in public.background:
+                    nursery.start_soon(work)
+                yield node
+                nursery.cancel_scope.cancel()

@@ -180,7 +180,8 @@ async def test_an_upstream_that_lies_of_what_is_final_does_not_choose_the_first_
         )
         await world.until_at(sources["one"].head)
         assert sources["one"].asked["eth_getBlockByNumber"] < 40
-        assert earliest(world) >= 31
+        # It begins at block 38, and its window may be filled before the two blocks above that have come.
+        assert earliest(world) >= 29
         assert {world.state_of(name)[0] for name in ("one", "two")} == {"followed"}
 
 
