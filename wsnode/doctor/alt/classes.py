@@ -57,6 +57,9 @@ class Classes:
                 "there, and missing" if is_there else "neither there nor missing"
             )
             self._findings.fault("missing" if is_there else "classes", text, number)
+        elif missing is not None and missing != number_key(number):
+            text = f"class 0x{class_hash.hex()} is listed as missing from another block"
+            self._findings.fault("missing", text, number)
 
     def _check_classes(self) -> None:
         entries = self._reader.entries(CLASSES)
