@@ -245,6 +245,21 @@ async def test_marks_take_back_nothing_that_is_executed_and_not_stored_yet(opene
         assert not await advance.mark(safe=Hash32(bytes(32)), finalized=head.hash)
 
 
+async def test_no_version_of_the_store_is_held_while_upstreams_say_what_is_final(opened: Open) -> None:
+    async with opened("a", final=1) as (world, sources):
+        held = dict[str, int]()
+
+        def note(params: list[Any]) -> Any:
+            if params[0] in ("safe", "finalized"):
+                held[params[0]] = world.chain.store.versions
+            return NOT_SAID
+
+        sources["a"].overrides["eth_getBlockByNumber"] = note
+        await world.until_stage(Stage.LIVE)
+        await world.until(lambda: len(held) == 2)
+        assert held == {"safe": 0, "finalized": 0}
+
+
 def with_an_invalid_block(source: Source) -> None:
     """Have a source grow by 61 blocks, and give another one than its own for the 21st."""
     source.grow(20)

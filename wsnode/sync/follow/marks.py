@@ -54,9 +54,10 @@ class Marking:
 
     async def _mark_below(self, head: Head, agree: int) -> bool:
         fit = self._upstreams.fit
+        # No snapshot is open meanwhile: what the chain deletes keeps its place in the file while one is.
+        safes, finals = await told(fit, "safe"), await told(fit, "finalized")
         with self._chain.snapshot() as view:
-            safe = await tagged(fit, "safe", view, agree)
-            finalized = await tagged(fit, "finalized", view, agree)
+            safe, finalized = agreed(safes, view, agree), agreed(finals, view, agree)
             before = view.finalized or 0
             final = max(below(head.number, FINALIZED_BELOW) if finalized is None else finalized, before)
             secure = max(below(head.number, SAFE_BELOW) if safe is None else safe, final)
@@ -64,16 +65,22 @@ class Marking:
         return await self._mark(safe=marks[0], finalized=marks[1])
 
 
-async def tagged(upstreams: Sequence[Upstream], tag: str, view: Snapshot, agree: int) -> BlockNumber | None:
-    """Return the highest block that `agree` upstreams call `tag` of our chain, None if there is none."""
-    numbers: list[BlockNumber] = []
+async def told(upstreams: Sequence[Upstream], tag: str) -> list[Head]:
+    """Return the blocks that upstreams call `tag`, of those that say it."""
+    heads: list[Head] = []
     for upstream in upstreams:
         try:
-            told = await head_at(upstream, tag)
+            head = await head_at(upstream, tag)
         except UpstreamError:
             continue
-        if told is not None and view.hash_of(told.number) == told.hash:
-            numbers.append(told.number)
+        if head is not None:
+            heads.append(head)
+    return heads
+
+
+def agreed(heads: Sequence[Head], view: Snapshot, agree: int) -> BlockNumber | None:
+    """Return the highest block of our chain that `agree` of these heads are at or above, None if none is."""
+    numbers = [head.number for head in heads if view.hash_of(head.number) == head.hash]
     return agreed_number(numbers, agree)
 
 
