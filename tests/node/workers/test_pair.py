@@ -83,7 +83,27 @@ async def test_a_worker_that_leaves_messages_unread_is_ended() -> None:
             worker.post(Configure(b"x"))
         for _ in range(MOST_UNREAD + 1):
             worker.post(Configure(b"x"))
-        assert await worker.process.wait() == -signal.SIGKILL
+        await worker.wait_ended()
+        assert worker.process.returncode == -signal.SIGKILL
     finally:
         worker.kill()
         pair.close()
+
+
+async def test_connections_that_a_worker_never_received_wait_for_others_once_it_has_ended() -> None:
+    worker = Worker(1, 0, holds=False)
+    pair = await worker.start()
+    assert worker.process is not None
+    worker.process.send_signal(signal.SIGSTOP)
+    worker.begin_serving()
+    ours, theirs = socket.socketpair()
+    with ours:
+        assert worker.take(theirs, 3)
+        worker.post(Drain(restarts=True))
+        worker.process.kill()
+        await worker.wait_ended()
+        pair.close()
+        [(waiting, door)] = worker.give_up_held()
+        with waiting:
+            waiting.sendall(b"here")
+            assert (ours.recv(4), door, worker.connections) == (b"here", 3, 0)

@@ -2,9 +2,10 @@
 
 import enum
 import logging
+import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import trio
@@ -48,21 +49,31 @@ class Worker:
         """Why it could not start, if it said so."""
         self.process: trio.Process | None = None
         self._pair: Pair[ToParent] | None = None
+        self._its_end: Pair[ToWorker] | None = None
+        """A copy of the process's own end: what lies there unread stays when the process ends."""
 
     async def start(self) -> Pair[ToParent]:
         """Start the process, and return this end of the pair with it."""
         ours, theirs = ends()
-        with theirs:
-            command: Sequence[str] = [*COMMAND, str(theirs.fileno())]
-            try:
-                self.process = await trio.lowlevel.open_process(
-                    command, pass_fds=[theirs.fileno()], stdin=None
-                )
-            except BaseException:
-                ours.close()
-                raise
-        self._pair = Pair(ours, ToParent)
+        command: Sequence[str] = [*COMMAND, str(theirs.fileno())]
+        try:
+            self.process = await trio.lowlevel.open_process(command, pass_fds=[theirs.fileno()], stdin=None)
+        except BaseException:
+            ours.close()
+            theirs.close()
+            raise
+        self._pair, self._its_end = Pair(ours, ToParent), Pair(theirs, ToWorker)
         return self._pair
+
+    async def wait_ended(self) -> None:
+        """Return once the process has ended; the connections that it never received then wait here."""
+        assert self.process is not None, "it has been started"
+        await self.process.wait()
+        if self._its_end is not None:
+            self.held = [*(self.held or []), *_unread(self._its_end)]
+            # Only now is the end of what it has sent seen, too.
+            self._its_end.close()
+            self._its_end = None
 
     def begin_serving(self) -> list[tuple[socket.socket, int]]:
         """Note that it is ready, and return what has waited for it."""
@@ -112,3 +123,13 @@ class Worker:
         """End the process at once."""
         if self.process is not None:
             self.process.kill()
+
+
+def _unread(end: Pair[ToWorker]) -> Iterator[tuple[socket.socket, int]]:
+    """Yield the connections, with their doors, of the messages that wait at an end."""
+    while (received := end.receive_nowait()) is not None:
+        message, descriptor = received
+        if isinstance(message, Passed) and descriptor is not None:
+            yield socket.socket(fileno=descriptor), message.door
+        elif descriptor is not None:
+            os.close(descriptor)

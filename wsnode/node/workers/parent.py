@@ -186,15 +186,15 @@ class Parent:
 
     async def _run(self, worker: Worker) -> None:
         pair = await worker.start()
-        assert worker.process is not None, "it has just been started"
         try:
             with contextlib.suppress(GoneError):
                 pair.send_nowait(Start(worker.number, worker.row, self.config), self._memory)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(pair.send_waiting)
+                nursery.start_soon(worker.wait_ended)
                 await self._listen(worker, pair)
                 nursery.cancel_scope.cancel()
-            await worker.process.wait()
+            await worker.wait_ended()
         finally:
             pair.close()
 
