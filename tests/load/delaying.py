@@ -1,9 +1,9 @@
 """A node whose replies take as long as they are told to, over HTTP, in a process of its own.
 
-    python -m tests.load.delaying
+    python -m tests.load.delaying FACTOR
 
-Prints its port. Of a hundred requests 75 take 40 ms, 20 take 120 ms and 5 take 300 ms, so p50, p90 and p99
-are known, and are far from what a busy machine adds.
+Prints its port. Of a hundred requests 75 take 40 ms, 20 take 120 ms and 5 take 300 ms, each times FACTOR, so
+p50, p90 and p99 are known, and with a large factor are far from what a busy machine adds.
 """
 
 import asyncio
@@ -13,7 +13,8 @@ import sys
 
 DELAYS = [0.04] * 75 + [0.12] * 20 + [0.3] * 5
 PERCENTILES = {0.5: 40.0, 0.9: 120.0, 0.99: 300.0}
-"""In milliseconds."""
+"""In milliseconds, for a factor of 1."""
+FACTOR = int(sys.argv[1]) if __name__ == "__main__" else 1
 # Any hundred requests in a row have them all, in another order.
 _delays = itertools.cycle(DELAYS[place * 37 % len(DELAYS)] for place in range(len(DELAYS)))
 
@@ -23,7 +24,7 @@ async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
         while head := await reader.readuntil(b"\r\n\r\n"):
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
             identity = json.loads(await reader.readexactly(length))["id"]
-            await asyncio.sleep(next(_delays))
+            await asyncio.sleep(next(_delays) * FACTOR)
             body = json.dumps({"jsonrpc": "2.0", "id": identity, "result": "0x1"}).encode()
             head = b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: %d\r\n\r\n"
             writer.write(head % len(body) + body)

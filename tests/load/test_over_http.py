@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,21 +22,31 @@ AB = shutil.which("ab")
 BODY = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
 REQUESTS = [Request("eth_chainId", [])] * 64
 TOLERANCE = 0.1
+FACTOR = 10
+"""With it the tolerance is 40 ms at the least: a busy machine has added 26 ms."""
+ROUNDS = 3
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """Return the address of a node of known delays."""
-    command = [sys.executable, "-m", "tests.load.delaying"]
+@contextmanager
+def delaying(factor: int) -> Iterator[str]:
+    """Run a node of known delays, and return its address."""
+    command = [sys.executable, "-m", "tests.load.delaying", str(factor)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as process:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{int(process.stdout.readline())}/v3/key"
         process.terminate()
 
 
-def measured(url: str, processes: int = 1, **pattern: float) -> Measured:
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Return the address of a node of known delays."""
+    with delaying(1) as address:
+        yield address
+
+
+def measured(url: str, seconds: float, processes: int = 1, connections: int = 16) -> Measured:
     with runners(processes) as run:
-        return run(url, REQUESTS, Pattern(connections=16, depth=1, **pattern), 0.5)
+        return run(url, REQUESTS, Pattern(connections=connections, depth=1, seconds=seconds), 0.5)
 
 
 def test_replies_over_http_are_counted(url: str) -> None:
@@ -80,13 +91,27 @@ def test_a_node_that_is_not_there_is_told_by_whichever_process_finds_out() -> No
 
 @pytest.mark.slow
 @pytest.mark.skipif(AB is None, reason="no `ab` on the path")
-def test_percentiles_agree_with_an_independent_tool(url: str, tmp_path: Path) -> None:
-    assert AB is not None
+def test_percentiles_agree_with_an_independent_tool(tmp_path: Path) -> None:
     (tmp_path / "body").write_text(BODY)
-    flags = ["-k", "-q", "-c", "16", "-n", "1200", "-p", str(tmp_path / "body"), "-T", "application/json"]
+    known = [exact * FACTOR for exact in PERCENTILES.values()]
+    rounds = list[tuple[list[float], list[float]]]()
+    with delaying(FACTOR) as url:
+        # A busy machine makes both slower in some round; a wrong count is wrong in each.
+        while len(rounds) < ROUNDS:
+            rounds.append((percentiles_of_ab(url, tmp_path / "body"), percentiles_of_ours(url)))
+            if all(found == pytest.approx(known, rel=TOLERANCE) for found in rounds[-1]):
+                return
+    pytest.fail(f"{known} were found as {rounds}")
+
+
+def percentiles_of_ab(url: str, body: Path) -> list[float]:
+    assert AB is not None
+    flags = ["-k", "-q", "-c", "64", "-n", "640", "-p", str(body), "-T", "application/json"]
     told = subprocess.run([AB, *flags, url], capture_output=True, text=True, check=True).stdout
-    theirs = {int(part) / 100: float(time) for part, time in re.findall(r"^ +(\d\d)% +(\d+)$", told, re.M)}
-    ours = measured(url, seconds=6.0).all_latencies
-    for part, exact in PERCENTILES.items():
-        assert ours.percentile(part) == pytest.approx(exact, rel=TOLERANCE), told
-        assert ours.percentile(part) == pytest.approx(theirs[part], rel=TOLERANCE), told
+    found = {int(part) / 100: float(time) for part, time in re.findall(r"^ +(\d\d)% +(\d+)$", told, re.M)}
+    return [found[part] for part in PERCENTILES]
+
+
+def percentiles_of_ours(url: str) -> list[float]:
+    latencies = measured(url, 9.0, connections=64).all_latencies
+    return [latencies.percentile(part) for part in PERCENTILES]
