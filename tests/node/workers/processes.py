@@ -1,7 +1,9 @@
 """The processes of a node with workers, as the kernel sees them."""
 
 import os
+import re
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,3 +64,16 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def skew(counts: list[int]) -> float:
     """Return how much more the largest number is than the mean."""
     return max(counts) * len(counts) / sum(counts)
+
+
+def samples(node: Node) -> dict[str, float]:
+    """Return what the page of metrics says."""
+    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=30) as page:
+        text = page.read().decode()
+    return {name: float(value) for name, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", text, re.M)}
+
+
+def has_replaced(node: Node, workers: int) -> bool:
+    """Return whether a worker has ended, and as many as before serve again."""
+    found = samples(node)
+    return found["wsnode_workers"] == workers and found["wsnode_workers_ended_total"] == 1

@@ -15,7 +15,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from tests.node.workers.processes import shares, skew, wait_until, workers_of
+from tests.node.workers.processes import has_replaced, shares, skew, wait_until, workers_of
 from tests.node_process import Node, post, run, started
 
 pytestmark = pytest.mark.slow
@@ -62,6 +62,8 @@ def test_connections_are_shared_evenly_also_after_a_worker_was_killed(imported: 
             except ConnectionClosed:
                 lost += 1
                 assert ask(stack.enter_context(connect(node.socket_url, open_timeout=60))) == "0x36"
+                # The first comes back at once; for a new worker that is slow to start none would wait.
+                wait_until(lambda: has_replaced(node, 4))
         assert lost == 50
         assert victim not in workers_of(node)
         assert skew(shares(node)) <= 1.05

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import urllib.request
@@ -15,7 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from tests.node.workers.processes import wait_until, workers_of
+from tests.node.workers.processes import has_replaced, samples, wait_until, workers_of
 from tests.node_process import Node, run, started
 
 pytestmark = pytest.mark.slow
@@ -84,21 +83,6 @@ def is_open(client: ClientConnection) -> bool:
         return False
 
 
-def samples(node: Node) -> dict[str, float]:
-    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=30) as page:
-        text = page.read().decode()
-    return {name: float(value) for name, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", text, re.M)}
-
-
-def has_replaced(node: Node) -> bool:
-    try:
-        found = samples(node)
-    except OSError:
-        # It was passed to the worker that was being killed.
-        return False
-    return found["wsnode_workers"] == 2 and found["wsnode_workers_ended_total"] == 1
-
-
 def test_metrics_are_the_sum_and_do_not_go_back(imported: Path) -> None:
     arguments = ("--data", str(imported), "--listen", "127.0.0.1:0", "--open", "--workers", "2")
     with started("serve", *arguments) as node, ExitStack() as stack:
@@ -111,7 +95,7 @@ def test_metrics_are_the_sum_and_do_not_go_back(imported: Path) -> None:
         assert before["wsnode_workers"] == 2
         assert before['wsnode_worker_connections{worker="1"}'] in (3, 4)
         os.kill(workers_of(node)[0], signal.SIGKILL)
-        wait_until(lambda: has_replaced(node))
+        wait_until(lambda: has_replaced(node, 2))
         after = samples(node)
         assert after["wsnode_messages_total"] == 30
         assert after["wsnode_websockets"] == 3
