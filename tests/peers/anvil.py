@@ -25,20 +25,21 @@ def require(command: str) -> str:
 def started_anvil(*arguments: str) -> Iterator[str]:
     """Start anvil on a free port, give its URL, and stop it in the end."""
     command = [require("anvil"), "--port", "0", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
+    # On leaving, its output is closed and its end awaited, whatever has happened.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        line = next((line for line in process.stdout if line.startswith("Listening on ")), "")
-        assert line, "anvil ended before it was ready"
         # What it tells of each call goes nowhere, but somewhere it must go.
         rest = threading.Thread(target=process.stdout.read)
-        rest.start()
-        yield f"http://{line.split()[-1]}/"
-    finally:
-        process.terminate()
-        process.wait(30)
-    rest.join()
-    process.stdout.close()
+        try:
+            line = next((line for line in process.stdout if line.startswith("Listening on ")), "")
+            assert line, "anvil ended before it was ready"
+            rest.start()
+            yield f"http://{line.split()[-1]}/"
+        finally:
+            process.terminate()
+            process.wait(30)
+            if rest.ident is not None:
+                rest.join()
 
 
 def ask_url(url: str, method: str, *params: Any) -> Any:
