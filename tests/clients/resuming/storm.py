@@ -31,7 +31,8 @@ class Chain:
         self._sender = self.call("eth_accounts")[0]
         self._numbers = RARE
         created = self.call("eth_sendTransaction", {"from": self._sender, "data": _CREATE, "gas": hex(10**6)})
-        until("it is mined", lambda: self.call("eth_getTransactionReceipt", created))
+        # geth refuses to look for one while it begins to index.
+        until("it is mined", lambda: self.ask("eth_getTransactionReceipt", created).get("result"))
         self.emitter: str = self.call("eth_getTransactionReceipt", created)["contractAddress"]
         self.sent: list[str] = []
         """The hashes of all calls that did not belong to a reorganisation."""
