@@ -3,6 +3,8 @@ import { Contract, WebSocketProvider, toBeHex, zeroPadValue } from "ethers";
 import { emitter, say, url } from "./said.mjs";
 
 const provider = new WebSocketProvider(url);
+// ethers dies of a log that comes before it knows the network.
+await provider.getNetwork();
 const contract = new Contract(emitter, ["event Note(uint256 indexed number)"], provider);
 const place = ({ blockHash, index, removed, topics }) => [blockHash, index, removed, BigInt(topics[1])];
 
