@@ -365,7 +365,8 @@ class Course {
 
   /** Takes the node's refusal of the parameters; true if it may accept the next ones. */
   adapts(error: { code: number }) {
-    if (this.#asks && !this.#cursor && this.#node.cursors === undefined && INVALID.includes(error.code))
+    // A notification of another subscription may have said before this reply that there are no cursors.
+    if (this.#asks && !this.#cursor && !this.#node.cursors && INVALID.includes(error.code))
       return (this.#isPlain = true);
     if (!this.#resumes || !GONE.includes(error.code)) return false;
     this.#node.cursors = undefined;

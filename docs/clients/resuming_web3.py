@@ -492,8 +492,9 @@ class Course:
 
     def adapts(self, error: dict[str, Any]) -> bool:
         """Take the node's refusal of the parameters; return True if it may accept the next ones."""
-        is_unknown = self._asks and not self._needs_cursors and not self.cursor and self._node.cursors is None
-        if is_unknown and error["code"] in INVALID:
+        # A notification of another subscription may have said before this reply that there are no cursors.
+        is_new = self._asks and not self._needs_cursors and not self.cursor and not self._node.cursors
+        if is_new and error["code"] in INVALID:
             self._is_plain = True
             return True
         if not self._resumes or error["code"] not in GONE:

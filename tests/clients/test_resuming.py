@@ -237,6 +237,19 @@ def test_a_bot_goes_on_with_a_node_without_cursors(
             assert len(refused) <= (3 if library == "trio" else 1), refused
 
 
+# The bot of ethers asks for heads before logs, and in trio a subscription hears nothing of others.
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["viem", "web3"])
+def test_cursors_may_be_refused_after_a_log_came_without_one(
+    library: str, bots: Bots, tmp_path: Path
+) -> None:
+    with started_geth_at(tmp_path / "node") as addresses, Relay(addresses.websocket) as relay:
+        relay.delays_refusal = True
+        with listening(bots, [library], relay.url, Chain(addresses.http)) as (bot,):
+            assert [request["params"][0] for request in relay.refused] == ["newHeads"]
+            assert not bot.of("error")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("library", CALLERS)
 def test_with_a_node_without_cursors_a_changed_bot_hears_what_a_stock_one_hears(

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Self
 
@@ -24,6 +25,8 @@ class Relay:
         """Those among them that the node refused."""
         self.losing: set[str] = set()
         """Methods whose next reply is lost, and the connection with it."""
+        self.delays_refusal = False
+        """Whether the first refusal of a node comes right behind the first notification."""
         self.connections = 0
         self.url = f"ws://127.0.0.1:{self._server.socket.getsockname()[1]}"
 
@@ -58,8 +61,7 @@ class Relay:
 
     def _answer(self, node: Any, client: ServerConnection, asked: dict[Any, dict[str, Any]]) -> None:
         with suppress(ConnectionClosed, OSError):
-            for message in node:
-                reply = json.loads(message)
+            for message, reply in self._in_turn(node):
                 request = asked.pop(reply.get("id"), {"method": None})
                 if "error" in reply:
                     self.refused.append(request)
@@ -70,3 +72,18 @@ class Relay:
                 client.send(message)
         with suppress(OSError):
             client.socket.shutdown(socket.SHUT_RDWR)
+
+    def _in_turn(self, node: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """Yield each message of a node, as it is and decoded."""
+        notifications: list[tuple[Any, dict[str, Any]]] = []
+        refusals: list[tuple[Any, dict[str, Any]]] = []
+        for message in node:
+            reply = json.loads(message)
+            is_notification = reply.get("method") == "eth_subscription"
+            if not self.delays_refusal or not (is_notification or "error" in reply):
+                yield message, reply
+                continue
+            (notifications if is_notification else refusals).append((message, reply))
+            if notifications and refusals:
+                self.delays_refusal = False
+                yield from notifications + refusals
