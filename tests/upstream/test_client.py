@@ -174,6 +174,16 @@ async def test_what_does_not_speak_http_is_unreachable() -> None:
         nursery.cancel_scope.cancel()
 
 
+async def test_a_question_behind_the_end_of_all_connections_is_an_error() -> None:
+    provider = Provider(honest)
+    async with trio.open_nursery() as nursery:
+        partner = await started(nursery, await provider.listen(nursery))
+        assert await partner.ask("eth_chainId", [])
+        nursery.cancel_scope.cancel()
+    with pytest.raises(UpstreamError, match="no connections are opened any more"):
+        await partner.ask("eth_chainId", [])
+
+
 async def test_nobody_there_is_an_error_and_somebody_later_is_found() -> None:
     with kept_address() as address:
         await leave_and_come_back(int(address.rpartition(":")[2]))

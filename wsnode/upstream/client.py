@@ -175,7 +175,9 @@ class Client:
     async def _opened(self) -> Link | None:
         if not self.address.is_websocket:
             return HttpLink(self.address, self._connect)
-        assert self._nursery is not None, "run is running"
+        if self._nursery is None:
+            # At the end of the program the connections go first, and those who ask may not know yet.
+            raise UpstreamError("unreachable", "no connections are opened any more")
         link: Link | None = await self._nursery.start(converse, self.address, self._connect)
         return link
 
