@@ -11,16 +11,18 @@ import pytest
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.memory_transport import Ask, asking
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import head_of
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_changes import StoreFilter
 from wsnode.ethereum.rpc.logs.shared_filters import FILTERS, POLLS, SharedFilters, open_filters
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError
 from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment
 
@@ -65,6 +67,20 @@ def worker(growing: GrowingChain, store: Environment, limits: CallLimits | None 
 
 def hashes(reply: dict[str, Any]) -> list[str]:
     return [log["blockHash"] for log in reply["result"]]
+
+
+@pytest.mark.parametrize("method", ["eth_newBlockFilter", "eth_newFilter"])
+def test_a_filter_that_stood_on_a_lost_block_says_so_and_goes_on_at_the_head(
+    growing: GrowingChain, store: Environment, method: str
+) -> None:
+    growing.clear()
+    growing.reorganise(0, [[LOG], [LOG], [LOG]])
+    ask = worker(growing, store)
+    identity = ask(method, *({},) * (method == "eth_newFilter"))["result"]
+    lost = Position.after(Head(BlockNumber(1), Hash32(bytes(32))))
+    SharedFilters(store, CallLimits()).move(identity, None, lost)
+    assert ask("eth_getFilterChanges", identity)["error"]["code"] == RESOURCE_NOT_FOUND
+    assert ask("eth_getFilterChanges", identity)["result"] == []
 
 
 def test_polls_of_any_worker_go_on_where_the_last_one_ended(

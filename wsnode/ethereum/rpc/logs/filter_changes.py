@@ -11,6 +11,7 @@ from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.work import Pieces
@@ -55,7 +56,8 @@ class StoreFilter(Filter):
         super().__init__(0 if wanted is None else wanted.parameter_count)
         self.position = Position.after(view.head)
         """The position up to which the client has polled."""
-        self._spec = view.spec
+        self._spec: ChainSpec | None = view.spec
+        """The chain on which it was created, None if a process cannot tell."""
         self.wanted = wanted
         """The logs that are wanted; None for the hashes of blocks."""
         self.filter_object = filter_object
@@ -67,7 +69,7 @@ class StoreFilter(Filter):
         try:
             results, position = yield from self._since(view, began, most)
         except UnknownBlockError:
-            if self._spec is not view.spec:
+            if self._spec is not None and self._spec is not view.spec:
                 # The chain is another one by now, of which nothing has been missed.
                 self._spec, self.position = view.spec, Position.after(view.head)
                 return NOTHING

@@ -4,13 +4,17 @@ import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_changes import Filter
 from wsnode.ethereum.snapshot import Caller
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.share import Share
+
+_IDENTITY_BYTES: Final = 16
+IDENTITY_LENGTH: Final = 2 + 2 * _IDENTITY_BYTES
+"""Characters of a filter's id."""
 
 
 class FilterTable(Protocol):
@@ -105,4 +109,4 @@ def require_room(limits: CallLimits, new: Filter, owned: int, weight: int) -> No
 
 def new_identity() -> str:
     """Return the id of a new filter, which nobody can guess."""
-    return f"0x{secrets.token_hex(16)}"
+    return f"0x{secrets.token_hex(_IDENTITY_BYTES)}"

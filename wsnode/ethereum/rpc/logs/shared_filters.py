@@ -19,7 +19,12 @@ from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.form.parameters import NumberOrTag
 from wsnode.ethereum.rpc.logs.filter_changes import Filter, StoreFilter
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
-from wsnode.ethereum.rpc.logs.filter_table import OwnFilters, new_identity, require_room
+from wsnode.ethereum.rpc.logs.filter_table import (
+    IDENTITY_LENGTH,
+    OwnFilters,
+    new_identity,
+    require_room,
+)
 from wsnode.ethereum.snapshot import Caller
 from wsnode.jsonrpc.share import Party, Share
 from wsnode.store.environment import Environment, Writer
@@ -132,8 +137,10 @@ class SharedFilters:
             _put(writer, identity, polled)
             return polled
 
+        if (pending := self._pending.find(identity)) is not None:
+            return pending
         saved = self._store.write(change)
-        return self._pending.find(identity) if saved is None else _SharedFilter(self, identity, saved)
+        return None if saved is None else _SharedFilter(self, identity, saved)
 
     def remove(self, identity: str) -> bool:
         """Forget a filter; False if there is none."""
@@ -142,7 +149,7 @@ class SharedFilters:
             self._expire(writer)
             return _remove(writer, identity)
 
-        return self._store.write(change) or self._pending.remove(identity)
+        return self._pending.remove(identity) or self._store.write(change)
 
     def move(self, identity: str, began: Position | None, position: Position) -> bool:
         """Have a filter continue from `position`; False if it does not stand where a poll `began`, if that is
@@ -188,8 +195,8 @@ class _SharedFilter(StoreFilter):
         Filter.__init__(self, saved.weight)
         self._table = table
         self._identity = identity
-        self.owner = saved.owner
         self.position = saved.position
+        self._spec = None
         self.wanted = saved.wanted
         self.filter_object = None if saved.asked is None else _filter_object(saved.asked)
 
@@ -234,7 +241,7 @@ def _client_of(party: Party | None) -> str:
 
 def _get(writer: Writer, identity: str) -> Saved | None:
     # A client's text: the store has no keys that are empty or too long.
-    found = writer.get(FILTERS, identity.encode()) if len(identity) == len(new_identity()) else None
+    found = writer.get(FILTERS, identity.encode()) if len(identity) == IDENTITY_LENGTH else None
     return None if found is None else _decode(found)
 
 
