@@ -17,11 +17,10 @@ from wsnode.server.http.connection import Service
 from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import EncryptedTransport
 from wsnode.server.transport.readiness import Arrivals
+from wsnode.server.transport.sockets import accept_each
 from wsnode.server.transport.transport import SocketTransport, Transport, say
 from wsnode.server.upkeep.background import keep_running, log_failure
 from wsnode.server.websocket.handshake import refusal
-
-ACCEPTS_AT_ONCE = 64
 
 logger = logging.getLogger("wsnode.server")
 
@@ -137,19 +136,10 @@ async def _hold_connections(
 
 
 async def _accept(listener: socket.socket, door: Door, reception: Reception) -> None:
-    while True:
-        await trio.lowlevel.wait_readable(listener)
-        for _ in range(ACCEPTS_AT_ONCE):
-            try:
-                connected, address = listener.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                break
-            except OSError as error:
-                # Some failures are the network's and pass, as do those for want of files (accept(2)).
-                logger.warning("cannot accept: %s", error)
-                await trio.sleep(0.1)
-                break
-            reception.take(connected, address, door)
+    async def take(connected: socket.socket, address: object) -> None:
+        reception.take(connected, address, door)
+
+    await accept_each(listener, take, logger)
 
 
 def _transport(connected: socket.socket, arrivals: Arrivals, tls: ssl.SSLContext | None) -> Transport:

@@ -30,9 +30,9 @@ from wsnode.node.workers.pair import GoneError, Pair
 from wsnode.node.workers.placement import Pauses, by_load
 from wsnode.node.workers.spreading import Spreading
 from wsnode.node.workers.survey import Survey
+from wsnode.server.transport.sockets import accept_each
 from wsnode.server.upkeep.background import log_failure
 
-ACCEPTS_AT_ONCE: Final = 64
 HELD_SECONDS: Final = 3.0
 """How long a connection waits for a worker that is being started, before it is given to another one."""
 MOST_HELD: Final = 4096
@@ -90,9 +90,7 @@ class Parent:
 
     async def _wait_up(self) -> None:
         for worker in list(self._seats.values()):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_cancel_after, worker.ready, nursery.cancel_scope)
-                nursery.start_soon(_cancel_after, worker.ended, nursery.cancel_scope)
+            await _wait_either(worker.ready, worker.ended)
             if not worker.ready.is_set() and not self._is_ending:
                 for each in self._all:
                     each.kill()
@@ -140,9 +138,7 @@ class Parent:
     async def _replace(self, number: int) -> None:
         old, new = self._seats[number], self._new(number, holds=False)
         self._nursery.start_soon(self._keep, new, 0.0)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_cancel_after, new.ready, nursery.cancel_scope)
-            nursery.start_soon(_cancel_after, new.ended, nursery.cancel_scope)
+        await _wait_either(new.ready, new.ended)
         if new.stage is not Stage.SERVING or self._is_ending:
             logger.error("worker %d stays, because its successor cannot start", number)
             return
@@ -271,19 +267,10 @@ class Parent:
             raise
 
     async def _accept(self, listener: socket.socket, door: int) -> None:
-        while True:
-            await trio.lowlevel.wait_readable(listener)
-            for _ in range(ACCEPTS_AT_ONCE):
-                try:
-                    connected, _address = listener.accept()
-                except (BlockingIOError, ConnectionAbortedError):
-                    break
-                except OSError as error:
-                    # Some failures are the network's and pass, as do those for want of files (accept(2)).
-                    logger.warning("cannot accept: %s", error)
-                    await trio.sleep(0.1)
-                    break
-                await self._give_one(connected, door)
+        async def give(connected: socket.socket, _address: object) -> None:
+            await self._give_one(connected, door)
+
+        await accept_each(listener, give, logger)
 
     def _place(self, connected: socket.socket, door: int) -> bool:
         """Give a connection to the worker with the fewest that can take it; False if none can now."""
@@ -298,6 +285,13 @@ class Parent:
         return False
 
 
-async def _cancel_after(event: trio.Event, scope: trio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()
+async def _wait_either(*events: trio.Event) -> None:
+    """Wait until one of the events has happened."""
+
+    async def cancel_after(event: trio.Event) -> None:
+        await event.wait()
+        nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        for event in events:
+            nursery.start_soon(cancel_after, event)

@@ -1,12 +1,18 @@
-"""Listening sockets, TCP and Unix."""
+"""Listening sockets, TCP and Unix, and the accepting of their connections."""
 
 import os
 import socket
 import stat
+from collections.abc import Awaitable, Callable
+from logging import Logger
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-BACKLOG = 4096
+import trio
+
+BACKLOG: Final = 4096
+ACCEPTS_AT_ONCE: Final = 64
+"""Connections that are accepted before anything else has its turn."""
 
 
 def open_tcp(host: str, port: int) -> list[socket.socket]:
@@ -46,6 +52,25 @@ def open_unix(path: Path) -> socket.socket:
         return _listen(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), str(path))
     except OSError as error:
         raise _failure(str(path), error) from error
+
+
+async def accept_each(
+    listener: socket.socket, take: Callable[[socket.socket, Any], Awaitable[None]], logger: Logger
+) -> None:
+    """Have `take` do something with each connection of a listening socket and its address, for ever."""
+    while True:
+        await trio.lowlevel.wait_readable(listener)
+        for _ in range(ACCEPTS_AT_ONCE):
+            try:
+                connected, address = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                break
+            except OSError as error:
+                # Some failures are the network's and pass, as do those for want of files (accept(2)).
+                logger.warning("cannot accept: %s", error)
+                await trio.sleep(0.1)
+                break
+            await take(connected, address)
 
 
 def _listen(listener: socket.socket, address: Any) -> socket.socket:
