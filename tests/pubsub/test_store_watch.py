@@ -1,6 +1,7 @@
 """Time stands still in these tests, so nothing but what they do lets the watch look again."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ async def test_a_commit_that_is_undone_wakes_nobody(
     def fail(_writer: object) -> None:
         raise ZeroDivisionError
 
-    with Doorbell(tmp_path) as doorbell:
+    with closing(Doorbell(tmp_path)) as doorbell:
         with pytest.raises(ZeroDivisionError):
             store.write(fail)
         with trio.move_on_after(1) as scope:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -44,7 +45,7 @@ class StoreWatch:
 
     async def run(self, look: Callable[[], object]) -> None:
         """Call `look`, which calls `take_note`, for ever."""
-        with Doorbell(self._folder) as doorbell:
+        with closing(Doorbell(self._folder)) as doorbell:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._answer, doorbell)
                 await self._look_again(look)
