@@ -37,7 +37,6 @@ class Calls:
 
     __slots__ = (
         "_dispatcher",
-        "_lasting",
         "_methods",
         "_slow_seconds",
         "caller",
@@ -63,7 +62,6 @@ class Calls:
         self._dispatcher = dispatcher
         self._methods = dispatcher.registry.methods
         self.gate = gate
-        self._lasting = dispatcher.lasting if gate is None else None
         self.reply_bytes = dispatcher.bounds.reply_bytes
         self._slow_seconds = dispatcher.bounds.slow_seconds
         self.scope: View | None = None
@@ -120,30 +118,9 @@ class Calls:
                 self._report_slow(method, seconds, b"of %d calls" % count)
         return text, count
 
-    def answer_lasting(self, data: bytes, largest: int, room: int) -> tuple[bytes, int, int] | None:
-        """Answer the frames that `data` begins with and that ask for results which are still true.
-
-        Returns the replies as frames, the size of the frames in `data`, and the number of calls; None if the
-        first is left to others. None of the replies is longer than `largest` bytes, nor are all of them
-        longer than `room`.
-        """
-        if (lasting := self._lasting) is None:
-            return None
-        began = perf_counter()
-        if (answered := lasting.answer(data, largest, room)) is None:
-            return None
-        frames, size, count, meters = answered
-        seconds = perf_counter() - began
-        for meter, calls in meters:
-            meter.observe(seconds * calls / count, calls)
-        return frames, size, count
-
     def _keep(self, method: Method, result: bytes) -> None:
-        """Keep a result for the calls of this turn, and for all that follow while the chain is the same."""
+        """Keep a result for the calls of this turn."""
         self.results[method.name] = result
-        if self._lasting is not None:
-            version = self.view.version if method.kind.leading else None
-            self._lasting.keep(method.name, result, version, method.succeeded)
 
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""

@@ -3,12 +3,16 @@
 A quick method answers at once. A slow call becomes a `SlowCall`, which the server resumes between other work.
 """
 
+from time import perf_counter
 from typing import Any
 
 from wsnode.jsonrpc.batches.batch import ITEM_BYTES, Batch, empty_batch
+from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
+from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.method import Method
 from wsnode.jsonrpc.requests import (
     LONG_BYTES,
     QUICK_BYTES,
@@ -24,7 +28,18 @@ from wsnode.jsonrpc.work import Answer, Replying, Request, SlowCall
 class Session(Calls):
     """One connection's conversation."""
 
-    __slots__ = ()
+    __slots__ = ("_lasting",)
+
+    def __init__(
+        self, dispatcher: Dispatcher, caller: Any, gate: Gate | None = None, *, shares_results: bool = False
+    ) -> None:
+        """Begin for a `caller`, whose calls must pass `gate`.
+
+        If it `shares_results`, the engine answers frames by those of all such conversations, while they are
+        true.
+        """
+        super().__init__(dispatcher, caller, gate)
+        self._lasting = dispatcher.lasting if shares_results and gate is None else None
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to the message `text`: a request or a batch."""
@@ -35,10 +50,35 @@ class Session(Calls):
         reply = self.call(request)
         return reply if reply is None or isinstance(reply, bytes) else self._begin(reply, len(text))
 
+    def answer_lasting(self, data: bytes, largest: int, room: int) -> tuple[bytes, int, int] | None:
+        """Answer the frames that `data` begins with and that ask for results which are still true.
+
+        Returns the replies as frames, the size of the frames in `data`, and the number of calls; None if the
+        first is left to others. None of the replies is longer than `largest` bytes, nor are all of them
+        longer than `room`.
+        """
+        if (lasting := self._lasting) is None:
+            return None
+        began = perf_counter()
+        if (answered := lasting.answer(data, min(largest, self.reply_bytes), room)) is None:
+            return None
+        frames, size, count, meters = answered
+        seconds = perf_counter() - began
+        for meter, calls in meters:
+            meter.observe(seconds * calls / count, calls)
+        return frames, size, count
+
     def take_held(self) -> list[Any]:
         """Return the subscriptions that wait for the replies given so far."""
         held, self.held = self.held, []
         return held
+
+    def _keep(self, method: Method, result: bytes) -> None:
+        """Keep a result for the calls of this turn, and for all that follow while the chain is the same."""
+        super()._keep(method, result)
+        if self._lasting is not None:
+            version = self.view.version if method.kind.leading else None
+            self._lasting.keep(method.name, result, version, method.succeeded)
 
     def _begin(self, steps: Replying, weight: int) -> Answer:
         dispatcher = self._dispatcher

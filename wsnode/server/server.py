@@ -327,7 +327,7 @@ class Server:
         grant = entrance.caller.grant
         allowance = Allowance(self.shared, entrance.caller.network, grant, entrance.caller.party)
         caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
-        session = Session(entrance.dispatcher, caller, grant)
+        session = Session(entrance.dispatcher, caller, grant, shares_results=True)
         connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)
         answer = handshake.answer
         del head, handshake

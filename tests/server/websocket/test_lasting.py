@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tests.jsonrpc.texts import requests
 from tests.server.websocket.test_frames import masked
 from wsnode._native.wire import LastingResults
-from wsnode.jsonrpc.bounds import Gate
+from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
@@ -43,22 +44,25 @@ class View:
 class Node:
     """A store, and sessions on it."""
 
-    def __init__(self, store: Environment) -> None:
+    def __init__(self, store: Environment, bounds: Bounds | None = None) -> None:
         self.store = store
         self.registry = Registry()
         self.registry.method("steady", steady=True)(lambda view: view.value)
         self.registry.method("constant", view=False, steady=True)(lambda: b'"c"')
         self.registry.method("other")(lambda view: view.value)
         self._dispatcher = Dispatcher(
-            self.registry, lambda _caller: View(store), lasting=LastingResults(store)
+            self.registry,
+            lambda _caller: View(store),
+            bounds=bounds or Bounds(),
+            lasting=LastingResults(store),
         )
         self.set(b"1")
 
     def set(self, value: bytes) -> None:
         self.store.write(lambda writer: writer.put(TABLE, KEY, value))
 
-    def session(self, gate: Gate | None = None) -> Session:
-        return Session(self._dispatcher, None, gate)
+    def session(self, gate: Gate | None = None, *, shares_results: bool = True) -> Session:
+        return Session(self._dispatcher, None, gate, shares_results=shares_results)
 
     def calls(self) -> int:
         return sum(sum(method.succeeded.counts) for method in self.registry.methods.values())
@@ -140,6 +144,25 @@ def test_replies_stay_within_their_room(node: Node) -> None:
     many = session.answer_lasting(100 * call, ROOM, 10 * ROOM)
     assert many is not None
     assert many[2] == 64
+
+
+def test_no_reply_is_longer_than_one_may_be(tmp_path: Path) -> None:
+    bounds = Bounds(reply_bytes=len(b'{"jsonrpc":"2.0","id":1,"result":"c"}'))
+    with closing(Environment(tmp_path, [TABLE], writer=True)) as store:
+        session = asked(Node(store, bounds), "constant")
+        assert session.answer_lasting(frames(request("constant")), ROOM, ROOM) is not None
+        assert session.answer_lasting(frames(request("constant", "longer")), ROOM, ROOM) is None
+
+
+def test_a_session_that_does_not_share_neither_gives_nor_keeps(tmp_path: Path) -> None:
+    with closing(Environment(tmp_path, [TABLE], writer=True)) as store:
+        node = Node(store)
+        alone = node.session(shares_results=False)
+        alone.receive(request("constant"))
+        alone.end_turn()
+        assert node.session().answer_lasting(frames(request("constant")), ROOM, ROOM) is None
+        asked(node, "constant")
+        assert alone.answer_lasting(frames(request("constant")), ROOM, ROOM) is None
 
 
 class Counting:
