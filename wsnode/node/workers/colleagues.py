@@ -4,6 +4,7 @@ import trio
 
 from wsnode.node.workers.messages import Ask, Report, Summed, Tell, Told, ToWorker
 from wsnode.node.workers.pair import Pair
+from wsnode.node.workers.questions import Questions
 from wsnode.server.http.connection import PageContent
 from wsnode.server.server import Server
 
@@ -19,9 +20,7 @@ class Colleagues:
     def __init__(self, server: Server, pair: Pair[ToWorker]) -> None:
         self._server = server
         self._pair = pair
-        self._asked = 0
-        self._answers: dict[int, Report] = {}
-        self._has_answered = trio.Event()
+        self._questions = Questions[Report]()
 
     async def metrics_page(self) -> PageContent:
         """Return the page of the metrics of all workers."""
@@ -38,8 +37,7 @@ class Colleagues:
         if isinstance(message, Tell):
             self._pair.post(Told(message.number, self._report()))
         else:
-            self._answers[message.number] = message.report
-            self._has_answered.set()
+            self._questions.answer(message.number, message.report)
 
     def tell(self) -> None:
         """Report what this worker has counted."""
@@ -62,11 +60,5 @@ class Colleagues:
         return Report(self._server.families(), self._server.ready)
 
     async def _ask(self) -> Report:
-        self._asked += 1
-        number = self._asked
-        self._pair.post(Ask(number))
-        with trio.move_on_after(PATIENCE_SECONDS):
-            while number not in self._answers:
-                self._has_answered = trio.Event() if self._has_answered.is_set() else self._has_answered
-                await self._has_answered.wait()
-        return self._answers.pop(number, None) or self._report()
+        answer = await self._questions.ask(lambda number: self._pair.post(Ask(number)), PATIENCE_SECONDS)
+        return answer or self._report()

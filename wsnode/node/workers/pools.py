@@ -4,13 +4,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-import trio
-
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.pool.refusals import PoolError
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.node.workers.messages import Bring, Done, Lend, Lent, Spread, Took, ToWorker
 from wsnode.node.workers.pair import Pair
+from wsnode.node.workers.questions import Questions
 
 PATIENCE_SECONDS: Final = 1.0
 """The longest time for which a sender waits for other workers, one of which may be ending."""
@@ -22,8 +21,7 @@ class Pools:
     def __init__(self, pair: Pair[ToWorker]) -> None:
         self._pair = pair
         self._pools: dict[str, TransactionPool] = {}
-        self._spread = 0
-        self._waiting: dict[int, trio.Event] = {}
+        self._questions = Questions[None]()
 
     def join(self, network: str, pool: TransactionPool) -> Relay:
         """Take what is sent to other workers into `pool`; return what has them take a transaction."""
@@ -37,8 +35,7 @@ class Pools:
                 self._take(network, encoded)
                 self._pair.post(Took(number))
             case Done(number):
-                if (done := self._waiting.get(number)) is not None:
-                    done.set()
+                self._questions.answer(number, None)
             case Lend(row):
                 for network, pool in self._pools.items():
                     held = [transaction.encoded for transaction in pool.held()]
@@ -46,15 +43,9 @@ class Pools:
 
     async def _relay(self, network: str, encoded: bytes) -> None:
         """Return once all other workers have a transaction, or cannot be waited for."""
-        self._spread += 1
-        number, done = self._spread, trio.Event()
-        self._waiting[number] = done
-        try:
-            self._pair.post(Spread(number, network, bytes(encoded)))
-            with trio.move_on_after(PATIENCE_SECONDS):
-                await done.wait()
-        finally:
-            del self._waiting[number]
+        await self._questions.ask(
+            lambda number: self._pair.post(Spread(number, network, bytes(encoded))), PATIENCE_SECONDS
+        )
 
     def _take(self, network: str, encoded: list[bytes]) -> None:
         """Take what other workers have checked; the pool may refuse what contradicts its own contents."""
