@@ -34,7 +34,7 @@ class Pair(Generic[Received]):
         self._end = end
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(received).decode
-        self._waiting = deque[tuple[msgspec.Struct, int | None]]()
+        self._waiting = deque[msgspec.Struct]()
         self._has_waiting = trio.Event()
 
     @classmethod
@@ -60,7 +60,7 @@ class Pair(Generic[Received]):
         """Send a message now, or as soon as there is room; to nobody if the other end is gone."""
         with contextlib.suppress(GoneError):
             if not self.send_nowait(message):
-                self._waiting.append((message, None))
+                self._waiting.append(message)
                 self._has_waiting.set()
 
     @property
@@ -76,7 +76,7 @@ class Pair(Generic[Received]):
                 await trio.lowlevel.wait_writable(self._end)
                 waiting, self._waiting = self._waiting, deque()
                 try:
-                    while waiting and self.send_nowait(*waiting[0]):
+                    while waiting and self.send_nowait(waiting[0]):
                         waiting.popleft()
                 except GoneError:
                     return

@@ -21,13 +21,13 @@ class Spreading:
         self._number = 0
         self._missing: dict[int, set[Worker]] = {}
         """The workers that have not taken something yet."""
-        self._has_taken = trio.Event()
+        self._taken_now = trio.lowlevel.ParkingLot()
 
     def took(self, worker: Worker, number: int) -> None:
         """Note that a worker has taken something."""
         if (missing := self._missing.get(number)) is not None:
             missing.discard(worker)
-            self._has_taken.set()
+            self._taken_now.unpark_all()
 
     async def spread(self, origin: Worker, message: Spread) -> None:
         """Bring a transaction to all workers but the one that has it, and tell that one when it is done."""
@@ -39,8 +39,7 @@ class Spreading:
             worker.post(Bring(number, message.network, [message.encoded]))
         with trio.move_on_after(TAKING_SECONDS):
             while missing & self._workers:
-                self._has_taken = trio.Event() if self._has_taken.is_set() else self._has_taken
-                await self._has_taken.wait()
+                await self._taken_now.park()
         del self._missing[number]
         origin.post(Done(message.number))
 
@@ -58,4 +57,4 @@ class Spreading:
 
     def note_end(self) -> None:
         """Wait no more for a worker that has ended."""
-        self._has_taken.set()
+        self._taken_now.unpark_all()

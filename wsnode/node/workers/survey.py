@@ -25,21 +25,21 @@ class Survey:
         self._asked = self._ended = 0
         self._told: dict[Worker, int] = {}
         """The number of the last question that each has answered."""
-        self._has_told = trio.Event()
+        self._told_now = trio.lowlevel.ParkingLot()
         self._began = time.time()
 
     def note(self, worker: Worker, number: int, report: Report) -> None:
         """Take a worker's report, which answers the question `number`, or none if that is 0."""
         self._told[worker] = max(number, self._told.get(worker, 0))
         self._tally.note(worker, report)
-        self._has_told.set()
+        self._told_now.unpark_all()
 
     def bury(self, worker: Worker) -> None:
         """Keep what a worker that has ended had counted."""
         self._told.pop(worker, None)
         self._ended += worker.ready.is_set()
         self._tally.bury(worker)
-        self._has_told.set()
+        self._told_now.unpark_all()
 
     async def answer(self, asking: Worker, request: int) -> None:
         """Tell a worker what all have counted; of one that does not answer soon, its last report."""
@@ -49,8 +49,7 @@ class Survey:
             worker.post(Tell(number))
         with trio.move_on_after(TOLD_SECONDS):
             while any(self._told.get(worker, 0) < number for worker in asked & self._workers):
-                self._has_told = trio.Event() if self._has_told.is_set() else self._has_told
-                await self._has_told.wait()
+                await self._told_now.park()
         asking.post(Summed(request, self._tally.total(self._own())))
 
     def _own(self) -> list[Family]:
