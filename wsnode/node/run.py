@@ -24,9 +24,6 @@ from wsnode.server.upkeep.logs import Stream, configure
 
 logger = logging.getLogger("wsnode.node")
 
-HURRY_SECONDS = 0.9
-"""The time that a second signal leaves to threads that run."""
-
 Announce = Callable[[Address], None]
 
 
@@ -84,7 +81,7 @@ async def _serve(
                 if await _obey(signals, again) == signal.SIGTERM:
                     server.farewell = RESTARTING
                 # Beyond the grace periods of calls and closes, no thread of the engine is awaited.
-                last_resort.end_within(server.limits.grace_seconds + 2 * server.limits.close_seconds + 1)
+                last_resort.end_within(server.limits.ending_seconds + 1)
                 ending.start_soon(_hurry, signals, server, last_resort)
                 nursery.cancel_scope.cancel()
             ending.cancel_scope.cancel()
@@ -104,7 +101,7 @@ async def _hurry(signals: AsyncIterator[int], server: Server, last_resort: LastR
     async for number in signals:
         if number != signal.SIGHUP:
             server.hurry()
-            last_resort.end_within(HURRY_SECONDS)
+            last_resort.hurry()
 
 
 def _opened_port(port: Port, config: Config) -> tuple[Server, list[socket.socket]]:

@@ -3,6 +3,7 @@
 import logging
 import ssl
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import trio
 
 from wsnode.node.addresses import Address
 from wsnode.node.config import Config, ConfigurationError, FollowConfig
+from wsnode.node.rereading import read_again
 from wsnode.server.access.directory import Network
 from wsnode.server.access.keys import KeyFileRing
 from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
@@ -20,7 +22,7 @@ from wsnode.server.server import Server
 from wsnode.server.shared import Totals
 from wsnode.server.transport.encrypted import read_certificate, tls_context
 from wsnode.server.upkeep.allocator import give_back_freed_memory
-from wsnode.server.upkeep.background import keep_running, log_failure
+from wsnode.server.upkeep.background import keep_running
 from wsnode.server.upkeep.logs import configure
 
 logger = logging.getLogger("wsnode.node")
@@ -74,16 +76,7 @@ def reload(running: Running, reread: Callable[[], Config] | None) -> None:
     for network in running.networks:
         if isinstance(network.keys, KeyFileRing):
             network.keys.reload()
-    if reread is None:
-        return
-    try:
-        config = reread()
-        _renew_certificate(running.tls, config)
-    except (ConfigurationError, OSError) as error:
-        logger.error("the configuration stays as it was: %s", error)  # noqa: TRY400 - no bug of ours
-        return
-    except Exception as error:
-        log_failure("the configuration stays as it was", error)
+    if reread is None or (config := read_again(reread, partial(_renew_certificate, running.tls))) is None:
         return
     configure(config.log_level, config.log_format, worker=running.worker)
     running.server.apply(config.limits)

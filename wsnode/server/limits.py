@@ -88,6 +88,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     slow_seconds: Patience = 1.0
     """Calls that take longer are logged."""
 
+    @property
+    def ending_seconds(self) -> float:
+        """Return the longest time of all that a server does before it ends, in seconds."""
+        return self.grace_seconds + 2 * self.close_seconds
+
     def share(self, processes: int) -> "Limits":
         """Return the bounds of one of so many processes that serve the same clients.
 

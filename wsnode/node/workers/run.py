@@ -12,9 +12,9 @@ import trio
 from wsnode.node.addresses import Address
 from wsnode.node.config import Config, ConfigurationError
 from wsnode.node.listening import open_clients, open_operators
+from wsnode.node.rereading import read_again
 from wsnode.node.workers.parent import Parent, StartError
 from wsnode.server.doors import Door, door_of
-from wsnode.server.upkeep.background import log_failure
 from wsnode.server.upkeep.logs import configure
 
 logger = logging.getLogger("wsnode.node")
@@ -85,9 +85,8 @@ class Node:
             else:
                 self._is_ending = True
                 self._parent.drain(restarts=number == signal.SIGTERM)
-                limits = self._config.limits
-                periods = limits.grace_seconds + 2 * limits.close_seconds
-                nursery.start_soon(self._kill_after, periods + SPARE_SECONDS)
+                seconds = self._config.limits.ending_seconds + SPARE_SECONDS
+                nursery.start_soon(self._kill_after, seconds)
 
     async def _kill_after(self, seconds: float) -> None:
         await trio.sleep(seconds)
@@ -95,15 +94,7 @@ class Node:
 
     def _reload(self) -> None:
         """Give the workers another configuration; one that cannot be read changes nothing."""
-        try:
-            config = self._reread()
-        except (ConfigurationError, OSError) as error:
-            logger.error("the configuration stays as it was: %s", error)  # noqa: TRY400 - no bug of ours
-            config = self._config
-        except Exception as error:
-            log_failure("the configuration stays as it was", error)
-            config = self._config
-        self._config = config
+        self._config = config = read_again(self._reread) or self._config
         configure(config.log_level, config.log_format)
         # Workers read their keys again too, which lie in files of their own.
         self._parent.configure(msgspec.json.encode(config))

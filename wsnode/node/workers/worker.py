@@ -48,8 +48,6 @@ from wsnode.server.upkeep.logs import configure
 
 logger = logging.getLogger("wsnode.workers")
 
-HURRY_SECONDS = 0.9
-"""The time that threads have to end when the worker is to end at once."""
 FAILED = 1
 FOR_RESTART = Drain(restarts=True)
 
@@ -125,7 +123,7 @@ class _Worker:
                     self._pair.post(Ready())
                     if (await self._obey(reception)).restarts:
                         server.farewell = RESTARTING
-                    last_resort.end_within(server.limits.grace_seconds + 2 * server.limits.close_seconds + 1)
+                    last_resort.end_within(server.limits.ending_seconds + 1)
                     ending.start_soon(self._hurry, server, last_resort)
                     nursery.cancel_scope.cancel()
                 self._colleagues.tell()
@@ -193,7 +191,7 @@ class _Worker:
                     self._pools.hear(message)
                 case Hurry():
                     server.hurry()
-                    last_resort.end_within(HURRY_SECONDS)
+                    last_resort.hurry()
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 import os
 import threading
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-DONE = 0
+DONE: Final = 0
+_HURRY_SECONDS: Final = 0.9
 
 
 class LastResort:
@@ -23,6 +24,10 @@ class LastResort:
         self._timer = threading.Timer(seconds, os._exit, [DONE])
         self._timer.daemon = True
         self._timer.start()
+
+    def hurry(self) -> None:
+        """End the process within a second, which leaves a little time to threads that run."""
+        self.end_within(_HURRY_SECONDS)
 
     def __enter__(self) -> Self:
         return self
