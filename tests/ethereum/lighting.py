@@ -66,7 +66,7 @@ class Light:
         assert self.chain.told is not None
         for each in range(number + 1, last + 1):
             told = self.told(each)
-            self.chain.told.tell(told)
+            self.chain.told.tell([told])
             self.tree.judge(self.unverified(told.hash))
         self.tree.set_head(head)
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tests.drawing import examples
 from tests.ethereum.lighting import Light, light_folder
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, emitting_genesis, growing_chain
+from wsnode.ethereum.appender import recent_rows
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import verify_told_block
-from wsnode.ethereum.execution import NoReceiptsError
+from wsnode.ethereum.execution import NoReceiptsError, ToldBlocks
 from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.storage.errors import OtherKindError
@@ -235,6 +236,23 @@ def test_a_block_without_receipts_is_not_judged(light: Light) -> None:
     light.source.grow(LOGS[1])
     with pytest.raises(NoReceiptsError):
         light.tree.judge(light.unverified(light.source.chain.head.hash))
+
+
+def test_blocks_told_together_are_kept_together_whatever_their_size(light: Light) -> None:
+    source, chain = light.source, light.chain
+    told = [light.told(source.grow(LOGS[3]).number) for _ in range(3)]
+    blocks = [light.unverified(block.hash) for block in told]
+    executor = ToldBlocks(chain.store, chain.spec, chain.state, most_bytes=told[0].size)
+    executor.tell(told[:1])
+    executor.tell(told[1:])
+    with chain.snapshot() as view:
+        before, total = recent_rows(view), view.total_difficulty(view.number)
+    # The two fill more than the bound, so the one before them has made room for them.
+    with pytest.raises(NoReceiptsError):
+        executor.execute(blocks[:1], before, total_difficulty=total)
+    executor.tell(told)
+    run = executor.execute(blocks, before, total_difficulty=total)
+    assert ([block.hash for block in run.verified], run.error) == ([block.hash for block in blocks], None)
 
 
 def test_a_folder_stays_what_it_was_made_as(tmp_path: Path) -> None:

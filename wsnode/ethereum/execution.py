@@ -94,22 +94,29 @@ class ToldBlocks:
     takes an execution: there the chain of hashes from a trusted head is relied on.
     """
 
-    def __init__(self, store: Environment, spec: ChainSpec, state: State) -> None:
+    def __init__(
+        self, store: Environment, spec: ChainSpec, state: State, most_bytes: int = MOST_BYTES
+    ) -> None:
         self._store = store
         self._spec = spec
         self._state = state
+        self._most_bytes = most_bytes
         self._told: OrderedDict[Hash32, BuiltBlock] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
         """Receipts arrive in the event loop, and blocks are judged in others."""
 
-    def tell(self, block: BuiltBlock) -> None:
-        """Keep a block whose body and receipts are those of its header until it is judged."""
+    def tell(self, blocks: Sequence[BuiltBlock]) -> None:
+        """Keep blocks whose bodies and receipts are those of their headers until they are judged.
+
+        Beyond the bound those told before are forgotten. These are judged together, so all of them are kept.
+        """
         with self._lock:
-            self._forget(Hash32(block.hash))
-            self._told[Hash32(block.hash)] = block
-            self._bytes += block.size
-            while self._bytes > MOST_BYTES and len(self._told) > 1:
+            for block in blocks:
+                self._forget(Hash32(block.hash))
+                self._told[Hash32(block.hash)] = block
+                self._bytes += block.size
+            while self._bytes > self._most_bytes and len(self._told) > len(blocks):
                 self._forget(next(iter(self._told)))
 
     def execute(

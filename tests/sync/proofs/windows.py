@@ -67,7 +67,7 @@ class Window:
         assert self.chain.told is not None
         for each in reversed(branch):
             unverified, told = self._told(each)
-            self.chain.told.tell(told)
+            self.chain.told.tell([told])
             self._tree.judge(unverified)
         self._tree.set_head(Hash32(bytes.fromhex(self.source.block()["hash"][2:])))
 

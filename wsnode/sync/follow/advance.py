@@ -14,7 +14,7 @@ from wsnode.sync.follow.blocks.walk import Walks
 from wsnode.sync.follow.catching_up import CatchingUp
 from wsnode.sync.follow.choice import chosen
 from wsnode.sync.follow.light.beginning import Beginning
-from wsnode.sync.follow.light.receipts import Receipts
+from wsnode.sync.follow.light.receipts import Receipts, kept
 from wsnode.sync.follow.pace import Pace
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
 from wsnode.sync.follow.verified import VerifiedBlocks
@@ -138,7 +138,8 @@ class Advance:
         for block in blocks:
             if self._receipts is not None:
                 await self._receipts.bring([block], [upstream])
-            status = await judge(block)
+            with kept():
+                status = await judge(block)
             if isinstance(status, Invalid):
                 raise Unfit(f"it sent an invalid block: {status.error}", for_good=True)
             if isinstance(status, UnknownParent):

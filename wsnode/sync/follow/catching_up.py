@@ -15,7 +15,7 @@ from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.statuses import Invalid, UnknownParent
 from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.blocks.ranges import Batch, Ranges
-from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts
+from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts, kept
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
 from wsnode.sync.progress import ImportProgress, Step
 from wsnode.upstream.errors import UpstreamError
@@ -141,7 +141,8 @@ class CatchingUp:
                 last = await self._execute(some)
             return last
         await self._bring(batch.blocks, batch.givers)
-        extension = await self._live.extend(batch.blocks)
+        with kept():
+            extension = await self._live.extend(batch.blocks)
         self._count(batch)
         if extension.error is not None or extension.taken < len(batch.blocks):
             giver = _giver_of(batch, extension)
@@ -156,7 +157,8 @@ class CatchingUp:
         keep = self._live.hold if self._receipts is None else self._live.judge
         for block, giver in zip(batch.blocks, batch.givers, strict=True):
             await self._bring([block], [giver])
-            status = await keep(block)
+            with kept():
+                status = await keep(block)
             if isinstance(status, Invalid):
                 giver.quarantine(Unfit(f"it sent an invalid block: {status.error}", for_good=True))
             if isinstance(status, Invalid | UnknownParent):

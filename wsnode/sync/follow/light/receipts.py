@@ -1,6 +1,7 @@
 """Receipts of blocks that are not executed: fetched, and held against the block's header."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import trio
@@ -12,6 +13,7 @@ from wsnode.ethereum.codec.blocks import (
     encode_told_receipts,
     verify_told_block,
 )
+from wsnode.ethereum.execution import NoReceiptsError
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError
 from wsnode.sync.follow.blocks.asking import all_at_once, first_of
@@ -23,6 +25,19 @@ from wsnode.upstream.messages import NOTHING
 AT_ONCE: Final = 16
 """Blocks whose receipts are asked for, and kept in memory, together."""
 METHOD: Final = "eth_getBlockReceipts"
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Have blocks judged with the receipts that were brought.
+
+    Raises:
+        UpstreamError: Those of one are forgotten by now, and can be brought again.
+    """
+    try:
+        yield
+    except NoReceiptsError as error:
+        raise UpstreamError("absent", str(error)) from None
 
 
 class Receipts:
@@ -41,8 +56,7 @@ class Receipts:
         """
         told = self._chain.told
         assert told is not None, "only a light folder is given receipts"
-        for block in await self.verified(blocks, givers):
-            told.tell(block)
+        told.tell(await self.verified(blocks, givers))
 
     async def of_encoded(self, encoded: bytes, giver: Upstream) -> BuiltBlock:
         """Return a block with its receipts, out of its RLP.
