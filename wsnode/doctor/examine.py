@@ -1,17 +1,15 @@
 """The chains of a data folder, one after another."""
 
 from pathlib import Path
-from typing import Final
 
 from wsnode.doctor.alt import examine as alt
 from wsnode.doctor.chain import examine as ethereum
 from wsnode.doctor.findings import Findings, Progress
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage.errors import NoChainError
+from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
 from wsnode.starknet.chain import FOLDER as ALT
 from wsnode.starknet.chain import Chain as AltChain
-
-ETHEREUM: Final = "eth"
 
 
 def examine(data: Path, progress: Progress) -> dict[str, Findings]:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -23,6 +23,7 @@ from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
+from wsnode.ethereum.storage.folder import FOLDER
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import LastingResults
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
 
-ETHEREUM_FOLDER = "eth"
-STARKNET_FOLDER = "alt"
-FILTERS_FOLDER = "filters"
+ETHEREUM_FOLDER: Final = FOLDER
+STARKNET_FOLDER: Final = "alt"
+FILTERS_FOLDER: Final = "filters"
 
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""

@@ -35,7 +35,7 @@ class Contents:
         self._before: StoredBlock | None = None
 
     def check(self, blocks: Sequence[StoredBlock]) -> None:
-        """Check the blocks that follow those checked before, and note in each what can be relied on."""
+        """Check the blocks that follow those checked before, and note in each the hash that it has."""
         self._findings.checked["blocks"] += len(blocks)
         complete = [(block, rlp) for block in blocks if (rlp := self._rlp(block)) is not None]
         for (stored, _), decoded in zip(complete, self._decoded(complete), strict=True):
@@ -98,7 +98,6 @@ class Contents:
             return
         verified = verify_told_block(self._spec, block, stored.receipts)
         if isinstance(verified, BuiltBlock):
-            stored.is_whole = True
             self._findings.checked["transactions"] += verified.transaction_count
             self._findings.checked["logs"] += verified.log_count
             if verified.receipts != stored.receipts:

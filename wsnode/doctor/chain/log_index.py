@@ -9,14 +9,13 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from wsnode.doctor.chain.rows import StoredBlock
-from wsnode.doctor.findings import MOST_SHOWN, Findings
+from wsnode.doctor.chain.rows import StoredBlock, search_others
+from wsnode.doctor.findings import Findings
 from wsnode.ethereum.codec.chain_tables import locate_logs
 from wsnode.ethereum.codec.rows import CorruptRowError, log_entries
 from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, decode_positions
 from wsnode.ethereum.storage.tables import LOG_INDEX, RECEIPTS, number_key
 from wsnode.store.environment import Reader
-from wsnode.store.table import scan
 
 KINDS: Final = ("address", "first topic", "second topic", "third topic", "fourth topic", "number of topics")
 _CHUNK: Final = 1 << CHUNK_BITS
@@ -58,8 +57,10 @@ class LogIndex:
         self._compare()
         if self._is_interrupted:
             self._findings.note("rows of log_index were not counted, because receipts are missing")
-        elif (entries := self._reader.entries(LOG_INDEX)) > self._found:
-            self._search(entries)
+        else:
+            lists = self._lists_a_log
+            what = "lists no log that is there"
+            search_others(self._reader, LOG_INDEX, self._found, self._findings, lists, what)
 
     def _compare(self) -> None:
         for key, positions in self._rows.items():
@@ -98,17 +99,6 @@ class LogIndex:
         except (CorruptRowError, ValueError):
             return None
         return number
-
-    def _search(self, entries: int) -> None:
-        """Name the rows none of whose logs is there."""
-        left = min(entries - self._found, MOST_SHOWN)
-        for done, (key, row) in enumerate(scan(self._reader, LOG_INDEX, b"")):
-            self._findings.progress.advanced("search in log_index", done, entries)
-            if not self._lists_a_log(key, row):
-                self._findings.fault("log_index", f"the row {key.hex()} lists no log that is there")
-                left -= 1
-            if not left:
-                return
 
     def _lists_a_log(self, key: bytes, row: bytes) -> bool:
         try:

@@ -7,8 +7,8 @@ found must be there. Only if there are more is the table searched for those that
 from collections.abc import Callable
 from typing import Final
 
-from wsnode.doctor.chain.rows import StoredBlock
-from wsnode.doctor.findings import MOST_SHOWN, Findings
+from wsnode.doctor.chain.rows import StoredBlock, search_others
+from wsnode.doctor.findings import Findings
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields, log_count, transaction_hashes
 from wsnode.ethereum.storage import canonical
 from wsnode.ethereum.storage.canonical import Totals
@@ -24,7 +24,7 @@ from wsnode.ethereum.storage.tables import (
     number_key,
 )
 from wsnode.store.environment import Reader
-from wsnode.store.table import Table, scan
+from wsnode.store.table import Table
 
 PLACE: Final = 8
 """Bytes of a place: block (5) and index (3); and of a key of `transactions`."""
@@ -78,9 +78,8 @@ class Lookups:
         stored = self._total(block.number)
         self._found[TOTALS] += stored is not None
         logs = _log_count(block.receipts)
-        known = before is not None and logs is not None and block.named is not None
         expected = None
-        if known and before is not None and logs is not None:
+        if before is not None and logs is not None and block.named is not None:
             expected = Totals(before.logs + logs, before.difficulty + block.difficulty)
         if stored is None or (expected is not None and stored != expected):
             text = "there is no row that can be read" if stored is None else f"{stored}, not {expected}"
@@ -123,17 +122,7 @@ class Lookups:
                 self._findings.fault("transactions", text, block.number, block.named)
 
     def _search(self, table: Table, expected: int, belongs: Callable[[bytes, bytes], bool]) -> None:
-        entries = self._reader.entries(table)
-        if entries <= expected:
-            return
-        left = min(entries - expected, MOST_SHOWN)
-        for done, (key, value) in enumerate(scan(self._reader, table, b"")):
-            self._findings.progress.advanced(f"search in {table.name}", done, entries)
-            if not belongs(key, value):
-                self._findings.fault(table.name, f"the row {key.hex()} belongs to no block")
-                left -= 1
-            if not left:
-                return
+        search_others(self._reader, table, expected, self._findings, belongs)
 
     def _is_in_range(self, key: bytes, _value: bytes, below: int = 0) -> bool:
         return len(key) == len(number_key(0)) and self._first + below <= number_from(key) <= self._last

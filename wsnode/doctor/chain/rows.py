@@ -1,13 +1,15 @@
 """The canonical blocks in order, a batch of bounded size at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
 
+from wsnode.doctor.findings import MOST_SHOWN, Findings
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, RECEIPTS, number_key
 from wsnode.store.environment import Reader
+from wsnode.store.table import Table, scan
 
 MOST_BYTES: Final = 8 << 20
 MOST_BLOCKS: Final = 256
@@ -26,8 +28,6 @@ class StoredBlock(msgspec.Struct):
     """The hash of the header itself."""
     parent: bytes | None = None
     difficulty: int = 0
-    is_whole: bool = False
-    """Whether the rows are those of one block, so that what follows from them can be relied on."""
 
 
 def stored_blocks(reader: Reader, first: int, last: int) -> Iterator[list[StoredBlock]]:
@@ -43,6 +43,28 @@ def stored_blocks(reader: Reader, first: int, last: int) -> Iterator[list[Stored
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def search_others(
+    reader: Reader,
+    table: Table,
+    expected: int,
+    findings: Findings,
+    belongs: Callable[[bytes, bytes], bool],
+    what: str = "belongs to no block",
+) -> None:
+    """Name the rows of a table that do not belong there, if there are more than the `expected` ones."""
+    entries = reader.entries(table)
+    if entries <= expected:
+        return
+    left = min(entries - expected, MOST_SHOWN)
+    for done, (key, row) in enumerate(scan(reader, table, b"")):
+        findings.progress.advanced(f"search in {table.name}", done, entries)
+        if not belongs(key, row):
+            findings.fault(table.name, f"the row {key.hex()} {what}")
+            left -= 1
+        if not left:
+            return
 
 
 def _stored(reader: Reader, number: int) -> StoredBlock:

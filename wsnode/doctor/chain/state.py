@@ -4,7 +4,8 @@ Beside a node that writes, blocks may change while this reads: what differs is l
 of the chain store.
 """
 
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
 
 from wsnode.doctor.findings import Findings
 from wsnode.ethereum.chain import Chain
@@ -19,12 +20,15 @@ from wsnode.ethereum.state import (
 )
 from wsnode.ethereum.storage import meta
 from wsnode.ethereum.storage.tables import HEADERS, number_key
+from wsnode.store.environment import Reader
 
 AT_ONCE: Final = 4096
 TRIES: Final = 10
 NODES: Final = 500_000
 """Of tries, that taking the state back may keep in memory: some 300 bytes each."""
 CHANGED: Final = "some blocks changed while they were looked at"
+
+Found = TypeVar("Found")
 
 
 def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None:
@@ -52,13 +56,8 @@ def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None
 
 
 def _check_heads(chain: Chain, findings: Findings) -> None:
-    for _ in range(TRIES):
-        with chain.store.read() as before:
-            number, block_hash = chain.state.committed_head
-            with chain.store.read() as after:
-                if before.version != after.version:
-                    continue
-                head = meta.marked_head(after, meta.HEAD)
+    for (number, block_hash), reader in _beside(chain, lambda: chain.state.committed_head, findings):
+        head = meta.marked_head(reader, meta.HEAD)
         if head is not None and number < head.number:
             text = f"the state is that of this block, and the chain's head is {head.number}"
             findings.fault("state", text, number, block_hash)
@@ -67,7 +66,17 @@ def _check_heads(chain: Chain, findings: Findings) -> None:
                 f"the state is at block {number} and the chain at {head.number}: a writer is at work, or it "
                 "was killed between two commits, and the next one takes the state back"
             )
-        return
+
+
+def _beside(chain: Chain, look: Callable[[], Found], findings: Findings) -> Iterator[tuple[Found, Reader]]:
+    """Yield once what a look at the state finds, and the version of the chain store beside which it was."""
+    for _ in range(TRIES):
+        with chain.store.read() as before:
+            found = look()
+            with chain.store.read() as after:
+                if before.version == after.version:
+                    yield found, after
+                    return
     findings.note(CHANGED)
 
 
@@ -106,22 +115,15 @@ def _is_of_chain(header: bytes | None, block: tuple[int, bytes, bytes, bytes]) -
 
 
 def _look_again(chain: Chain, number: int, findings: Findings) -> None:
-    for _ in range(TRIES):
-        with chain.store.read() as before:
-            blocks = _readable_blocks(chain.state, number, 1)
-            with chain.store.read() as after:
-                if before.version != after.version:
-                    continue
-                head = meta.marked_head(after, meta.HEAD)
-                header = after.get(HEADERS, number_key(number))
+    for blocks, reader in _beside(chain, lambda: _readable_blocks(chain.state, number, 1), findings):
+        head = meta.marked_head(reader, meta.HEAD)
+        header = reader.get(HEADERS, number_key(number))
         if head is None or number > head.number or (blocks and _is_of_chain(header, blocks[0])):
             return
         found = "there is no row that can be read"
         if blocks:
             found = f"hash 0x{blocks[0][1].hex()} and root 0x{blocks[0][3].hex()}"
         findings.fault("state.hashes", f"{found}, not those of the block", number)
-        return
-    findings.note(CHANGED)
 
 
 def _check_history(state: State, first: int, findings: Findings) -> None:

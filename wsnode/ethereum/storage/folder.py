@@ -3,12 +3,14 @@
 import fcntl
 import os
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import msgspec
 
 from wsnode.ethereum.storage.errors import ChainBusyError, NoChainError, OtherConfigurationError
 
+FOLDER: Final = "eth"
+"""The name of a chain's folder in that of its network."""
 MAKERS = ("wsnode demo", "wsnode dev")
 """Commands that put their name into the extra data of their chains' genesis."""
 IMPORT = "wsnode import eth"
