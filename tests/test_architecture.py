@@ -139,7 +139,7 @@ FLOORS = {
     "node": (
         "addresses settings views",
         "config",
-        "config_file driving following listening proving",
+        "config_file driving following listening proving rereading",
         "forking",
         "fork_point networks",
         "running",
@@ -147,7 +147,7 @@ FLOORS = {
         "config_check",
     ),
     "node/workers": (
-        "ledger messages placement",
+        "ledger messages placement questions",
         "pair tally",
         "colleagues member pools",
         "spreading survey",
