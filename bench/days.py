@@ -28,9 +28,10 @@ from typing import Any
 from bench.fan_out import LOGS, Ready, prepared, transaction
 from bench.lib import started
 from bench.lib.development import development_nodes, development_parser
-from bench.lib.nodes import Node, anonymous_bytes, cpu_seconds
+from bench.lib.nodes import Node, anonymous_bytes
 from bench.lib.peer import Peer, one_round_trip
 from wsnode.load.latencies import percentile
+from wsnode.load.machine import cpu_seconds
 from wsnode.load.node import Asker
 
 STAYING = 10

@@ -19,17 +19,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import trio
 from trio_websocket import WebSocketConnection, open_websocket_url
 
+from bench.lib.genesis import written_genesis
 from bench.lib.nodes import Node
-from bench.lib.started import chain_file, free_port, geth_with, running, unpack
+from bench.lib.started import chain_file, free_port, geth_on, geth_with, running, unpack
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.genesis import development_genesis
 from wsnode.ethereum.state import sign_transaction
 
 # A call makes one log without topics.
@@ -120,32 +120,14 @@ def follower(temporary: Path, genesis: Path, upstream: str, *options: str) -> It
         yield node
 
 
-@contextmanager
-def geth_that_ticks(geth: Path, genesis: Path, temporary: Path) -> Iterator[Node]:
+def geth_that_ticks(geth: Path, genesis: Path, temporary: Path) -> AbstractContextManager[Node]:
     """Run geth with a block a second on a genesis."""
-    port, data = free_port(), temporary / "geth"
-    subprocess.run([str(geth), "init", "--datadir", str(data), str(genesis)], check=True, capture_output=True)
-    command = [
-        str(geth),
-        "--dev",
-        "--dev.period",
-        "1",
-        "--datadir",
-        str(data),
-        "--nodiscover",
-        "--ipcdisable",
-    ]
-    command += ["--port", "0", "--authrpc.port", "0", "--ws", "--ws.port", str(port), "--ws.origins", "*"]
-    with running("geth", [*command, "--ws.api", "eth,debug,net,web3"], port, temporary) as node:
-        yield node
+    return geth_on(geth, genesis, temporary, "--dev.period", "1")
 
 
 async def measure(geth: Path, temporary: Path, blocks: int, transactions: int) -> None:
-    genesis = temporary / "genesis.json"
-    addresses = [account.address for account in ACCOUNTS]
-    content = json.loads(development_genesis(addresses, 10**24, int(time.time()) - 10))
-    content["alloc"][f"0x{CONTRACT.hex()}"] = {"balance": "0x0", "code": EMITTER}
-    genesis.write_text(json.dumps(content))
+    emitter = {"balance": "0x0", "code": EMITTER}
+    genesis = written_genesis(temporary, {f"0x{CONTRACT.hex()}": emitter})
     with (
         geth_that_ticks(geth, genesis, temporary) as upstream,
         follower(temporary, genesis, upstream.url) as ours,

@@ -13,9 +13,10 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bench.lib.nodes import Node, cpu_seconds, parser_of, print_ratios
+from bench.lib.nodes import Node, parser_of, print_ratios
 from bench.lib.peer import Peer, Steady, steady_client
 from wsnode.load.frames import request_frame
+from wsnode.load.machine import cpu_seconds
 
 CONTRACT = "0x00000000000000000000000000000000c0ffee00"
 LOOP = "0x5b600056"

@@ -43,11 +43,11 @@ from bench.lib.nodes import (
     parser_of,
     peak_bytes,
     print_ratios,
-    resident_bytes,
     wait_settled,
 )
 from bench.lib.probe import Probe, probing
 from bench.lib.started import StartError
+from wsnode.load.machine import resident_bytes
 from wsnode.load.node import Asker
 
 LOGS = 4_000

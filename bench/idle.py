@@ -14,8 +14,9 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bench.lib.nodes import Node, allow_many_files, cpu_seconds, parser_of, print_ratios, resident_bytes
+from bench.lib.nodes import Node, allow_many_files, parser_of, print_ratios
 from bench.lib.peer import Peer, begin, one_round_trip, steady_client
+from wsnode.load.machine import cpu_seconds, resident_bytes
 
 SETTLE_SECONDS = 2.0
 AT_ONCE = 32

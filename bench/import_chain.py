@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.lib.nodes import busy_seconds
 from bench.lib.started import chain_file, unpack
+from wsnode.load.machine import machine_time
 
 Figures = dict[str, Any]
 
@@ -91,7 +91,7 @@ def import_with_geth(geth: Path, folder: Path, temporary: Path, meta: Figures) -
 
 
 def timed(command: Sequence[str], temporary: Path) -> tuple[Figures, str]:
-    busy, start = busy_seconds(), time.perf_counter()
+    busy, start = machine_time().busy, time.perf_counter()
     log = temporary / "output"
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
@@ -100,7 +100,7 @@ def timed(command: Sequence[str], temporary: Path) -> tuple[Figures, str]:
     wall = time.perf_counter() - start
     assert process.returncode == 0, log.read_text()
     cpu = usage.ru_utime + usage.ru_stime
-    others = (busy_seconds() - busy - cpu) / wall
+    others = (machine_time().busy - busy - cpu) / wall
     return {"wall": wall, "cpu": cpu, "rss_mb": usage.ru_maxrss / 1024, "others": others}, log.read_text()
 
 

@@ -9,7 +9,6 @@ lie: the median and the longest lag, what became of the liar, and the number of 
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -23,10 +22,9 @@ import trio
 from trio_websocket import open_websocket_url
 
 from bench.follow import ask, call, geth_that_ticks, listen
+from bench.lib.genesis import written_genesis
 from bench.lib.nodes import Node
 from bench.lib.started import free_port, running
-from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.genesis import development_genesis
 
 HONEST = "honest"
 LIES = (
@@ -52,10 +50,7 @@ def main() -> None:
 
 
 async def measure(options: argparse.Namespace, temporary: Path) -> None:
-    genesis = temporary / "genesis.json"
-    content = json.loads(development_genesis([ACCOUNTS[0].address], 10**24, int(time.time()) - 10))
-    content["alloc"][CONTRACT] = EMITTER
-    genesis.write_text(json.dumps(content))
+    genesis = written_genesis(temporary, {CONTRACT: EMITTER})
     with geth_that_ticks(options.geth, genesis, temporary) as geth:
         print(f"{'lag, ms':28}{'p50':>8}{'max':>8}  heads  false  the liar", flush=True)
         heads: dict[str, float] = {}

@@ -14,9 +14,10 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bench.lib.nodes import Node, forget_peak, parser_of, peak_bytes, print_ratios, resident_bytes
+from bench.lib.nodes import Node, forget_peak, parser_of, peak_bytes, print_ratios
 from bench.lib.peer import Peer, steady_client
 from wsnode.load.frames import request_frame
+from wsnode.load.machine import resident_bytes
 
 
 class Result(NamedTuple):

@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.lib.nodes import cpu_seconds
 from bench.lib.started import StartError, free_port
+from wsnode.load.machine import cpu_seconds
 
 WSNODE = (sys.executable, "-m", "wsnode")
 MOST_SECONDS = 60.0

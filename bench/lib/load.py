@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from bench.lib.compiled import compiled
-from bench.lib.nodes import Node, busy_seconds, cpu_seconds
-from wsnode.load.measured import Measured
+from bench.lib.nodes import Node
+from wsnode.load.machine import cpu_seconds, machine_time
 from wsnode.load.mix import Request
 from wsnode.load.window import WARM_UP, Pattern, run_window
 
@@ -85,7 +85,7 @@ def _busy_elsewhere(node: Node) -> float:
     """Return the seconds that all cores computed so far, but for the node and the clients that have ended."""
     clients = os.times()
     own = clients.children_user + clients.children_system + clients.user + clients.system
-    return busy_seconds() - own - (cpu_seconds(node.process) if node.process else 0)
+    return machine_time().busy - own - (cpu_seconds(node.process) if node.process else 0)
 
 
 def finished(command: Sequence[object], seconds: float = LONGEST_RUN) -> dict[str, Any]:
@@ -112,11 +112,10 @@ def _run_in_python(node: Node, messages: Sequence[Message], shape: tuple[int, in
     requests = [Request(each["method"], list(each["params"])) for each in messages if isinstance(each, dict)]
     if len(requests) < len(messages):
         raise LoadError("the client in Python sends no batches")
-    measured = Measured()
     before = cpu_seconds(node.process) if node.process else 0.0
     # A list with at least the requests in flight: each is identified by its index.
     repeated = requests * (1 + 2 * shape[1] // len(requests))
-    run_window(node.url, repeated, Pattern(*shape, seconds=seconds), measured)
+    measured = run_window(node.url, repeated, Pattern(*shape, seconds=seconds))
     if not measured.replies:
         raise LoadError(f"no reply in {seconds:g} s")
     cpu = cpu_seconds(node.process) - before if node.process else 0.0

@@ -1,7 +1,6 @@
 """The nodes that a benchmark compares, and what /proc says of their processes."""
 
 import argparse
-import os
 import re
 import resource
 import time
@@ -9,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from wsnode.load.machine import cpu_seconds
 
 _NODE = re.compile(r"(?:(?P<name>[^=/:]+)=)?(?P<url>wss?://.+?)(?:@(?P<process>\d+))?")
 SETTLED = 0.05
@@ -70,11 +71,6 @@ def allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def resident_bytes(process: int) -> int:
-    """Return how much memory a process has."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def anonymous_bytes(process: int) -> int:
     """Return how much memory a process has that is no file's."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
@@ -90,18 +86,6 @@ def peak_bytes(process: int) -> int:
     """Return the most memory that a process had since it began, or since its peak was forgotten."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-
-
-def cpu_seconds(process: int) -> float:
-    """Return the time that a process has computed."""
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def busy_seconds() -> float:
-    """Return the time that all cores have computed, whatever it was."""
-    ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
-    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_settled(process: int | None) -> None:

@@ -84,6 +84,16 @@ def geth_that_mines(program: Path, temporary: Path) -> Iterator[Node]:
 
 
 @contextmanager
+def geth_on(program: Path, genesis: Path, temporary: Path, *flags: str) -> Iterator[Node]:
+    """Run `geth --dev` on a genesis: unless `flags` differ, a block is made once there is a transaction."""
+    data = str(temporary / "geth")
+    finish([str(program), "init", "--datadir", data, str(genesis)], temporary)
+    command = [str(program), "--dev", "--datadir", data, "--datadir.minfreedisk", "0", "--authrpc.port", "0"]
+    with _geth([*command, *flags], temporary) as node:
+        yield node
+
+
+@contextmanager
 def _geth(flags: Sequence[str], temporary: Path) -> Iterator[Node]:
     port = free_port()
     flags = [*flags, "--nodiscover", "--maxpeers", "0", "--nat", "none", "--port", "0", "--ipcdisable"]

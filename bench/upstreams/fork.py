@@ -13,22 +13,22 @@ more on the block, with what they have kept.
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.lib.genesis import written_genesis
 from bench.lib.nodes import Node
-from bench.lib.started import free_port, running
+from bench.lib.started import anvil, free_port, geth_on, running
 from bench.upstreams.counting import Counting, counting
 from wsnode.demo import exchange, script, token
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.genesis import development_genesis
 
 TOKEN, EXCHANGE = f"0x{token.ADDRESS.hex()}", f"0x{exchange.ADDRESS.hex()}"
 TRADER, STRANGER = f"0x{ACCOUNTS[3].address.hex()}", "0x" + "5a" * 20
@@ -64,7 +64,7 @@ def main() -> None:
 @contextmanager
 def upstream(name: str, program: Path, temporary: Path) -> Iterator[str]:
     """Run a node with the demo's chain, and return its HTTP URL."""
-    started = _geth if name == "geth" else _anvil
+    started = _geth if name == "geth" else partial(anvil, mines=True)
     with started(program, temporary) as node:
         url = plain(node)
         for transactions in script.blocks():
@@ -84,23 +84,12 @@ def is_mined(url: str) -> bool:
     return nonces[::2] == nonces[1::2]
 
 
-def _geth(program: Path, temporary: Path) -> Any:
-    genesis, data, port = temporary / "genesis.json", temporary / "geth", free_port()
-    addresses = [account.address for account in ACCOUNTS]
-    genesis.write_bytes(development_genesis(addresses, 10**24, int(time.time()) - 10))
-    subprocess.run([program, "init", "--datadir", data, genesis], check=True, capture_output=True)
-    command = [str(program), "--dev", "--datadir", str(data), "--cache", "64", "--nodiscover", "--ipcdisable"]
-    command += ["--port", "0", "--authrpc.port", "0", "--http", "--http.port", str(port)]
-    command += ["--http.api", "eth,net,debug,web3", "--gcmode", "archive", "--datadir.minfreedisk", "0"]
-    return running("upstream", command, port, temporary)
+def _geth(program: Path, temporary: Path) -> AbstractContextManager[Node]:
+    flags = ("--cache", "64", "--gcmode", "archive", "--http.api", "eth,net,debug,web3")
+    return geth_on(program, written_genesis(temporary, {}), temporary, *flags)
 
 
-def _anvil(program: Path, temporary: Path) -> Any:
-    port = free_port()
-    return running("upstream", [str(program), "--port", str(port), "--silent"], port, temporary)
-
-
-def compare(url: str, anvil: Path, latency: float, temporary: Path) -> None:
+def compare(url: str, program: Path, latency: float, temporary: Path) -> None:
     """Print what both forks of the node at `url` ask and take."""
     number = int(result(url, "eth_blockNumber"), 16)
     steps = []
@@ -108,7 +97,7 @@ def compare(url: str, anvil: Path, latency: float, temporary: Path) -> None:
         with counting(url, latency) as proxy:
             home = temporary / f"home-{name}"
             home.mkdir()
-            steps.append([*run(name, anvil, proxy, number, home)])
+            steps.append([*run(name, program, proxy, number, home)])
     for ours, theirs in zip(*steps, strict=True):
         print(f"| {ours.name} | {shown(ours)} | {shown(theirs)} |", flush=True)
         if ours.result != theirs.result:
@@ -125,16 +114,16 @@ def total(steps: Sequence[Step]) -> Step:
     return Step("all", messages, calls, sum(step.seconds for step in steps), None)
 
 
-def run(name: str, anvil: Path, proxy: Counting, number: int, home: Path) -> Iterator[Step]:
+def run(name: str, program: Path, proxy: Counting, number: int, home: Path) -> Iterator[Step]:
     """Yield the steps of one fork."""
     began = time.perf_counter()
-    with fork(name, anvil, proxy.url, number, home) as node:
+    with fork(name, program, proxy.url, number, home) as node:
         url = plain(node)
         yield measured("start", proxy, lambda: result(url, "eth_blockNumber"), began)
         for title, action in actions(url, proxy.url, number):
             yield measured(title, proxy, action)
     began = time.perf_counter()
-    with fork(name, anvil, proxy.url, number, home) as node:
+    with fork(name, program, proxy.url, number, home) as node:
         url = plain(node)
         yield measured("second start", proxy, lambda: result(url, "eth_blockNumber"), began)
         yield measured("the first swap again", proxy, lambda: swap(url, 10**18))
@@ -149,14 +138,14 @@ def measured(name: str, proxy: Counting, action: Callable[[], Any], began: float
 
 
 @contextmanager
-def fork(name: str, anvil: Path, url: str, number: int, home: Path) -> Iterator[Node]:
+def fork(name: str, program: Path, url: str, number: int, home: Path) -> Iterator[Node]:
     """Run a fork that keeps what it has fetched in `home`."""
     port = free_port()
     if name == "wsnode":
         command = [sys.executable, "-m", "wsnode", "dev", "--quiet", "--listen", f"127.0.0.1:{port}"]
         command += ["--fork", url, "--fork-block", str(number)]
     else:
-        command = [str(anvil), "--silent", "--port", str(port), "--fork-url", url]
+        command = [str(program), "--silent", "--port", str(port), "--fork-url", url]
         command += ["--fork-block-number", str(number)]
     kept = {"HOME": str(home), "XDG_CACHE_HOME": str(home)}
     before = {key: os.environ.get(key) for key in kept}

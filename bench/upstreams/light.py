@@ -23,9 +23,8 @@ import trio
 from trio_websocket import WebSocketConnection, open_websocket_url
 
 from bench.follow import ask, follower, geth_that_ticks, share
+from bench.lib.genesis import written_genesis
 from bench.lib.nodes import Node
-from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.genesis import development_genesis
 
 READER = "0x5f545f5260205ff3"
 """Returns its slot 0."""
@@ -46,21 +45,21 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="light-") as folder:
         temporary = Path(folder)
-        genesis = written_genesis(temporary, options.contracts)
+        genesis = written_genesis(temporary, contracts_holding_numbers(options.contracts))
         with geth_that_ticks(options.geth, genesis, temporary) as geth:
             trio.run(measure, geth, genesis, temporary, options)
 
 
-def written_genesis(temporary: Path, contracts: int) -> Path:
-    """Return the file of a genesis with contracts that each hold their number."""
-    addresses = [account.address for account in ACCOUNTS]
-    content = json.loads(development_genesis(addresses, 10**24, int(time.time()) - 10))
-    for number in range(contracts):
-        storage = {f"0x{0:064x}": f"0x{number + 1:064x}"}
-        content["alloc"][contract(number)] = {"balance": "0x0", "code": READER, "storage": storage}
-    file = temporary / "genesis.json"
-    file.write_text(json.dumps(content))
-    return file
+def contracts_holding_numbers(count: int) -> dict[str, Any]:
+    """Return contracts of a genesis by address; each holds its number."""
+    return {
+        contract(number): {
+            "balance": "0x0",
+            "code": READER,
+            "storage": {f"0x{0:064x}": f"0x{number + 1:064x}"},
+        }
+        for number in range(count)
+    }
 
 
 def contract(number: int) -> str:

@@ -24,10 +24,10 @@ import trio
 from trio_websocket import WebSocketConnection, open_websocket_url
 
 from bench.follow import follower, share
+from bench.lib.genesis import written_genesis
 from bench.lib.nodes import Node
-from bench.lib.started import finish, free_port, running
+from bench.lib.started import geth_on
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.genesis import development_genesis
 from wsnode.ethereum.state import sign_transaction
 
 EMITTER = "0x60203560005260003560206000a100"
@@ -61,14 +61,15 @@ def main() -> None:
 
 
 async def measure(temporary: Path, options: argparse.Namespace) -> None:
-    genesis = written_genesis(temporary)
+    contracts = {address: {"balance": "0x0", "code": EMITTER} for address in CONTRACTS}
+    genesis = written_genesis(temporary, contracts)
     folders = {name: temporary / name for name in ("pruning", "keeping")}
     for folder in folders.values():
         folder.mkdir()
     windows = (str(options.window), str(2 * options.blocks))
     light = [("--light", "--agree", "1", "--window", window) for window in windows]
     with (
-        geth_that_mines(options.geth, genesis, temporary) as geth,
+        geth_on(options.geth, genesis, temporary, "--cache", "64") as geth,
         follower(folders["pruning"], genesis, geth.url, *light[0]) as pruning,
         follower(folders["keeping"], genesis, geth.url, *light[1]) as keeping,
     ):
@@ -79,25 +80,6 @@ async def measure(temporary: Path, options: argparse.Namespace) -> None:
             nursery.cancel_scope.cancel()
         report_times(times)
         await check(pruning, geth, options)
-
-
-def written_genesis(temporary: Path) -> Path:
-    addresses = [account.address for account in ACCOUNTS]
-    content = json.loads(development_genesis(addresses, 10**24, int(time.time()) - 10))
-    content["alloc"] |= {address: {"balance": "0x0", "code": EMITTER} for address in CONTRACTS}
-    file = temporary / "genesis.json"
-    file.write_text(json.dumps(content))
-    return file
-
-
-def geth_that_mines(geth: Path, genesis: Path, temporary: Path) -> Any:
-    """Run a geth that makes a block as soon as there is a transaction."""
-    data, port = str(temporary / "geth"), free_port()
-    finish([str(geth), "init", "--datadir", data, str(genesis)], temporary)
-    command = [str(geth), "--dev", "--datadir", data, "--cache", "64", "--nodiscover", "--ipcdisable"]
-    command += ["--port", "0", "--authrpc.port", "0", "--datadir.minfreedisk", "0"]
-    command += ["--ws", "--ws.port", str(port), "--ws.origins", "*", "--ws.api", "eth,debug,net,web3"]
-    return running("geth", command, port, temporary)
 
 
 async def grow(geth: Node, followers: Sequence[Node], blocks: int, folder: Path) -> None:

@@ -7,7 +7,8 @@ and `kills` beside a development chain.
 
 placement   200 connections, one after another, on 4 workers, before and after one of them is killed and its
             clients have reconnected: the largest share divided by the mean
-throughput  replies a second and CPU for one, of one process and of 2 workers
+throughput  replies a second and CPU for one, of one process and of 2 workers, with as many connections and
+            with as many for each process
 notices     milliseconds from a subscriber of the process that makes blocks to one of a worker of another node
 kills       30 clients with cursors, while workers are killed at random: what each has received is compared
 rate        calls of a key of 100 a second that 4 workers admit in a minute
@@ -26,20 +27,32 @@ from bench.workers.rate import rate
 from bench.workers.speed import notices, throughput
 
 QUESTIONS = ("placement", "throughput", "notices", "kills", "rate")
-SHAPES = ((8, 16), (64, 1))
+SHAPES = ((16, 16), (8, 16), (64, 1))
+"""Connections, and calls in flight on each."""
+OF_EACH = (64, 1)
+"""What each process gets, so that two workers together get twice as many connections."""
 
 
 def compare(data: Path, seconds: float) -> None:
     """Print what one process and two workers do, by turns."""
     for case in ("eth_blockNumber", "eth_call balanceOf"):
         for shape in SHAPES:
-            one, two = (throughput(data, workers, case, shape, seconds) for workers in (1, 2))
-            print(
-                f"{case} {shape[0]}x{shape[1]}: {one.rate:,.0f} a second, {one.cpu:.2f} us CPU; 2 workers "
-                f"{two.rate:,.0f}, {two.cpu:.2f} us; {two.rate / one.rate:.2f} times, "
-                f"CPU {two.cpu / one.cpu:.2f}",
-                flush=True,
-            )
+            compare_shapes(data, case, shape, shape, seconds)
+        compare_shapes(data, case, OF_EACH, (2 * OF_EACH[0], OF_EACH[1]), seconds)
+
+
+def compare_shapes(
+    data: Path, case: str, alone: tuple[int, int], together: tuple[int, int], seconds: float
+) -> None:
+    """Print what one process does with the connections of `alone`, and two workers with `together`."""
+    one = throughput(data, 1, case, alone, seconds)
+    two = throughput(data, 2, case, together, seconds)
+    shapes = " and ".join(f"{connections}x{depth}" for connections, depth in dict.fromkeys((alone, together)))
+    print(
+        f"{case} {shapes}: {one.rate:,.0f} a second, {one.cpu:.2f} us CPU; 2 workers "
+        f"{two.rate:,.0f}, {two.cpu:.2f} us; {two.rate / one.rate:.2f} times, CPU {two.cpu / one.cpu:.2f}",
+        flush=True,
+    )
 
 
 def main() -> int:

@@ -10,9 +10,7 @@ from typing import NamedTuple
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from bench.workers.processes import running, skew
-
-CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
+from bench.workers.processes import CALL, running, skew
 
 
 class Placement(NamedTuple):

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.lib.nodes import cpu_seconds
+from wsnode.load.machine import cpu_seconds
 
+CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
 STOPPING_SECONDS = 60.0
 ESTABLISHED = "01"
 SLOT_BYTES, PID_OFFSET = 64, 8

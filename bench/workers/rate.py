@@ -14,9 +14,7 @@ from typing import NamedTuple
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from bench.workers.processes import Started, running
-
-CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
+from bench.workers.processes import CALL, Started, running
 
 
 class Rate(NamedTuple):

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from bench.lib.nodes import anonymous_bytes, resident_bytes, wait_settled
+from bench.lib.nodes import anonymous_bytes, wait_settled
 from tests.node_process import Node
+from wsnode.load.machine import resident_bytes
 
 METRICS_SECONDS = 5.0
 QUIET_SECONDS = 60.0

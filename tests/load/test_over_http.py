@@ -50,8 +50,7 @@ def measured(url: str, seconds: float, processes: int = 1, connections: int = 16
 
 
 def test_replies_over_http_are_counted(url: str) -> None:
-    found = Measured()
-    run_window(url, REQUESTS, Pattern(connections=4, depth=1, seconds=2), found)
+    found = run_window(url, REQUESTS, Pattern(connections=4, depth=1, seconds=2))
     assert found.replies > 4
     assert not found.errors
     assert found.all_latencies.percentile(0) >= 40
@@ -59,8 +58,7 @@ def test_replies_over_http_are_counted(url: str) -> None:
 
 
 def test_at_a_rate_requests_wait_for_their_connection(url: str) -> None:
-    found = Measured()
-    run_window(url, REQUESTS, Pattern(connections=1, depth=1, seconds=2, rate=100), found)
+    found = run_window(url, REQUESTS, Pattern(connections=1, depth=1, seconds=2, rate=100))
     # One connection answers some twelve a second: the latency counts from when a request was due.
     assert found.all_latencies.percentile(0.99) > 150
     assert found.unanswered > 10

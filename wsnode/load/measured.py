@@ -14,6 +14,8 @@ FULL: Final = 0.97
 """From this part of all cores on, the client's machine has nothing left to give."""
 LATE_MS: Final = 10.0
 """Requests of a run at a rate that are sent so much after they are due are the client's fault."""
+SLICE_SECONDS: Final = 0.25
+"""Of the times for which results are kept apart, unless another is given."""
 
 
 class Slice(msgspec.Struct):
@@ -27,7 +29,7 @@ class Measured(msgspec.Struct):
     """Latencies by method, over time, and errors, of all runs against a node."""
 
     seconds: float = 0.0
-    slice_seconds: float = 0.25
+    slice_seconds: float = SLICE_SECONDS
     latencies: dict[str, Histogram] = {}
     slices: dict[int, Slice] = {}
     """By their number from the beginning; a slice is `slice_seconds` long."""

@@ -5,7 +5,6 @@ import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 from typing import Protocol
 
@@ -23,7 +22,7 @@ class Runner(Protocol):
     """Runs a pattern against a node."""
 
     def __call__(
-        self, url: str, requests: Sequence[Request], pattern: Pattern, slice_seconds: float
+        self, url: str, requests: Sequence[Request], pattern: Pattern, slice_seconds: float, /
     ) -> Measured:
         """Return what was measured.
 
@@ -37,27 +36,11 @@ def usual_processes(connections: int) -> int:
     return max(1, min(connections, (os.cpu_count() or 1) // 2))
 
 
-def machine_seconds() -> tuple[float, float]:
-    """Return how long the cores of this machine were busy and how long there are, 0 where that is unknown."""
-    try:
-        times = [float(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    except (OSError, ValueError):
-        return 0.0, 0.0
-    idle = times[3] + times[4]
-    return sum(times) - idle, sum(times)
-
-
-def machine_part(before: tuple[float, float], after: tuple[float, float]) -> float:
-    """Return the part of all cores that was busy between two moments, 0 where that is unknown."""
-    busy, all_of_them = (late - early for early, late in zip(before, after, strict=True))
-    return busy / all_of_them if all_of_them else 0.0
-
-
 @contextlib.contextmanager
 def runners(processes: int) -> Iterator[Runner]:
     """Return what runs patterns, in this process or in so many others."""
     if processes == 1:
-        yield run_alone
+        yield run_window
         return
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(processes)
@@ -75,13 +58,6 @@ def runners(processes: int) -> Iterator[Runner]:
             return merged([each.result() for each in started])
 
         yield run_together
-
-
-def run_alone(url: str, requests: Sequence[Request], pattern: Pattern, slice_seconds: float) -> Measured:
-    """Return what this process measured."""
-    measured = Measured(slice_seconds=slice_seconds)
-    run_window(url, requests, pattern, measured)
-    return measured
 
 
 def shared_out(pattern: Pattern, processes: int) -> Iterator[tuple[int, Pattern]]:
@@ -124,13 +100,14 @@ def _run_share(
 ) -> Measured | str:
     """Return what this process measured, or why it could not."""
     assert _barrier is not None
-    barrier, measured = _barrier, Measured(slice_seconds=slice_seconds)
+    barrier = _barrier
     try:
-        run_window(url, requests, pattern, measured, first=first, wait=lambda: barrier.wait(START_SECONDS))
+        return run_window(
+            url, requests, pattern, slice_seconds, first=first, wait=lambda: barrier.wait(START_SECONDS)
+        )
     except BrokenBarrierError:
         # Another process says why.
         return ""
     except ConnectionError as error:
         barrier.abort()
         return str(error)
-    return measured

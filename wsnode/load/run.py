@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from wsnode.load.head_of_line import HeadOfLine, measure_head_of_line
+from wsnode.load.machine import machine_time
 from wsnode.load.measured import Measured
 from wsnode.load.mix import Request, make_requests
 from wsnode.load.node import Asker
-from wsnode.load.processes import machine_part, machine_seconds, runners
+from wsnode.load.processes import runners
 from wsnode.load.report import text
 from wsnode.load.samples import Samples, take_samples
 from wsnode.load.slow_client import SlowClient, measure_slow_client
@@ -98,9 +99,9 @@ def measure_mix(nodes: Sequence[Node], plan: Plan, say: Callable[[str], None]) -
     with runners(plan.processes) as run:
         for _ in range(rounds):
             for node, asked, taken in zip(nodes, requests, measured, strict=True):
-                before = machine_seconds()
+                before = machine_time()
                 found = run(node.url, asked, turn, slice_seconds)
-                found.machine = machine_part(before, machine_seconds())
+                found.machine = machine_time().part_since(before)
                 taken.follow(found)
     say(text.mix_title(plan.pattern))
     for line in text.mix(measured):

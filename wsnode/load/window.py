@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from wsnode.load.connection import encoder, open_connection
-from wsnode.load.measured import Measured
+from wsnode.load.measured import SLICE_SECONDS, Measured
 from wsnode.load.mix import Request
 from wsnode.load.replies import error_text, outcome
 
@@ -58,17 +58,24 @@ class Window:
 class Run:
     """One run against a node."""
 
-    def __init__(self, windows: Sequence[Window], requests: Sequence[Request], pattern: Pattern) -> None:
+    def __init__(
+        self,
+        windows: Sequence[Window],
+        requests: Sequence[Request],
+        pattern: Pattern,
+        slice_seconds: float,
+    ) -> None:
         self._windows = windows
         self._requests = requests
         self._pattern = pattern
+        self._measured = Measured(slice_seconds=slice_seconds)
         self._began = self._last_reply = self._flushed = time.perf_counter()
         self._turns = itertools.cycle(windows)
         self._due = 0
         self._counted = 0
 
-    def measure(self, measured: Measured) -> None:
-        """Send requests for the pattern's time and until one reply counts, and add the results to `measured`.
+    def measure(self) -> Measured:
+        """Send requests for the pattern's time and until one reply counts, and return the results.
 
         Raises:
             ConnectionError: A connection was lost, or the node stopped answering.
@@ -80,32 +87,36 @@ class Run:
             used = time.process_time()
             self._ask_first()
             while (now := time.perf_counter()) - self._began < seconds or not self._counted:
-                self._keep_going(now, measured)
+                self._keep_going(now)
                 for key, _events in selector.select(self._pause()):
-                    self._take(key.data, measured)
+                    self._take(key.data)
+        measured = self._measured
         measured.busy = [(time.process_time() - used) / (time.perf_counter() - self._began)]
         measured.seconds = max(seconds, self._last_reply - self._began) - seconds * WARM_UP
+        if self._pattern.rate is not None:
+            measured.unanswered = self._unanswered(self._pattern.rate)
+        return measured
 
     def _ask_first(self) -> None:
         if self._pattern.rate is None:
             for window in self._windows:
                 window.fill(self._pattern.depth, self._began)
 
-    def _keep_going(self, now: float, measured: Measured) -> None:
+    def _keep_going(self, now: float) -> None:
         if now - self._last_reply > LOST_SECONDS:
             raise ConnectionError(f"no reply in {LOST_SECONDS:g} s")
         if self._pattern.rate is not None:
-            self._ask_due(now, self._pattern.rate, measured)
+            self._ask_due(now, self._pattern.rate)
         if now - self._flushed > FLUSH_SECONDS:
             self._flushed = now
             for window in self._windows:
                 window.connection.flush()
 
-    def _ask_due(self, now: float, rate: float, measured: Measured) -> None:
+    def _ask_due(self, now: float, rate: float) -> None:
         # Latency counts from the time when a request was due: a stall must not improve the figures.
         while (due := self._began + self._due / rate) <= now and next(self._turns).ask(due):
             self._due += 1
-            measured.lateness.add(now - due)
+            self._measured.lateness.add(now - due)
 
     def _pause(self) -> float:
         if self._pattern.rate is None:
@@ -113,7 +124,7 @@ class Run:
         due = self._began + self._due / self._pattern.rate
         return min(FLUSH_SECONDS, max(0.0, due - time.perf_counter()))
 
-    def _take(self, window: Window, measured: Measured) -> None:
+    def _take(self, window: Window) -> None:
         messages = window.connection.receive()
         now = self._last_reply = time.perf_counter()
         counts = now - self._began >= self._pattern.seconds * WARM_UP
@@ -124,13 +135,13 @@ class Run:
                 error = error_text(message) if is_error else None
                 self._counted += 1
                 at = now - self._began - self._pattern.seconds * WARM_UP
-                measured.add(self._requests[place].method, now - asked, error, at)
+                self._measured.add(self._requests[place].method, now - asked, error, at)
         if self._pattern.rate is None:
             window.fill(self._pattern.depth, now)
 
-    def unanswered(self) -> int:
+    def _unanswered(self, rate: float) -> int:
         """Return how many requests were due and are not answered."""
-        due = int((time.perf_counter() - self._began) * (self._pattern.rate or 0)) + 1 - self._due
+        due = int((time.perf_counter() - self._began) * rate) + 1 - self._due
         return max(0, due) + sum(len(window.asked) for window in self._windows)
 
 
@@ -138,12 +149,12 @@ def run_window(
     url: str,
     requests: Sequence[Request],
     pattern: Pattern,
-    measured: Measured,
+    slice_seconds: float = SLICE_SECONDS,
     *,
     first: int = 0,
     wait: Callable[[], object] = lambda: None,
-) -> None:
-    """Run `pattern` once and note the results in `measured`, which is new.
+) -> Measured:
+    """Return what one run of `pattern` measured, over time in slices of so many seconds.
 
     Its connections are those from the number `first` on of all that run at this time; `wait` is called once
     they are open, and returns when the run is to begin.
@@ -159,9 +170,7 @@ def run_window(
         for number in range(first, first + pattern.connections):
             windows.append(Window(url, frames, number * step % len(frames)))
         wait()
-        run = Run(windows, requests, pattern)
-        run.measure(measured)
-        measured.unanswered += run.unanswered() if pattern.rate is not None else 0
+        return Run(windows, requests, pattern, slice_seconds).measure()
     finally:
         for window in windows:
             window.connection.close()

@@ -1,0 +1,48 @@
+"""What the kernel says of this machine and of processes on it, from /proc."""
+
+import os
+from pathlib import Path
+from typing import Final, NamedTuple
+
+TICK: Final = 1 / os.sysconf("SC_CLK_TCK")
+
+
+class MachineTime(NamedTuple):
+    """The seconds that all cores have computed, and that there were, since the machine began."""
+
+    busy: float
+    all: float
+
+    def part_since(self, before: "MachineTime") -> float:
+        """Return the part of all cores that was busy since `before`, 0 where that is unknown."""
+        return (self.busy - before.busy) / (self.all - before.all) if self.all > before.all else 0.0
+
+
+def machine_time() -> MachineTime:
+    """Return what the cores of this machine have computed, 0 where that is unknown."""
+    try:
+        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    except OSError:
+        return MachineTime(0.0, 0.0)
+    seconds = [TICK * int(field) for field in fields]
+    idle = seconds[3] + seconds[4]
+    return MachineTime(sum(seconds) - idle, sum(seconds))
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the time that a process has computed.
+
+    Raises:
+        OSError: There is no such process.
+    """
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * TICK
+
+
+def resident_bytes(process: int) -> int:
+    """Return how much memory a process has.
+
+    Raises:
+        OSError: There is no such process.
+    """
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
