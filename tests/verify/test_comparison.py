@@ -33,7 +33,7 @@ def test_the_order_of_members_and_the_kind_of_number_do_not_matter() -> None:
     ],
 )
 def test_the_first_difference_is_told_with_its_place(got: Any, want: Any, said: str) -> None:
-    assert difference(got, want) == said
+    assert str(difference(got, want)) == said
 
 
 def test_messages_of_errors_count_only_on_demand() -> None:

@@ -9,7 +9,8 @@ from tests.memory_transport import Client, memory_transport
 from tests.vector_files import require_vectors
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.verify.cases import Case, Exchange, read_cases
-from wsnode.verify.run import Tally, Terms, put
+from wsnode.verify.results import Tally
+from wsnode.verify.run import Terms, put
 
 CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
 SEND = '{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction"}'

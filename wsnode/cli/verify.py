@@ -68,8 +68,7 @@ def verify(
     ws://; the other is derived. With --against both nodes are asked the same random questions.
     """
     from wsnode.verify.against import Terms as AgainstTerms
-    from wsnode.verify.results import document, junit
-    from wsnode.verify.run import Tally
+    from wsnode.verify.results import Tally, document, junit
 
     if folder is None and against is None:
         raise click.UsageError("give a FOLDER of cases, or a node to compare with --against")

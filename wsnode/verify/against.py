@@ -20,12 +20,13 @@ import msgspec
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
-from wsnode.verify.comparison import METHOD_NOT_FOUND, without_messages
+from wsnode.verify.comparison import METHOD_NOT_FOUND, Difference, code_of, difference, short
 from wsnode.verify.questions import METHODS, Material, Question, damaged
 from wsnode.verify.results import Result
 
 SECONDS: Final = 60.0
 UNREADABLE_RESULT: Final = "<no JSON-RPC>"
+COMPARED: Final = ("result", "error")
 DAMAGED: Final = 0.1
 """The part of the questions that are wrong."""
 Reply = dict[str, Any]
@@ -119,9 +120,10 @@ class Comparison:
             return
         self._asked[question.method] += 1
         self._seconds[question.method] += time.perf_counter() - began
-        first, second = self._comparable(*replies)
-        if first != second and not self._passed_over.search(json.dumps([first, second])):
-            self._note(question, first, second)
+        first, second = ({name: reply[name] for name in COMPARED if name in reply} for reply in replies)
+        found = difference(first, second, messages=self._terms.messages)
+        if found is not None and not self._passed_over.search(json.dumps([first, second])):
+            self._note(question, found)
 
     def results(self) -> list[Result]:
         """Return a result for each method, in the order of their names."""
@@ -136,46 +138,12 @@ class Comparison:
             failures = [*failures, f"{different} of {asked} answers differ"]
         return Result(method, "against", seconds, failures, asked=asked)
 
-    def _comparable(self, first: Reply, second: Reply) -> tuple[Any, Any]:
-        ours, theirs = (
-            {name: reply[name] for name in ("result", "error") if name in reply} for reply in (first, second)
-        )
-        if not self._terms.messages and "error" in ours and "error" in theirs:
-            ours["error"], theirs["error"] = without_messages(ours["error"], theirs["error"])
-        return ours, theirs
-
-    def _note(self, question: Question, first: Any, second: Any) -> None:
+    def _note(self, question: Question, found: Difference) -> None:
         self._different[question.method] += 1
         kept = self._shown.setdefault(question.method, [])
         if len(kept) < self._terms.shown:
-            path, here, there = next(differences(first, second))
-            kept.append(f"{short(question.params, 300)} at {path}: {short(here)}, there {short(there)}")
-
-
-def differences(first: Any, second: Any, path: str = "$") -> Iterator[tuple[str, Any, Any]]:
-    """Yield the places where two JSON values differ."""
-    if isinstance(first, dict) and isinstance(second, dict):
-        for name in {**first, **second}:
-            yield from differences(
-                first.get(name, "<absent>"), second.get(name, "<absent>"), f"{path}.{name}"
-            )
-    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
-        for index, pair in enumerate(zip(first, second, strict=True)):
-            yield from differences(*pair, f"{path}[{index}]")
-    elif first != second or type(first) is not type(second):
-        yield path, first, second
-
-
-def short(value: Any, length: int = 160) -> str:
-    """Return JSON text, cut."""
-    text = json.dumps(value)
-    return text if len(text) <= length else f"{text[:length]}… ({len(text)} characters)"
-
-
-def code_of(reply: Reply) -> int | None:
-    """Return the code of an error."""
-    error = reply.get("error")
-    return error.get("code") if isinstance(error, dict) else None
+            here, there = short(found.got), short(found.want)
+            kept.append(f"{short(question.params, 300)} at {found.where}: {here}, there {there}")
 
 
 @contextmanager

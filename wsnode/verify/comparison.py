@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final, NamedTuple, TypeVar
 
 from wsnode.verify.cases import methods_of
 
 METHOD_NOT_FOUND = -32601
+ABSENT: Final = "<absent>"
+Found = TypeVar("Found")
 
 
 def reply_difference(
@@ -22,48 +24,67 @@ def reply_difference(
         got, want = json.loads(reply), json.loads(expected)
     except ValueError:
         return f"the reply is no JSON: {reply[:80]!r}"
-    if _code(got) == METHOD_NOT_FOUND != _code(want):
+    if code_of(got) == METHOD_NOT_FOUND != code_of(want):
         return f"the node has no method {', '.join(methods_of(request))}"
-    return shape_difference(got, want) if shape_only else difference(got, want, messages=messages)
+    if shape_only:
+        return shape_difference(got, want)
+    found = difference(got, want, messages=messages)
+    return None if found is None else str(found)
 
 
-def _code(reply: Any) -> Any:
+def code_of(reply: Any) -> Any:
+    """Return the code of an error, None of anything else."""
     error = reply.get("error") if isinstance(reply, dict) else None
     return error.get("code") if isinstance(error, dict) else None
 
 
-def difference(got: Any, want: Any, where: str = "$", *, messages: bool = True) -> str | None:
+class Difference(NamedTuple):
+    """A place where two values differ, what is found there and what is wanted: each may be `ABSENT`."""
+
+    where: str
+    got: Any
+    want: Any
+    words: str = ""
+    """What differs, where the values do not say it."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.words or f'got {short(self.got)}, want {short(self.want)}'}"
+
+
+def difference(got: Any, want: Any, where: str = "$", *, messages: bool = True) -> Difference | None:
     """Return the first place where two values differ; numbers compare by value, members in any order.
 
     Without `messages`, that of an `error` object is passed over where both sides have one.
     """
     if _kind(got) != _kind(want):
-        return f"{where}: got {_short(got)}, want {_short(want)}"
+        return Difference(where, got, want)
     if isinstance(want, dict):
         return _first(_member_differences(got, want, where, messages=messages))
     if isinstance(want, list):
         if len(got) != len(want):
-            return f"{where}: {len(got)} elements, want {len(want)}"
+            return Difference(where, got, want, f"{len(got)} elements, want {len(want)}")
         pairs = enumerate(zip(got, want, strict=True))
         return _first(
             difference(one, other, f"{where}[{index}]", messages=messages) for index, (one, other) in pairs
         )
-    return None if got == want else f"{where}: got {_short(got)}, want {_short(want)}"
+    return None if got == want else Difference(where, got, want)
 
 
 def _member_differences(
     got: dict[str, Any], want: dict[str, Any], where: str, *, messages: bool
-) -> Iterator[str | None]:
+) -> Iterator[Difference | None]:
     for name, value in want.items():
+        place = f"{where}.{name}"
         if name not in got:
-            yield f"{where}.{name}: missing, got {_short(got)}"
+            yield Difference(place, ABSENT, value, f"missing, got {short(got)}")
             continue
         found = got[name]
         if name == "error" and not messages:
             found, value = without_messages(found, value)
-        yield difference(found, value, f"{where}.{name}", messages=messages)
-    for name in got.keys() - want.keys():
-        yield f"{where}.{name}: unexpected, {_short(got[name])}"
+        yield difference(found, value, place, messages=messages)
+    for name, value in got.items():
+        if name not in want:
+            yield Difference(f"{where}.{name}", value, ABSENT, f"unexpected, {short(value)}")
 
 
 def without_messages(got: Any, want: Any) -> tuple[Any, Any]:
@@ -103,9 +124,9 @@ def _shape_members(
         if name in got:
             yield _shape(got[name], value, known=known, optional=frozenset(), where=f"{where}.{name}")
         elif name not in optional:
-            yield f"{where}.{name}: missing, got {_short(got)}"
+            yield f"{where}.{name}: missing, got {short(got)}"
     for name in got.keys() - want.keys() - known:
-        yield f"{where}.{name}: unexpected, {_short(got[name])}"
+        yield f"{where}.{name}: unexpected, {short(got[name])}"
 
 
 def _merged(items: list[Any]) -> tuple[Any, frozenset[str]]:
@@ -134,9 +155,11 @@ def _kind(value: Any) -> str:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
-def _first(findings: Iterable[str | None]) -> str | None:
+def _first(findings: Iterable[Found | None]) -> Found | None:
     return next(filter(None, findings), None)
 
 
-def _short(value: Any) -> str:
-    return json.dumps(value)[:120]
+def short(value: Any, length: int = 120) -> str:
+    """Return JSON text, cut."""
+    text = json.dumps(value)
+    return text if len(text) <= length else f"{text[:length]}… ({len(text)} characters)"

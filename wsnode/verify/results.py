@@ -22,23 +22,39 @@ class Result(msgspec.Struct, frozen=True):
     """Requests that were compared; of a case it counts as one."""
 
 
+class Tally(msgspec.Struct, frozen=True):
+    """The numbers of results without a difference, of those with one, and of those not compared."""
+
+    passed: int
+    failed: int
+    skipped: int = 0
+
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> "Tally":
+        """Return the numbers of `results`."""
+        skipped = sum(result.skipped is not None for result in results)
+        failed = sum(bool(result.failures) for result in results)
+        return cls(len(results) - skipped - failed, failed, skipped)
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed"
+
+
 def document(results: Sequence[Result]) -> dict[str, Any]:
     """Return results as a JSON object."""
     return {
-        "passed": sum(not result.failures and result.skipped is None for result in results),
-        "failed": sum(bool(result.failures) for result in results),
-        "skipped": sum(result.skipped is not None for result in results),
+        **msgspec.structs.asdict(Tally.of(results)),
         "results": [msgspec.to_builtins(result) for result in results],
     }
 
 
 def junit(results: Sequence[Result]) -> str:
     """Return results as a test suite in JUnit's form."""
-    counts = document(results)
+    tally = Tally.of(results)
     seconds = sum(result.seconds for result in results)
     head = (
-        f'<testsuite name="wsnode verify" tests="{len(results)}" failures="{counts["failed"]}" errors="0" '
-        f'skipped="{counts["skipped"]}" time="{seconds:.3f}">'
+        f'<testsuite name="wsnode verify" tests="{len(results)}" failures="{tally.failed}" errors="0" '
+        f'skipped="{tally.skipped}" time="{seconds:.3f}">'
     )
     cases = "\n".join(line for result in results for line in _case(result))
     suite = f"<testsuites>\n{head}\n{cases}\n</testsuite>\n</testsuites>\n"

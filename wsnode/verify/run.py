@@ -1,7 +1,6 @@
 """Put every case to a node over each transport, and say what differs."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
 
 import msgspec
 import trio
@@ -21,34 +20,6 @@ class Terms(msgspec.Struct, frozen=True):
 
     messages: bool = False
     seconds: float = 30.0
-
-
-class Counted(Protocol):
-    """What is counted of a result."""
-
-    @property
-    def failures(self) -> Sequence[str]:
-        """Return what differs."""
-
-    @property
-    def skipped(self) -> str | None:
-        """Return why nothing was compared."""
-
-
-class Tally(msgspec.Struct, frozen=True):
-    """The number of cases that passed over every transport, and of those that did not."""
-
-    passed: int
-    failed: int
-
-    @classmethod
-    def of(cls, results: Sequence[Counted]) -> "Tally":
-        """Return the numbers of results, those that were skipped left out."""
-        failed = sum(bool(result.failures) for result in results)
-        return cls(sum(result.skipped is None for result in results) - failed, failed)
-
-    def __str__(self) -> str:
-        return f"{self.passed} passed, {self.failed} failed"
 
 
 async def verify(
