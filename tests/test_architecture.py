@@ -29,10 +29,10 @@ MAY_IMPORT = {
     "console": {"server"},
     "sync": {"ethereum", "jsonrpc", "starknet", "upstream"},
     "doctor": {"ethereum", "starknet", "store"},
-    "verify": set[str](),
-    "load": set[str](),
+    "verify": {"upstream"},
+    "load": {"upstream"},
     "node": {"console", "ethereum", "jsonrpc", "server", "starknet", "store", "sync", "upstream"},
-    "demo": {"ethereum", "jsonrpc", "node", "server", "starknet"},
+    "demo": {"ethereum", "jsonrpc", "node", "server", "starknet", "upstream"},
     "cli": {
         "demo",
         "doctor",

@@ -45,7 +45,7 @@ class Peer:
     """One connection, for messages of a client that does nothing else."""
 
     def __init__(self, url: str) -> None:
-        self.socket = connect(urlsplit(url))
+        self.socket = connect(url)
         self._reader = MessageReader()
 
     def ask(self, identity: int, method: str, params: Sequence[object] = ()) -> None:

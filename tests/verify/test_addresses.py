@@ -2,7 +2,8 @@
 
 import pytest
 
-from wsnode.verify.addresses import AddressError, Addresses, addresses_of
+from wsnode.upstream.errors import AddressError
+from wsnode.verify.addresses import Addresses, addresses_of
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def test_an_address_that_is_told_is_taken() -> None:
     assert addresses_of("ws://node:8546", http="http://node:8545") == told
 
 
-@pytest.mark.parametrize("url", ["node:8545", "ftp://node", "http://", "http://node:x", ""])
+@pytest.mark.parametrize("url", ["node:8545", "ftp://node", "http://", "http://node:x", "ws://no de", ""])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(AddressError):
         addresses_of(url)

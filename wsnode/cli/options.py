@@ -155,7 +155,8 @@ def fit_address(listen: str | None, host: str | None, port: int | None, otherwis
 
 def checked_addresses(url: str, http: str | None = None, websocket: str | None = None) -> "Addresses":
     """Return a node's two addresses, or end as wrong usage does."""
-    from wsnode.verify.addresses import AddressError, addresses_of
+    from wsnode.upstream.errors import AddressError
+    from wsnode.verify.addresses import addresses_of
 
     try:
         return addresses_of(url, http=http, websocket=websocket)

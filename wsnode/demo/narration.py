@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -21,6 +20,7 @@ from wsnode.ethereum.state import CancelFlag, EngineError, trace_block
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.server.upkeep.printing import Printer, Rate
+from wsnode.upstream.address import shown
 
 TRANSACTIONS_PER_SECOND: Final = 100
 REASONS_PER_SECOND: Final = 10
@@ -235,7 +235,7 @@ def _value(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, Forking):
-        return _values([None if value.url is None else _host_of(value.url), value.block])
+        return _values([None if value.url is None else shown(value.url), value.block])
     if isinstance(value, msgspec.Struct):
         return _values(msgspec.structs.astuple(value))
     if (slots := getattr(type(value), "__slots__", None)) and not isinstance(value, str | bytes | int):
@@ -249,12 +249,6 @@ def _value(value: Any) -> str:
     else:
         text = str(value)
     return printable(text if len(text) <= 66 else f"{text[:63]}…")
-
-
-def _host_of(url: str) -> str:
-    """Return a URL without its user and its path, which may be keys."""
-    place = urlsplit(url)
-    return f"{place.scheme}://{place.netloc.rpartition('@')[2]}"
 
 
 def _values(values: Iterable[Any]) -> str:

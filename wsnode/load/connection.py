@@ -10,11 +10,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
-from urllib.parse import SplitResult, urlsplit
 
 import h11
 
 from wsnode.load.frames import PONG, MessageReader, masked_frame, request_frame
+from wsnode.upstream.address import UpstreamAddress
 
 RECEIVE_BYTES = 256 * 1024
 CONNECT_SECONDS = 10.0
@@ -27,7 +27,7 @@ class Connection:
     """Sends frames made beforehand and returns whole messages."""
 
     def __init__(self, url: str) -> None:
-        self.socket = connect(urlsplit(url))
+        self.socket = connect(url)
         self._reader = MessageReader()
         self._unsent = memoryview(b"")
 
@@ -90,7 +90,7 @@ class HttpConnection(Connection):
     """The same with POSTs, kept alive: each is sent once the reply to the one before has come."""
 
     def __init__(self, url: str) -> None:
-        self.socket = _connect(urlsplit(url))
+        self.socket = _connect(UpstreamAddress.parse(url))
         self.socket.setblocking(False)
         self._unsent = memoryview(b"")
         self._queue = deque[bytes]()
@@ -142,13 +142,11 @@ def open_connection(url: str) -> Connection:
 
 def encoder(url: str) -> Encode:
     """Return what makes requests for a URL, as bytes for `send`."""
-    return _http_encoder(urlsplit(url)) if url.startswith("http") else request_frame
+    return _http_encoder(UpstreamAddress.parse(url)) if url.startswith("http") else request_frame
 
 
-def _http_encoder(url: SplitResult) -> Encode:
-    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-    host = url.netloc.rpartition("@")[2]
-    head = f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+def _http_encoder(address: UpstreamAddress) -> Encode:
+    head = f"POST {address.resource} HTTP/1.1\r\n{_headers(address)}Content-Type: application/json\r\n"
 
     def encode(identity: int, method: str, params: Sequence[object]) -> bytes:
         request = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
@@ -158,53 +156,66 @@ def _http_encoder(url: SplitResult) -> Encode:
     return encode
 
 
-def connect(url: SplitResult) -> socket.socket:
+def connect(url: str) -> socket.socket:
     """Return an open WebSocket connection, past its handshake.
 
     Raises:
         ConnectionError: The node refused it.
     """
-    connected = _connect(url)
-    _shake_hands(connected, url)
+    address = UpstreamAddress.parse(url)
+    connected = _connect(address)
+    _shake_hands(connected, address)
     connected.setblocking(False)
     return connected
 
 
-def _connect(url: SplitResult) -> socket.socket:
-    secure = url.scheme in ("wss", "https")
-    host, port = url.hostname or "localhost", url.port or (443 if secure else 80)
+def _connect(address: UpstreamAddress) -> socket.socket:
     try:
-        connected = socket.create_connection((host, port), CONNECT_SECONDS)
+        connected = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
     except OSError as error:
-        raise ConnectionError(f"{shown(url)}: {error.strerror or error}") from error
+        raise ConnectionError(f"{address}: {error.strerror or error}") from error
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if secure:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        connected = context.wrap_socket(connected, server_hostname=host)
+    if address.is_encrypted:
+        connected = trusting_context().wrap_socket(connected, server_hostname=address.host)
     return connected
 
 
-def _shake_hands(connected: socket.socket, url: SplitResult) -> None:
-    key = base64.b64encode(os.urandom(16)).decode()
-    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-    connected.sendall(
-        f"GET {target} HTTP/1.1\r\nHost: {url.netloc.rpartition('@')[2]}\r\n"
-        "Upgrade: websocket\r\nConnection: Upgrade\r\n"
-        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-    )
+def trusting_context() -> ssl.SSLContext:
+    """Return what encrypts without checking certificates: what is measured need not be known."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def _shake_hands(connected: socket.socket, address: UpstreamAddress) -> None:
+    connected.sendall(handshake(address))
     answer = b""
     while b"\r\n\r\n" not in answer:
         # Byte by byte, so that nothing behind the handshake is taken.
         if not (byte := connected.recv(1)):
             break
         answer += byte
-    if b" 101 " not in answer.partition(b"\r\n")[0] + b" ":
+    line = answer.partition(b"\r\n")[0]
+    if not is_accepted(line):
         connected.close()
-        line = answer.partition(b"\r\n")[0].decode(errors="replace")
-        raise ConnectionError(f"{shown(url)}: no WebSocket: {line or 'no answer'}")
+        raise ConnectionError(f"{address}: no WebSocket: {line.decode(errors='replace') or 'no answer'}")
 
 
-def shown(url: SplitResult) -> str:
-    """Return the printable part of a URL: its path and its user part may hold keys."""
-    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
+def handshake(address: UpstreamAddress) -> bytes:
+    """Return the request that opens a WebSocket connection."""
+    key = base64.b64encode(os.urandom(16)).decode()
+    return (
+        f"GET {address.resource} HTTP/1.1\r\n{_headers(address)}"
+        "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    ).encode()
+
+
+def is_accepted(line: bytes) -> bool:
+    """Return whether this first line of an answer opens the connection."""
+    return b" 101 " in line + b" "
+
+
+def _headers(address: UpstreamAddress) -> str:
+    user = "" if address.authorization is None else f"Authorization: {address.authorization}\r\n"
+    return f"Host: {address.host_header}\r\n{user}"

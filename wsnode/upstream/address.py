@@ -65,5 +65,11 @@ class UpstreamAddress(msgspec.Struct, frozen=True):
         return f"{self.scheme}://{self.host_header}"
 
 
+def shown(url: str) -> str:
+    """Return the printable part of a URL, which may be of no node: its path and its user may be keys."""
+    place = urlsplit(url)
+    return f"{place.scheme}://{place.netloc.rpartition('@')[2]}"
+
+
 def _shown(scheme: str) -> str:
     return f"{scheme}://" if scheme else "a URL without a scheme"

@@ -4,13 +4,12 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
+from wsnode.upstream.address import UpstreamAddress, shown
+from wsnode.upstream.errors import AddressError
+
 SCHEMES = {"http": "ws", "https": "wss", "ws": "http", "wss": "https"}
 KEYED = "/v3/"
 KEYED_SOCKET = "/ws/v3/"
-
-
-class AddressError(ValueError):
-    """An address is of no node; the message says why."""
 
 
 class Addresses(msgspec.Struct, frozen=True):
@@ -24,7 +23,7 @@ def addresses_of(url: str, *, http: str | None = None, websocket: str | None = N
     """Return both addresses: the given ones, and the counterpart of `url` with its host, port and path.
 
     Raises:
-        AddressError: An address has the wrong scheme.
+        AddressError: One is of no node, or has the wrong scheme.
     """
     scheme = _parsed(url).scheme
     same, other = scheme.startswith("http"), opposite(url)
@@ -47,16 +46,10 @@ def opposite(url: str) -> str:
 
 def _of_scheme(url: str, scheme: str) -> str:
     if not _parsed(url).scheme.startswith(scheme):
-        raise AddressError(f"{url}: not a {scheme}:// address")
+        raise AddressError(f"{shown(url)}: not a {scheme}:// address")
     return url
 
 
 def _parsed(url: str) -> SplitResult:
-    try:
-        parsed = urlsplit(url)
-        _ = parsed.port
-    except ValueError as error:
-        raise AddressError(f"{url}: {error}") from error
-    if parsed.scheme not in SCHEMES or not parsed.hostname:
-        raise AddressError(f"{url}: begins with none of {', '.join(f'{name}://' for name in SCHEMES)}")
-    return parsed
+    UpstreamAddress.parse(url)
+    return urlsplit(url)

@@ -11,6 +11,8 @@ from urllib.parse import SplitResult, urlsplit
 import trio
 import trio_websocket
 
+from wsnode.upstream.address import shown
+
 ClientStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 LARGEST_MESSAGE = 1 << 30
 LONGEST_OPENING = 10.0
@@ -65,7 +67,7 @@ def _post(url: str, text: str) -> str:
         if not body:
             raise ConnectionError(f"HTTP status {error.code}") from None
     except urllib.error.URLError as error:
-        raise ConnectionError(f"{shown(urlsplit(url))}: {reason_of(error.reason)}") from error
+        raise ConnectionError(f"{shown(url)}: {reason_of(error.reason)}") from error
     except http.client.HTTPException as error:
         raise ConnectionError(f"no HTTP reply: {error!r}") from error
     return body.decode(errors="replace")
@@ -149,13 +151,8 @@ async def _open(url: SplitResult) -> ClientStream:
         await trio.aclose_forcefully(stream)
         raise ConnectionError(str(error.__cause__ or "the connection was closed")) from error
     except OSError as error:
-        raise ConnectionError(f"{shown(url)}: {reason_of(error)}") from error
+        raise ConnectionError(f"{shown(url.geturl())}: {reason_of(error)}") from error
     return encrypted
-
-
-def shown(url: SplitResult) -> str:
-    """Return the printable part of a URL: its path and its user part may hold keys."""
-    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
 
 
 def reason_of(error: object) -> str:

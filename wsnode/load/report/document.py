@@ -3,13 +3,12 @@
 import math
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from wsnode.load.connection import shown
 from wsnode.load.histogram import PARTS, Histogram
 from wsnode.load.measured import Measured
 from wsnode.load.report.text import NAMES
 from wsnode.load.run import Outcome
+from wsnode.upstream.address import shown
 
 VERSION: Final = 1
 """Of the form of the object; members may be added without another."""
@@ -37,7 +36,7 @@ def _node(outcome: Outcome, number: int) -> dict[str, Any]:
     node, measured = outcome.nodes[number], outcome.mix[number]
     found = {
         "name": NAMES[number],
-        "address": shown(urlsplit(node.url)),
+        "address": shown(node.url),
         "client": node.version,
         "head": node.samples.head,
         "mix": _mix(measured),

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from math import log2
 from typing import Final
-from urllib.parse import urlsplit
 
-from wsnode.load.connection import shown
 from wsnode.load.histogram import Histogram
 from wsnode.load.measured import Measured
 from wsnode.load.report import text
 from wsnode.load.report.charts import Series, axis_of, chart
 from wsnode.load.run import Outcome
+from wsnode.upstream.address import shown
 
 STYLE: Final = """
 :root { color-scheme: light dark; --a: #1668c7; --b: #c4620a; --line: #8884; }
@@ -46,7 +45,7 @@ def page(outcome: Outcome) -> str:
 def _body(outcome: Outcome) -> Iterator[str]:
     yield "<h1>wsnode bench</h1>"
     for number, node in enumerate(outcome.nodes):
-        title = text.title("", shown(urlsplit(node.url)), node.version, node.samples.head).strip()
+        title = text.title("", shown(node.url), node.version, node.samples.head).strip()
         yield f'<p><b class="key-{STYLES[number]}">{text.NAMES[number]}</b> {escape(title)}</p>'
     yield f"<p>{escape(text.load(outcome.plan.pattern))}</p>"
     for name, measured in zip(text.NAMES, outcome.mix, strict=False):
