@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "server": {"jsonrpc", "pubsub"},
     "console": {"server"},
     "sync": {"ethereum", "jsonrpc", "starknet", "upstream"},
+    "cluster": {"ethereum"},
     "doctor": {"ethereum", "starknet", "store"},
     "verify": {"upstream"},
     "load": {"upstream"},
@@ -48,8 +49,8 @@ MAY_IMPORT = {
     },
     "__main__": {"cli"},
 }
-MUST_NOT_IMPORT = {"sync": "ethereum/rpc/"}
-"""Part of what a folder may import. What synchronises a chain serves no method."""
+MUST_NOT_IMPORT = {"cluster": "ethereum/rpc/", "sync": "ethereum/rpc/"}
+"""Part of what a folder may import. What synchronises or publishes a chain serves no method."""
 FLOORS = {
     "pubsub": ("event doorbell", "subscription", "group", "fan_out", "store_watch"),
     "jsonrpc": (
@@ -136,6 +137,7 @@ FLOORS = {
         "follower",
     ),
     "sync/follow/blocks": ("fetching", "asking", "ranges walk"),
+    "cluster": ("address records", "journal", "redis_journal"),
     "node": (
         "addresses settings views",
         "config",
@@ -168,6 +170,7 @@ USES_TRIO = (
     "cli/imports/",
     "cli/main/",
     "cli/verify/",
+    "cluster/",
     "demo/",
     "ethereum/development/",
     "ethereum/live/",
@@ -270,6 +273,7 @@ def test_trio_and_the_engine_have_their_few_importers(name: str) -> None:
     names = {re.split("[./]", target)[0] for target in imported(name)}
     assert "trio" not in names or f"{name}/".startswith(USES_TRIO)
     assert "_native" not in names or f"{name}/".startswith(USES_NATIVE)
+    assert "coredis" not in names or name == "cluster/redis_journal"
 
 
 @pytest.mark.parametrize("path", [path for path in files() if path.name == "__init__.py"], ids=str)

@@ -1,0 +1,121 @@
+"""Records come back as they were written, or with an error of their own."""
+
+import msgspec
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cluster.drawn import GENESIS, head, record, records
+from wsnode.cluster.journal import Lease
+from wsnode.cluster.records import (
+    MOST_BYTES,
+    Block,
+    BrokenLinkError,
+    ChainId,
+    Change,
+    Down,
+    Marks,
+    OtherChainError,
+    Patch,
+    Record,
+    RecordId,
+    RecordTooLargeError,
+    Standing,
+    UnreadableRecordError,
+    decode_record,
+    encode_record,
+)
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
+
+HASHES = st.binary(min_size=32, max_size=32).map(Hash32)
+NUMBERS = st.integers(0, 2**64 - 1)
+HEADS = st.builds(Head, NUMBERS.map(BlockNumber), HASHES)
+IDS = st.builds(RecordId, NUMBERS, NUMBERS)
+STANDINGS = st.builds(Standing, HEADS, HASHES, NUMBERS, st.none() | HEADS, st.none() | HEADS)
+ADDRESSES = st.binary(min_size=20, max_size=20).map(Address)
+CHANGES: st.SearchStrategy[Change] = st.one_of(
+    st.builds(Block, st.binary(), st.dictionaries(st.integers(0, 10_000), ADDRESSES), st.booleans()),
+    st.builds(Patch, st.binary()),
+    st.sampled_from([Down(), Marks(), ChainId()]),
+)
+RECORDS = st.builds(Record, st.just(GENESIS), IDS, st.none() | IDS, STANDINGS, STANDINGS, CHANGES)
+LEASE = Lease("one", 1)
+
+
+@given(RECORDS)
+def test_a_record_is_decoded_as_it_was(written: Record) -> None:
+    read = decode_record(encode_record(written), GENESIS)
+    assert read == written
+    assert type(read.after.head.hash) is Hash32
+
+
+@given(RECORDS, st.data())
+def test_a_record_with_a_flipped_bit_is_refused(written: Record, data: st.DataObject) -> None:
+    content = bytearray(encode_record(written))
+    place = data.draw(st.integers(0, 8 * len(content) - 1))
+    content[place // 8] ^= 1 << place % 8
+    try:
+        read = decode_record(bytes(content), GENESIS)
+    except UnreadableRecordError:
+        return
+    # A bit of a frame's header that says nothing about its content.
+    assert read == written
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_any_other_bytes_are_refused(content: bytes, has_version: bool) -> None:
+    with pytest.raises(UnreadableRecordError):
+        decode_record(b"\x01" + content if has_version else content, GENESIS)
+
+
+@pytest.mark.parametrize("says_size", [True, False])
+def test_a_record_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(*, says_size: bool) -> None:
+    bomb = zstandard.ZstdCompressor(write_content_size=says_size).compress(bytes(MOST_BYTES + 1))
+    with pytest.raises(UnreadableRecordError, match=f"{MOST_BYTES} is the most"):
+        decode_record(b"\x01" + bomb, GENESIS)
+
+
+def test_a_record_that_nobody_could_read_is_not_written() -> None:
+    with pytest.raises(RecordTooLargeError) as raised:
+        encode_record(record(LEASE, 1, None, Patch(bytes(MOST_BYTES))))
+    assert raised.value.size > MOST_BYTES
+
+
+def test_a_record_of_another_chain_says_both_genesis_blocks() -> None:
+    with pytest.raises(OtherChainError) as raised:
+        decode_record(encode_record(record(LEASE, 1, None)), b"o" * 32)
+    assert (raised.value.expected, raised.value.found) == (b"o" * 32, GENESIS)
+
+
+def test_a_change_of_a_kind_to_come_is_refused() -> None:
+    class Unheard(msgspec.Struct, tag="unheard"):
+        pass
+
+    written = msgspec.structs.replace(record(LEASE, 1, None), change=Unheard())
+    with pytest.raises(UnreadableRecordError, match="unheard"):
+        decode_record(encode_record(written), GENESIS)
+
+
+def test_records_that_do_not_follow_one_another_are_told_with_both_values() -> None:
+    first, second, third = records(LEASE, [1, 2, 3])
+    second.require_next_to(first)
+    with pytest.raises(BrokenLinkError) as raised:
+        third.require_next_to(first)
+    assert (raised.value.expected, raised.value.found) == (first.id, second.id)
+    moved = msgspec.structs.replace(second, before=msgspec.structs.replace(second.before, head=head(9)))
+    with pytest.raises(BrokenLinkError) as raised:
+        moved.require_next_to(first)
+    assert (raised.value.expected, raised.value.found) == (first.after, moved.before)
+
+
+@given(IDS)
+def test_an_id_is_parsed_as_it_is_shown(name: RecordId) -> None:
+    assert RecordId.parse(str(name)) == name
+
+
+@pytest.mark.parametrize("text", ["", "1", "1-", "-1", "a-1", "1-2-3", "²-1", "1- 2"])
+def test_a_text_that_is_no_id_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableRecordError):
+        RecordId.parse(text)

@@ -1,0 +1,333 @@
+"""A journal in a Redis stream, by way of coredis.
+
+All keys of a chain have its name in braces, so that they lie in one slot of a Redis Cluster, and a failover
+takes all of them back together to one moment.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from math import inf
+from typing import Any, Final
+
+import coredis
+import trio
+from coredis.connection import TCPLocation
+from coredis.exceptions import RedisError
+from coredis.retry import NoRetryPolicy
+
+from wsnode.cluster.address import CLUSTER, SENTINEL, JournalAddress
+from wsnode.cluster.journal import (
+    LEASE_SECONDS,
+    Bounds,
+    JournalAwayError,
+    Lease,
+    LeaseLostError,
+    LeaseTakenError,
+    TipMovedError,
+)
+from wsnode.cluster.records import (
+    Block,
+    Record,
+    RecordId,
+    UnreadableRecordError,
+    decode_record,
+    encode_record,
+    require_linked,
+)
+
+ANSWER_SECONDS: Final = 3.0
+"""How long an answer may take, beyond what was asked to be waited; less than a lease lasts."""
+CONNECT_SECONDS: Final = 2.0
+RECORDS_AT_ONCE: Final = 8
+"""So that a reply has 64 MiB at most, with blocks of 8 MiB."""
+_LEASE_MILLISECONDS: Final = str(int(LEASE_SECONDS * 1000))
+
+# An epoch is also a time, so that a Redis that lost all, or its last writes, does not give one out again.
+_CLAIM: Final = """
+local holder = redis.call('GET', KEYS[2])
+if holder and holder ~= ARGV[1] then return {'taken', holder} end
+local now = redis.call('TIME')
+local epoch = now[1] * 1000 + math.floor(now[2] / 1000)
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+local others = {redis.call('GET', KEYS[3]) or '0', ARGV[2], last and string.match(last[1], '^%d+') or '0'}
+for _, other in ipairs(others) do epoch = math.max(epoch, tonumber(other) + 1) end
+local name = string.format('%.0f', epoch)
+redis.call('SET', KEYS[3], name)
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
+return {'given', name}
+"""
+_IS_MINE: Final = """
+if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('GET', KEYS[3]) ~= ARGV[2] then return {'lost'} end
+"""
+_TIP: Final = """
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+local tip = last and last[1] or ''
+"""
+_RENEW: Final = f"""
+{_IS_MINE}
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+{_TIP}
+return {{'renewed', tip}}
+"""
+_RELEASE: Final = f"""
+{_IS_MINE}
+redis.call('DEL', KEYS[2])
+return {{'released'}}
+"""
+_KEEP_GENESIS: Final = f"""
+{_IS_MINE}
+redis.call('SET', KEYS[4], ARGV[3])
+return {{'kept'}}
+"""
+# Each entry has what the log had held through it, so that its size needs no counter that could be lost apart.
+_APPEND: Final = f"""
+{_IS_MINE}
+{_TIP}
+if tip ~= ARGV[3] then return {{'moved', tip}} end
+local bytes, blocks = 0, 0
+if last then bytes, blocks = tonumber(last[2][4]), tonumber(last[2][6]) end
+bytes, blocks = bytes + #ARGV[5], blocks + tonumber(ARGV[6])
+redis.call('XADD', KEYS[1], ARGV[4], 'record', ARGV[5],
+    'bytes', string.format('%.0f', bytes), 'blocks', string.format('%.0f', blocks))
+local most_records, most_bytes, least_blocks = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+for _ = 1, 64 do
+    local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+    local kept = bytes - tonumber(first[2][4]) + #first[2][2]
+    local is_beyond = kept > most_bytes or redis.call('XLEN', KEYS[1]) > most_records
+    if not is_beyond or blocks - tonumber(first[2][6]) < least_blocks then break end
+    redis.call('XDEL', KEYS[1], first[1])
+end
+return {{'appended'}}
+"""
+
+
+class RedisJournal:
+    """A `Journal` in Redis; after a JournalAwayError leave `open_journal`, and open it again."""
+
+    def __init__(
+        self, client: "coredis.Redis[bytes]", place: str, prefix: str, genesis: bytes, bounds: Bounds
+    ) -> None:
+        self._client = client
+        self._place = place
+        self._genesis = genesis
+        self._bounds = bounds
+        self._keys = [f"{prefix}:{name}" for name in ("log", "lease", "epoch", "genesis")]
+        self._log = self._keys[0]
+
+    async def claim(self, holder: str, floor: int = 0) -> Lease:
+        """Return a lease of a new epoch, above `floor` and all before.
+
+        Raises:
+            LeaseTakenError: Another process has it.
+            JournalAwayError: Redis cannot be reached.
+        """
+        what, value = await self._run(_CLAIM, holder, str(floor), _LEASE_MILLISECONDS)
+        if what == "taken":
+            raise LeaseTakenError(value.decode(errors="replace"))
+        return Lease(holder, int(value))
+
+    async def renew(self, lease: Lease) -> RecordId | None:
+        """Have the lease last longer, and return the id of the last record.
+
+        Raises:
+            LeaseLostError: It is not the holder's any more.
+            JournalAwayError: Redis cannot be reached.
+        """
+        _what, tip = await self._run_with(lease, _RENEW, _LEASE_MILLISECONDS)
+        return _id(tip)
+
+    async def release(self, lease: Lease) -> None:
+        """Let another process write at once; a lost lease is no error.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached.
+        """
+        await self._run(_RELEASE, lease.holder, str(lease.epoch))
+
+    async def append(self, lease: Lease, record: Record) -> None:
+        """Append a record, and drop first records beyond the bounds.
+
+        Raises:
+            LeaseLostError, TipMovedError, RecordTooLargeError: As `Journal.append`.
+            JournalAwayError: Redis cannot be reached; the record may have been appended.
+        """
+        what, *values = await self._run_with(
+            lease,
+            _APPEND,
+            "" if record.previous is None else str(record.previous),
+            str(record.id),
+            encode_record(record),
+            str(int(isinstance(record.change, Block))),
+            str(self._bounds.records),
+            str(self._bounds.bytes),
+            str(self._bounds.blocks),
+        )
+        if what == "moved":
+            raise TipMovedError(record.previous, _id(values[0]))
+
+    async def tip(self) -> Record | None:
+        """Return the last record, None from an empty journal.
+
+        Raises:
+            UnreadableRecordError, OtherChainError: It is no record of this chain.
+            JournalAwayError: Redis cannot be reached.
+        """
+        return next(iter(await self.read_back(None, 1)), None)
+
+    async def read(self, after: RecordId | None, seconds: float) -> Sequence[Record]:
+        """Return records after one, oldest first; wait up to `seconds` for the first of them.
+
+        Raises:
+            BrokenLinkError, UnreadableRecordError, OtherChainError: As `Journal.read`.
+            JournalAwayError: Redis cannot be reached.
+        """
+        start = "0-0" if after is None else str(after)
+        with self._asking(seconds):
+            # No milliseconds would be to wait for ever.
+            found = await self._client.xread(
+                {self._log: start}, count=RECORDS_AT_ONCE, block=max(1, int(seconds * 1000))
+            )
+        entries = [entry for each in (found or {}).values() for entry in each]
+        records = [self._record(entry) for entry in entries]
+        require_linked(after, records)
+        return records
+
+    async def read_back(self, before: RecordId | None, most: int) -> Sequence[Record]:
+        """Return up to `most` records before one, or the last ones, latest first.
+
+        Raises:
+            UnreadableRecordError, OtherChainError: One is no record of this chain.
+            JournalAwayError: Redis cannot be reached.
+        """
+        end = "+" if before is None else f"({before}"
+        with self._asking():
+            entries = await self._client.xrevrange(self._log, end=end, count=min(most, RECORDS_AT_ONCE))
+        return [self._record(entry) for entry in entries]
+
+    async def keep_genesis(self, lease: Lease, genesis: bytes) -> None:
+        """Keep the chain's genesis file for readers.
+
+        Raises:
+            LeaseLostError: The lease is not the holder's any more.
+            JournalAwayError: Redis cannot be reached.
+        """
+        await self._run_with(lease, _KEEP_GENESIS, genesis)
+
+    async def genesis(self) -> bytes | None:
+        """Return the genesis file that the writer keeps, None before there is one.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached.
+        """
+        with self._asking():
+            return await self._client.get(self._keys[3])
+
+    async def _run_with(self, lease: Lease, script: str, *arguments: str | bytes) -> list[Any]:
+        """Run a script that begins with whether the lease is the holder's.
+
+        Raises:
+            LeaseLostError: It is not.
+        """
+        reply = await self._run(script, lease.holder, str(lease.epoch), *arguments)
+        if reply[0] == "lost":
+            raise LeaseLostError(lease)
+        return reply
+
+    async def _run(self, script: str, *arguments: str | bytes) -> list[Any]:
+        with self._asking():
+            reply: Any = await self._client.eval(script, self._keys, arguments)
+        return [reply[0].decode(), *reply[1:]]
+
+    @contextmanager
+    def _asking(self, seconds: float = 0) -> Iterator[None]:
+        with _as_away(self._place), trio.fail_after(seconds + ANSWER_SECONDS):
+            yield
+
+    def _record(self, entry: Any) -> Record:
+        content = entry.field_values.get(b"record")
+        if content is None:
+            raise UnreadableRecordError("an entry of the stream has none")
+        record = decode_record(content, self._genesis)
+        if entry.identifier.decode() != str(record.id):
+            raise UnreadableRecordError(f"{record.id} stands in the place of {entry.identifier.decode()}")
+        return record
+
+
+@asynccontextmanager
+async def open_journal(
+    address: JournalAddress, genesis: bytes, bounds: Bounds | None = None
+) -> AsyncIterator[RedisJournal]:
+    """Return the journal at an address, of the chain with the hash `genesis` of its first block.
+
+    Raises:
+        JournalAwayError: Redis cannot be reached; of single servers the first use says so.
+    """
+    prefix = f"wsnode:{{{genesis.hex()}{'.' if address.network else ''}{address.network}}}"
+    place = str(address)
+    with _as_away(place), _alone(), trio.CancelScope(deadline=trio.current_time() + ANSWER_SECONDS) as scope:
+        async with _client(address) as client:
+            scope.deadline = inf
+            yield RedisJournal(client, place, prefix, genesis, bounds or Bounds())
+    if scope.cancelled_caught:
+        raise JournalAwayError(place, "it does not answer")
+
+
+@asynccontextmanager
+async def _client(address: JournalAddress) -> AsyncIterator[Any]:
+    options: dict[str, Any] = {
+        "username": address.user,
+        "password": address.password,
+        "connect_timeout": CONNECT_SECONDS,
+        # A repeated append could not tell its own record from another's.
+        "retry_policy": NoRetryPolicy(),
+    }
+    if address.is_encrypted:
+        options["ssl_context"] = ssl.create_default_context(cafile=address.cafile)
+    hosts = [TCPLocation(*host) for host in address.hosts]
+    if address.scheme in CLUSTER:
+        async with coredis.RedisCluster(startup_nodes=hosts, **options) as cluster:
+            yield cluster
+    elif address.scheme in SENTINEL:
+        sentinels = coredis.Sentinel(hosts, db=address.database, **options)
+        async with sentinels, sentinels.primary_for(address.service) as primary:
+            yield primary
+    else:
+        if address.path:
+            options["unix_socket_path"] = address.path
+        else:
+            options["host"], options["port"] = address.hosts[0]
+        async with coredis.Redis(db=address.database, **options) as server:
+            yield server
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Raise a single error as itself: the client's tasks wrap what is raised beside them in groups."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        raise error from error.__cause__
+
+
+@contextmanager
+def _as_away(place: str) -> Iterator[None]:
+    """Tell all failures of the connection, and refusals of the server, in one way."""
+    try:
+        yield
+    except trio.TooSlowError:
+        raise JournalAwayError(place, "it does not answer") from None
+    except (RedisError, OSError) as error:
+        raise JournalAwayError(place, _reason(error)) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return one line; the client's own texts name hosts, and no user or password."""
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _id(text: bytes) -> RecordId | None:
+    return RecordId.parse(text.decode()) if text else None
