@@ -11,6 +11,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import InvalidTransactionError, StateError
+from wsnode.ethereum.storage import patches
+from wsnode.ethereum.storage.tables import META
 
 ACCOUNT = bytes([0x42]) * 20
 NAME = "0x" + ACCOUNT.hex()
@@ -29,7 +31,7 @@ def chain(tmp_path: Path) -> Iterator[Chain]:
 
 
 def patch(chain: Chain, **members: object) -> None:
-    chain.state.patch(json.dumps({NAME: members}).encode(), sync=False)
+    chain.patch(json.dumps({NAME: members}).encode())
 
 
 def balance(chain: Chain) -> int | None:
@@ -111,3 +113,77 @@ def test_a_patch_that_cannot_be_made_is_refused(chain: Chain, members: dict[str,
         patch(chain, **members)
     assert refused.value.kind == "overrides"
     assert chain.state.state_root == root
+
+
+def kept(chain: Chain, number: int) -> list[str]:
+    """Return the balances that the kept patches of a block give."""
+    with chain.store.read() as reader:
+        texts = [json.loads(patch.accounts) for patch in patches.patches(reader, number)]
+    return [text[NAME]["balance"] for text in texts]
+
+
+def test_patches_are_kept_with_their_block_in_order(chain: Chain) -> None:
+    patch(chain, balance="0x1")
+    extend(chain)
+    patch(chain, balance="0x2")
+    patch(chain, balance="0x3")
+    assert [kept(chain, number) for number in (0, 1, 2)] == [["0x1"], ["0x2", "0x3"], []]
+    with chain.store.read() as reader:
+        assert patches.patches(reader, 1)[-1].state_root == chain.state.state_root
+
+
+def test_kept_patches_are_forgotten_with_what_is_unwound(chain: Chain) -> None:
+    extend(chain)
+    patch(chain, balance="0x1")
+    marked = Hash32(chain.state.state_root)
+    patch(chain, balance="0x2")
+    patch(chain, balance="0x1")
+    patch(chain, balance="0x3")
+    extend(chain)
+    patch(chain, balance="0x4")
+    chain.unwind(1)
+    assert [kept(chain, 1), kept(chain, 2)] == [["0x1", "0x2", "0x1", "0x3"], []]
+    # A root that there was twice is that of the later patch, as it is to the state.
+    chain.unwind(1, marked)
+    assert kept(chain, 1) == ["0x1", "0x2", "0x1"]
+    chain.unwind(0)
+    assert kept(chain, 1) == []
+
+
+def test_a_root_that_the_block_never_had_forgets_no_patch(chain: Chain) -> None:
+    patch(chain, balance="0x1")
+    with pytest.raises(StateError, match="never had the root"):
+        chain.unwind(0, Hash32(bytes(32)))
+    assert kept(chain, 0) == ["0x1"]
+    assert balance(chain) == 1
+
+
+def test_a_patch_that_was_cut_short_never_was(tmp_path: Path) -> None:
+    with open_chain(tmp_path) as chain:
+        patch(chain, balance="0x1")
+        # The state store is written first; then the process is killed.
+        chain.state.patch(json.dumps({NAME: {"balance": "0x2"}}).encode(), sync=False)
+    with open_chain(tmp_path) as chain:
+        assert balance(chain) == 1
+        assert kept(chain, 0) == ["0x1"]
+
+
+def test_a_kept_patch_that_the_state_has_lost_is_forgotten(tmp_path: Path) -> None:
+    with open_chain(tmp_path) as chain:
+        patch(chain, balance="0x1")
+        before = chain.state.state_root
+        patch(chain, balance="0x2")
+        chain.state.unwind(0, state_root=before)
+    with open_chain(tmp_path) as chain:
+        assert balance(chain) == 1
+        assert kept(chain, 0) == ["0x1"]
+
+
+def test_patches_of_a_folder_that_did_not_keep_them_stay(tmp_path: Path) -> None:
+    with open_chain(tmp_path) as chain:
+        chain.store.write(lambda writer: writer.delete(META, patches.KEPT))
+        chain.state.patch(json.dumps({NAME: {"balance": "0x2"}}).encode(), sync=False)
+    with open_chain(tmp_path) as chain:
+        patch(chain, nonce="0x1")
+        assert balance(chain) == 2
+        assert kept(chain, 0) == []

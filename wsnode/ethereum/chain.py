@@ -7,12 +7,13 @@ from typing import IO, Final, Self, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.execution import Executor, ToldBlocks
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Caller, Snapshot
 from wsnode.ethereum.state import ChainSpec, LackingError, State
-from wsnode.ethereum.storage import canonical, chain_ids, meta, side, window
+from wsnode.ethereum.storage import canonical, chain_ids, meta, patches, side, window
 from wsnode.ethereum.storage.errors import (
     NoAllocationError,
     NoChainError,
@@ -22,7 +23,13 @@ from wsnode.ethereum.storage.errors import (
     UnknownSchemaError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.ethereum.storage.tables import LIGHT_SCHEMA_VERSION, SCHEMA_VERSION, TABLES
+from wsnode.ethereum.storage.tables import (
+    HEADERS,
+    LIGHT_SCHEMA_VERSION,
+    SCHEMA_VERSION,
+    TABLES,
+    number_key,
+)
 from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader, Writer
 
@@ -68,6 +75,7 @@ class Chain:
         self.store = store
         self.state = state
         with store.read() as reader:
+            self._keeps_patches = patches.are_kept(reader)
             self.window = window.window(reader)
             """How many blocks a light folder keeps, None for a full one."""
         self.told = None if self.window is None else ToldBlocks(store, spec, state)
@@ -268,15 +276,19 @@ class Chain:
         Raises:
             StateError: The block's state never had that root; the blocks above it are removed nevertheless.
         """
-        removed = self._take_off(number)
+        removed = self._take_off(number, state_root)
         if self.window is None:
             self.state.unwind(number, state_root=state_root)
         return removed
 
-    def _take_off(self, number: int) -> list[Head]:
+    def _take_off(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         def change(writer: Writer) -> tuple[list[Head], chain_ids.ChainIds]:
             first = self.earliest_in(writer)
-            return canonical.unwind(writer, number, first), chain_ids.unwind(writer, number)
+            removed = canonical.unwind(writer, number, first)
+            patches.unwind(writer, number)
+            if state_root is not None:
+                patches.undo(writer, number, _unpatched(writer, number), state_root)
+            return removed, chain_ids.unwind(writer, number)
 
         removed, changes = self.store.write(change)
         self.spec.set_chain_ids(changes)
@@ -295,6 +307,20 @@ class Chain:
             return chain_ids.change(writer, head.number + 1, chain_id)
 
         self.spec.set_chain_ids(self.store.write(change))
+
+    def patch(self, accounts: bytes) -> None:
+        """Change accounts of the head's state in place; `accounts` is JSON as state overrides are.
+
+        Raises:
+            InvalidTransactionError: It is no such JSON.
+            LackingError: Of a forked chain, something of the state before is not known yet.
+            StateError, StoreError: It cannot be written; `agree_on_head` takes back what was.
+        """
+        number = self.head.number
+        root = self.state.patch(accounts, sync=self.durable)
+        made = patches.Patch(accounts, Hash32(root))
+        if self._keeps_patches:
+            self.store.write(lambda writer: patches.add(writer, number, made))
 
     def keep_beside(self, blocks: Sequence[tuple[UnverifiedBlock | VerifiedBlock, int]]) -> None:
         """Store blocks that were never canonical, each with its total difficulty."""
@@ -339,7 +365,7 @@ class Chain:
         self.store.sync()
 
     def agree_on_head(self) -> None:
-        """Unwind both stores to the lower of their heads, and drop uncommitted changes.
+        """Unwind both stores to the lower of their heads and patches, and drop uncommitted changes.
 
         The state is committed before the chain, so after a crash or a failed write it may be ahead; behind
         only after a power failure that lost its last commits.
@@ -357,6 +383,17 @@ class Chain:
         state_hash = self.state.unwind(number)
         if state_hash != self.head.hash:
             raise StoresDisagreeError(self.folder.path, number, self.head.hash, state_hash)
+        if self._keeps_patches:
+            self._agree_on_patches(number)
+
+    def _agree_on_patches(self, number: int) -> None:
+        with self.store.read() as reader:
+            unpatched = _unpatched(reader, number)
+            expected, found = patches.state_root(reader, number, unpatched), self.state.state_root
+        if found != expected:
+            self.store.write(lambda writer: patches.undo(writer, number, unpatched, found))
+            with self.store.read() as reader:
+                self.state.unwind(number, state_root=patches.state_root(reader, number, unpatched))
 
     def become(self, other: Self) -> None:
         """Be from now on what `other` is, an open chain that nobody else has.
@@ -410,6 +447,8 @@ def _begin(writer: Writer, folder: Path, spec: ChainSpec, keeps: int | None) -> 
         return
     if keeps is None and not spec.is_allotted:
         raise NoAllocationError(folder)
+    if keeps is None:
+        patches.begin(writer)
     version = SCHEMA_VERSION if keeps is None else LIGHT_SCHEMA_VERSION
     meta.begin(writer, version, Hash32(spec.genesis_hash))
     if spec.first_number:
@@ -417,6 +456,13 @@ def _begin(writer: Writer, folder: Path, spec: ChainSpec, keeps: int | None) -> 
     canonical.append(writer, [spec.genesis_block()])
     if keeps is not None:
         window.set_window(writer, keeps)
+
+
+def _unpatched(reader: Reader, number: int) -> bytes:
+    """Return the root of the state after a canonical block without its patches."""
+    row = reader.get(HEADERS, number_key(number))
+    assert row is not None, f"block {number} is canonical"
+    return header_fields(row).state_root
 
 
 def _require_kind(reader: Reader, folder: Path, keeps: int | None) -> None:

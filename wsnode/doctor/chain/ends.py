@@ -5,14 +5,14 @@ from typing import Final, NamedTuple
 from wsnode.doctor.findings import Findings
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.storage import meta, window
+from wsnode.ethereum.storage import meta, patches, window
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, META, RECEIPTS, number_from, number_key
 from wsnode.store.environment import Reader
 from wsnode.store.table import last_key, scan
 
 KEY: Final = 8
 KEYS: Final = frozenset(
-    (b"schema", b"genesis", b"head", b"safe", b"finalized", b"window", b"first", b"chain_ids")
+    (b"schema", b"genesis", b"head", b"safe", b"finalized", b"window", b"first", b"chain_ids", patches.KEPT)
 )
 
 
@@ -37,7 +37,7 @@ def find_ends(reader: Reader, first: int, findings: Findings) -> Ends:
         if marked is not None and head is not None and marked.number > head.number:
             findings.fault("meta", f"the {name} block is above the head", marked.number, marked.hash)
     for key, _ in scan(reader, META, b""):
-        if key not in KEYS:
+        if key not in KEYS and not patches.is_key(key):
             findings.fault("meta", f"the key {key.hex()} is unknown")
     findings.begins_and_ends(first, last, _hash(reader, last) or b"")
     return Ends(first, last)

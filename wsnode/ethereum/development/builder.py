@@ -138,7 +138,7 @@ class BlockBuilder:
             StateError: It cannot be written; the state is as it was before.
         """
         with self.tree.whole():
-            self._known(lambda: self._chain.state.patch(accounts, sync=self._chain.durable))
+            self._known(lambda: self._chain.patch(accounts))
 
     def _known(self, work: Callable[[], Result]) -> Result:
         """Return the result of work, once what it lacks of the state below the first block is there.
