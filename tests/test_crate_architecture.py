@@ -54,6 +54,7 @@ ORDER = (
     "wire/answers",
     "wire",
     "starknet",
+    "bindings/descriptors",
     "bindings/errors",
     "bindings/numbers",
     "bindings/store",

@@ -499,6 +499,22 @@ class State:
     def committed_head(self) -> tuple[int, bytes]:
         """Return number and hash of the head on the disk, whichever process wrote it."""
 
+    def committed(self) -> tuple[int, int, bytes, bytes]:
+        """Return the version of the store, and number, hash and state root of the head that it has.
+
+        Versions ascend with each commit, of any process.
+        """
+
+    def copy(self, descriptor: int) -> None:
+        """Write what is committed at some moment of the call to an open file, as a store without free pages.
+
+        It takes as long as the reader of that file, a pipe say; until then its version is read. What is known
+        by proofs alone is no part of it. Releases the lock.
+
+        Raises:
+            StateError: The file cannot be written, or nobody reads it any more.
+        """
+
     def execute(
         self,
         blocks: Sequence[UnverifiedBlock],

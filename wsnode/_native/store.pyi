@@ -68,6 +68,17 @@ class Environment:
             SnapshotLostError: The file is closed.
         """
 
+    def copy(self, descriptor: int) -> None:
+        """Write what is committed at some moment of the call to an open file, as a store without free pages.
+
+        It takes as long as the reader of that file, a pipe say; until then its version is read. Releases the
+        interpreter's lock.
+
+        Raises:
+            StoreError: The file cannot be written, or nobody reads it any more.
+            SnapshotLostError: The store is closed.
+        """
+
     @property
     def versions(self) -> int:
         """Return how many versions of the file the open snapshots of this process see."""

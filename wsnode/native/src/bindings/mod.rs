@@ -1,6 +1,7 @@
 //! The Python face: thin classes and functions over the engine's modules, a submodule a subject.
 
 mod chain;
+mod descriptors;
 mod errors;
 mod evm;
 mod ledger;

@@ -5,7 +5,8 @@ use super::proved::{Base, BaseView, Below, Moments};
 use super::StateError;
 use crate::store::{file, require_begun, require_whole, space};
 use alloy_eips::BlockNumHash;
-use heed::{Env, EnvFlags, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
+use heed::{CompactionOption, Env, EnvFlags, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -208,6 +209,13 @@ impl Environment {
     /// Bring everything committed to the disk.
     pub(super) fn sync(&self) -> Result<(), StateError> {
         self.env.force_sync().map_err(|error| explained(self.env.path(), error.into()))
+    }
+
+    /// Write what is committed at some moment of the call to `target`, as a file without free pages.
+    pub(super) fn copy(&self, target: &mut File) -> Result<(), StateError> {
+        // The map is not resized beside a snapshot; the copy reads in it as well.
+        let _snapshot = self.read()?;
+        Ok(self.env.copy_to_file(target, CompactionOption::Enabled)?)
     }
 
     #[cfg(test)]

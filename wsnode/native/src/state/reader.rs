@@ -1,5 +1,6 @@
 //! Reading what is committed, beside a store that may be busy writing.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use alloy_primitives::{Bytes, B256};
@@ -45,5 +46,16 @@ impl StateReader {
     /// The head as of now in LMDB, whichever process wrote it.
     pub fn committed_head(&self) -> Result<Head, StateError> {
         Ok(self.environment.read()?.head)
+    }
+
+    /// The head as of now in LMDB, and the number of the transaction that has committed what is there.
+    pub fn committed(&self) -> Result<(usize, Head), StateError> {
+        let snapshot = self.environment.read()?;
+        Ok((snapshot.txn.id(), snapshot.head))
+    }
+
+    /// Write what is committed at some moment of the call to `target`, as a file without free pages.
+    pub fn copy(&self, target: &mut File) -> Result<(), StateError> {
+        self.environment.copy(target)
     }
 }

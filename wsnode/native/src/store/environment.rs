@@ -1,12 +1,15 @@
 //! The LMDB environment: opening, transactions, the growth of the map.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, CommitToken, Database, Env, EnvFlags, MdbError, OnCommit, RoTxn, WithoutTls};
+use heed::{
+    CommitOrAbort, CommitToken, CompactionOption, Database, Env, EnvFlags, MdbError, OnCommit, RoTxn,
+    WithoutTls,
+};
 
 use super::transaction::{Transaction, Version};
 use super::{file, require_begun, require_whole, space, StoreError, Table};
@@ -33,7 +36,7 @@ pub struct Environment {
 #[derive(Debug)]
 pub struct Pin {
     views: Arc<AtomicUsize>,
-    _env: Env<WithoutTls>,
+    env: Env<WithoutTls>,
 }
 
 impl Drop for Pin {
@@ -180,7 +183,7 @@ impl Environment {
 
     /// Have the map stay where it is, even if the file is closed.
     pub fn pin(&self) -> Result<Pin, StoreError> {
-        let pin = Pin { views: self.views.clone(), _env: self.env()? };
+        let pin = Pin { views: self.views.clone(), env: self.env()? };
         self.views.fetch_add(1, Ordering::AcqRel);
         Ok(pin)
     }
@@ -188,6 +191,13 @@ impl Environment {
     /// Whether a view keeps the map where it is.
     pub fn is_viewed(&self) -> bool {
         self.views.load(Ordering::Acquire) > 0
+    }
+
+    /// Write what is committed at some moment of the call to `target`, as a file without free pages.
+    pub fn copy(&self, target: &mut File) -> Result<(), StoreError> {
+        // The copy reads in the map, as a view does.
+        let pin = self.pin()?;
+        Ok(pin.env.copy_to_file(target, CompactionOption::Enabled)?)
     }
 
     /// How far the file can grow before its map has to, in bytes.

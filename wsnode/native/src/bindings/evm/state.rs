@@ -16,6 +16,7 @@ use super::building::{Block, BlockAttributes, BuiltBlock, Header};
 use super::messages::{outcome, CancelFlag, Message};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
+use crate::bindings::descriptors::duplicate;
 use crate::bindings::errors::{guard, guard_gathering};
 use crate::bindings::numbers::{address, hash, Number};
 use crate::engine::{Engine, Rows};
@@ -29,6 +30,7 @@ use crate::state::{Bounds, Head, Proved, SlotProof};
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct State(pub Arc<Engine>);
 
+type CommittedTuple<'py> = (usize, u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 type HeadTuple<'py> = (u64, Bound<'py, PyBytes>);
 type Nodes<'py> = Vec<Bound<'py, PyBytes>>;
 type ProofTuple<'py> = (Nodes<'py>, Vec<(Bound<'py, PyBytes>, Nodes<'py>)>, Bound<'py, PyBytes>);
@@ -122,6 +124,19 @@ impl State {
     /// Bring everything committed to the disk.
     fn sync_now(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| guard(|| self.0.sync_now()))
+    }
+
+    /// The store's version, and number, hash and state root of the head on the disk that it has.
+    fn committed<'py>(&self, py: Python<'py>) -> PyResult<CommittedTuple<'py>> {
+        let (version, head) = guard(|| Ok(self.0.reader.committed()?))?;
+        let root = PyBytes::new(py, head.state_root.as_slice());
+        Ok((version, head.number, PyBytes::new(py, head.hash.as_slice()), root))
+    }
+
+    /// Write what is committed at some moment of the call to an open file, as a store without free pages.
+    fn copy(&self, py: Python<'_>, descriptor: i32) -> PyResult<()> {
+        let mut target = duplicate(descriptor)?;
+        py.detach(|| guard(|| Ok(self.0.reader.copy(&mut target)?)))
     }
 
     /// The state root after the head on the disk, patches included.

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use super::reader::Reader;
 use super::writer::Writer;
 use super::{name_of, raised, Shared, Store, StoreError};
+use crate::bindings::descriptors::duplicate;
 use crate::chain::tables::ChainTables;
 use crate::store::file::MAP_SIZE;
 use crate::store::{Environment, StoreError as Failure, Transaction, Turn};
@@ -65,6 +66,11 @@ impl PyEnvironment {
                 None => return Err(self.0.raised(failure)),
             }
         }
+    }
+
+    fn copy(&self, py: Python<'_>, descriptor: i32) -> PyResult<()> {
+        let mut target = duplicate(descriptor)?;
+        py.detach(|| self.0.environment.copy(&mut target)).map_err(|failure| self.0.raised(failure))
     }
 
     #[getter]
