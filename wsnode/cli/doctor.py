@@ -1,24 +1,15 @@
 """`wsnode doctor`: is a data folder sound?"""
 
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from wsnode.cli.options import data_option
-from wsnode.cli.terminal import one_line_failures, say
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from wsnode.doctor.findings import Progress as Shown
+from wsnode.cli.terminal import one_line_failures, say, shown_parts
 
 UNREADABLE = 2
-LINE_EVERY_SECONDS = 5.0
 
 
 @click.command()
@@ -33,7 +24,7 @@ def doctor(*, data: Path, as_json: bool) -> None:
     from wsnode.doctor.examine import examine
     from wsnode.doctor.report import document, lines_of
 
-    with unreadable_status(), one_line_failures(), shown() as progress:
+    with unreadable_status(), one_line_failures(), shown_parts() as progress:
         found = examine(data, progress)
     if as_json:
         import msgspec
@@ -53,47 +44,3 @@ def unreadable_status() -> Iterator[None]:
         yield
     except SystemExit as ended:
         raise SystemExit(UNREADABLE if ended.code == 1 else ended.code) from None
-
-
-@contextmanager
-def shown() -> Iterator["Shown"]:
-    """Show progress on standard error: a bar on a terminal, else a line now and then."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield Lines(sys.stderr)
-        return
-    with Progress(console=console, transient=True) as bars:
-        yield Bars(bars)
-
-
-class Lines:
-    """Writes a line now and then."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._last = time.monotonic()
-
-    def advanced(self, part: str, done: int, total: int) -> None:
-        """Write a line unless the last one is recent."""
-        if (now := time.monotonic()) - self._last >= LINE_EVERY_SECONDS:
-            self._last = now
-            print(f"{part}: {done} of {total}", file=self._stream, flush=True)
-
-
-class Bars:
-    """Shows a bar for each part."""
-
-    def __init__(self, bars: "Progress") -> None:
-        self._bars = bars
-        self._part = ""
-        self._task = bars.add_task("")
-
-    def advanced(self, part: str, done: int, total: int) -> None:
-        """Move the bar."""
-        if part != self._part:
-            self._part = part
-            self._bars.reset(self._task, description=part, total=total)
-        self._bars.update(self._task, completed=done, total=total)

@@ -5,6 +5,7 @@ from wsnode.ethereum.storage.errors import ChainError
 from wsnode.node.addresses import ListenError
 from wsnode.node.config import ConfigurationError
 from wsnode.server.access.keys import KeyFileError
+from wsnode.snapshots.errors import CopyError
 from wsnode.starknet.errors import StarknetError
 from wsnode.store.errors import StoreError
 from wsnode.sync.errors import SourceError, UnknownParentError
@@ -16,6 +17,7 @@ FAILURES = (
     CaseFileError,
     ChainError,
     ConfigurationError,
+    CopyError,
     EngineError,
     KeyFileError,
     OSError,

@@ -9,7 +9,19 @@ from typing import Any
 
 import click
 
-from wsnode.cli import bench, config, development, doctor, follow, imports, keys, outage, status, verify
+from wsnode.cli import (
+    bench,
+    config,
+    development,
+    doctor,
+    follow,
+    imports,
+    keys,
+    outage,
+    snapshots,
+    status,
+    verify,
+)
 from wsnode.cli.options import FILE, address_options, fit_address, guest_options, log_level_option
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
@@ -149,6 +161,8 @@ for command in (
     outage.outage,
     status.status,
     doctor.doctor,
+    snapshots.snapshot,
+    snapshots.restore,
     verify.verify,
     bench.bench,
 ):

@@ -1,14 +1,18 @@
 """The output of commands: lines, progress, the head, and failures as one line."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from wsnode.sync import progress, starknet_progress
 
 INTERRUPTED = 130
+LINE_EVERY_SECONDS = 5.0
 
 
 def say(line: str) -> None:
@@ -76,3 +80,47 @@ def shown_alt_progress() -> Iterator["starknet_progress.Lines | starknet_progres
         return
     with starknet_progress.Bar(console) as bar:
         yield bar
+
+
+@contextmanager
+def shown_parts() -> Iterator["Lines | Bars"]:
+    """Show the progress of work in parts on standard error: a bar on a terminal, else a line now and then."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield Lines(sys.stderr)
+        return
+    with Progress(console=console, transient=True) as bars:
+        yield Bars(bars)
+
+
+class Lines:
+    """Writes a line now and then."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._last = time.monotonic()
+
+    def advanced(self, part: str, done: int, total: int) -> None:
+        """Write a line unless the last one is recent."""
+        if (now := time.monotonic()) - self._last >= LINE_EVERY_SECONDS:
+            self._last = now
+            print(f"{part}: {done} of {total}", file=self._stream, flush=True)
+
+
+class Bars:
+    """Shows a bar for each part."""
+
+    def __init__(self, bars: "Progress") -> None:
+        self._bars = bars
+        self._part = ""
+        self._task = bars.add_task("")
+
+    def advanced(self, part: str, done: int, total: int) -> None:
+        """Move the bar."""
+        if part != self._part:
+            self._part = part
+            self._bars.reset(self._task, description=part, total=total)
+        self._bars.update(self._task, completed=done, total=total)

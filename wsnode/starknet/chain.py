@@ -38,7 +38,7 @@ class Chain:
     def __init__(self, environment: Environment, lock: WriterLock | None, folder: Path) -> None:
         self.store = environment
         self._lock = lock
-        self._folder = folder
+        self.folder = folder
 
     @classmethod
     def open(cls, data: Path, *, writer: bool) -> "Chain":
@@ -60,7 +60,7 @@ class Chain:
     @property
     def written_elsewhere(self) -> Path | None:
         """Return the folder of the store if another process may write it, None in the writer."""
-        return self._folder if self._lock is None else None
+        return self.folder if self._lock is None else None
 
     def snapshot(self, _caller: object = None) -> Snapshot:
         """Return a snapshot of the chain; it does not depend on the caller."""

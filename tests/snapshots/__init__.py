@@ -1,0 +1,1 @@
+"""Copies of data folders, and folders out of them."""

@@ -1,0 +1,47 @@
+"""`wsnode snapshot` and `wsnode restore`: copies of data folders."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wsnode.cli.options import FILE, data_option
+from wsnode.cli.terminal import announce_head, one_line_failures, shown_parts
+
+if TYPE_CHECKING:
+    from wsnode.snapshots.manifest import Manifest
+
+
+@click.command()
+@click.argument("folder", metavar="FOLDER", type=FILE)
+@data_option
+def snapshot(*, folder: Path, data: Path) -> None:
+    """Copy a data folder, beside the node that writes it, into the empty FOLDER."""
+    with one_line_failures():
+        from wsnode.ethereum.rpc.node.methods import release
+        from wsnode.snapshots.taking import take
+
+        with shown_parts() as shown:
+            taken = take(data, folder, f"wsnode {release()}", shown)
+        announce(taken)
+
+
+@click.command()
+@click.argument("folder", metavar="FOLDER", type=FILE)
+@data_option
+def restore(*, folder: Path, data: Path) -> None:
+    """Make a data folder of the snapshot in FOLDER; every byte of it is verified first."""
+    with one_line_failures():
+        from wsnode.snapshots.restoring import restore as restore_folder
+
+        with shown_parts() as shown:
+            restored = restore_folder(data, folder, shown)
+        announce(restored)
+
+
+def announce(copy: "Manifest") -> None:
+    """Say on standard output where the chains of a copy end."""
+    if copy.alt is not None and copy.alt.number is not None:
+        announce_head(f"{copy.alt.number} {copy.alt.hash}")
+    if copy.eth is not None:
+        announce_head(f"{copy.eth.number} {copy.eth.hash}")

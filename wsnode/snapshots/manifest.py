@@ -1,0 +1,120 @@
+"""What a copy holds: `manifest.json`, written last."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+
+from wsnode.snapshots.errors import ManifestError, ManifestVersionError, NoManifestError
+
+NAME: Final = "manifest.json"
+VERSION: Final = 1
+MOST_BYTES: Final = 1 << 26
+"""Of a manifest: a copy of 20 TB has one of half that."""
+PIECE_BYTES: Final = 1 << 26
+"""Of a file, before they are compressed."""
+ETHEREUM_FILES: Final = ("eth/genesis.json", "eth/chain/data.mdb", "eth/state/data.mdb")
+ALT_FILES: Final = ("alt/chain/data.mdb",)
+
+Size = Annotated[int, msgspec.Meta(ge=0)]
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+PieceName = Annotated[str, msgspec.Meta(pattern=r"^(eth|alt)-[a-z]+-[0-9]{6}\.zst$")]
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Up to `PIECE_BYTES` of a file, compressed; `size` and `sha256` are those of the compressed bytes."""
+
+    name: PieceName
+    size: Size
+    sha256: Sha256
+
+
+class CopiedFile(msgspec.Struct, frozen=True):
+    """A file of the data folder: its place there, its size, and its pieces in order."""
+
+    name: str
+    size: Size
+    pieces: tuple[Piece, ...]
+
+
+class CopiedChain(msgspec.Struct, frozen=True, rename="camel"):
+    """The Ethereum chain of a copy: its genesis block, and its head with the state after it."""
+
+    genesis: str
+    chain_id: int
+    number: int
+    hash: str
+    state_root: str
+    window: int | None = None
+    """How many blocks a light folder keeps, None for a full one."""
+
+
+class CopiedAlt(msgspec.Struct, frozen=True):
+    """The alt chain of a copy: its head; both are None of a chain without blocks."""
+
+    number: int | None
+    hash: str | None
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """All of a copy."""
+
+    version: int
+    program: str
+    eth: CopiedChain | None
+    alt: CopiedAlt | None
+    files: tuple[CopiedFile, ...]
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """Return the pieces of all files."""
+        return [piece for file in self.files for piece in file.pieces]
+
+
+def piece_name(file: str, number: int) -> str:
+    """Return the name of a file's piece: `eth-chain-000000.zst`."""
+    family, part = file.split("/")[:2]
+    return f"{family}-{part.removesuffix('.json')}-{number:06}.zst"
+
+
+def encoded(manifest: Manifest) -> bytes:
+    """Return the text of a manifest, for programs and for people."""
+    return msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+
+
+def read(folder: Path) -> Manifest:
+    """Return the manifest of a copy.
+
+    Raises:
+        NoManifestError: There is none.
+        ManifestVersionError: It is of another version.
+        ManifestError: It is none, or names files that are no part of a data folder.
+    """
+    file = folder / NAME
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise NoManifestError(folder) from None
+    if len(text) > MOST_BYTES:
+        raise ManifestError(file, f"it has more than {MOST_BYTES} bytes")
+    return _decoded(file, text)
+
+
+def _decoded(file: Path, text: bytes) -> Manifest:
+    try:
+        version = msgspec.json.decode(text, type=dict[str, msgspec.Raw]).get("version", msgspec.Raw(b"none"))
+        if bytes(version) != str(VERSION).encode():
+            raise ManifestVersionError(file, bytes(version)[:20].decode(errors="replace"), VERSION)
+        manifest = msgspec.json.decode(text, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ManifestError(file, f"it is not a manifest: {error}") from None
+    _require_files(file, manifest)
+    return manifest
+
+
+def _require_files(file: Path, manifest: Manifest) -> None:
+    wanted = (ETHEREUM_FILES if manifest.eth else ()) + (ALT_FILES if manifest.alt else ())
+    found = tuple(each.name for each in manifest.files)
+    if found != wanted or not wanted:
+        raise ManifestError(file, f"it has the files {', '.join(found) or 'none'}, not those of its chains")

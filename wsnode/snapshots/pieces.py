@@ -1,0 +1,165 @@
+"""A file in pieces: each compressed by itself, named, counted and hashed."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Final, Protocol, cast
+
+import zstandard
+
+from wsnode.snapshots.errors import (
+    ContentError,
+    PieceHashError,
+    PieceMissingError,
+    PieceSizeError,
+)
+from wsnode.snapshots.manifest import PIECE_BYTES, CopiedFile, Piece, piece_name
+
+CHUNK: Final = 1 << 20
+LEVEL: Final = 3
+
+
+class Source(Protocol):
+    """Bytes in order."""
+
+    def read(self, most: int, /) -> bytes:
+        """Return the next bytes, fewer than `most` only at the end."""
+
+
+Count = Callable[[int], None]
+"""Is told how many bytes of a file are done."""
+
+
+def split(source: Source, name: str, folder: Path, count: Count) -> CopiedFile:
+    """Write all of a source as pieces of the file `name` into a folder; they are on the disk then."""
+    pieces: list[Piece] = []
+    done = 0
+    while True:
+        written, piece = _write_piece(source, folder / piece_name(name, len(pieces)), done, count)
+        done += written
+        if written or not pieces:
+            pieces.append(piece)
+        else:
+            (folder / piece.name).unlink()
+        if written < PIECE_BYTES:
+            return CopiedFile(name, done, tuple(pieces))
+
+
+def _write_piece(source: Source, path: Path, before: int, count: Count) -> tuple[int, Piece]:
+    """Return how many bytes of the source are in a piece, and the piece."""
+    done = size = 0
+    hashed = hashlib.sha256()
+    draft = path.with_name(f"{path.name}.part")
+    with draft.open("wb") as file:
+        for found, packed in _packed(source):
+            done += found
+            size += len(packed)
+            hashed.update(packed)
+            file.write(packed)
+            count(before + done)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    return done, Piece(path.name, size, hashed.hexdigest())
+
+
+def _packed(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield how many bytes of a source were taken, and compressed ones."""
+    compressor = zstandard.ZstdCompressor(level=LEVEL).compressobj()
+    left = PIECE_BYTES
+    while left and (chunk := source.read(min(CHUNK, left))):
+        left -= len(chunk)
+        yield len(chunk), compressor.compress(chunk)
+    yield 0, compressor.flush()
+
+
+def require_sizes(folder: Path, pieces: list[Piece]) -> None:
+    """Refuse a folder that lacks pieces, or has cut ones; their bytes are looked at when they are read.
+
+    Raises:
+        PieceMissingError, PieceSizeError: One is not there, or not whole.
+    """
+    for piece in pieces:
+        path = folder / piece.name
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            raise PieceMissingError(path) from None
+        if size != piece.size:
+            raise PieceSizeError(path, size, piece.size)
+
+
+def join(file: CopiedFile, folder: Path, target: IO[bytes], count: Count) -> None:
+    """Write the file that pieces are of; each piece's bytes are verified when the next one is begun.
+
+    Raises:
+        PieceMissingError, PieceSizeError, PieceHashError: A piece is not what was written.
+        ContentError: It does not hold what was compressed.
+    """
+    done = 0
+    for piece in file.pieces:
+        for chunk in _unpacked(file, folder / piece.name, piece):
+            done += len(chunk)
+            if done > file.size:
+                raise ContentError(file.name, "more bytes", f"{file.size} bytes")
+            target.write(chunk)
+            count(done)
+    if done != file.size:
+        raise ContentError(file.name, f"{done} bytes", f"{file.size} bytes")
+
+
+def _unpacked(file: CopiedFile, path: Path, piece: Piece) -> Iterator[bytes]:
+    hashed = Hashed(path)
+    try:
+        yield from zstandard.ZstdDecompressor().read_to_iter(
+            cast("IO[bytes]", hashed), read_size=CHUNK, write_size=CHUNK
+        )
+        hashed.finish()
+    except zstandard.ZstdError as error:
+        hashed.finish()
+        hashed.require(piece)
+        raise ContentError(file.name, f"a piece that does not unpack ({error})", "zstd") from None
+    finally:
+        hashed.close()
+    hashed.require(piece)
+
+
+class Hashed:
+    """A piece that is being read, counted and hashed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = 0
+        self._hash = hashlib.sha256()
+        try:
+            self._file = path.open("rb")
+        except FileNotFoundError:
+            raise PieceMissingError(path) from None
+
+    def read(self, most: int) -> bytes:
+        """Return the next bytes."""
+        found = self._file.read(most)
+        self._size += len(found)
+        self._hash.update(found)
+        return found
+
+    def finish(self) -> None:
+        """Read what is left."""
+        while self.read(CHUNK):
+            pass
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def require(self, piece: Piece) -> None:
+        """Refuse a piece that is not what was written.
+
+        Raises:
+            PieceSizeError, PieceHashError: It is not.
+        """
+        if self._size != piece.size:
+            raise PieceSizeError(self._path, self._size, piece.size)
+        if (found := self._hash.hexdigest()) != piece.sha256:
+            raise PieceHashError(self._path, found, piece.sha256)

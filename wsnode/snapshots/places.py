@@ -1,0 +1,65 @@
+"""Folders that are being filled: by one process at a time, and on the disk before anything counts."""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from wsnode.snapshots.errors import OccupiedError, TakenError
+
+OF_THE_FILE_SYSTEM: Final = "lost+found"
+"""What an empty volume may hold."""
+
+
+@contextmanager
+def claimed(folder: Path, is_left_over: Callable[[str], bool]) -> Iterator[list[Path]]:
+    """Have a folder to be filled for oneself, made if absent; yield what an unfinished attempt left in it.
+
+    Raises:
+        OccupiedError: It holds something else.
+        TakenError: Another process has claimed it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _lock(folder, descriptor)
+        yield _left_over(folder, is_left_over)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(folder: Path, descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise TakenError(folder) from None
+
+
+def _left_over(folder: Path, is_left_over: Callable[[str], bool]) -> list[Path]:
+    found = [path for path in sorted(folder.iterdir()) if path.name != OF_THE_FILE_SYSTEM]
+    for path in found:
+        if not is_left_over(path.name):
+            raise OccupiedError(folder, path.name)
+    return found
+
+
+def sync_folder(folder: Path) -> None:
+    """Return once the names in a folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file whole or not at all; it is on the disk then."""
+    draft = file.with_name(f"{file.name}.part")
+    with draft.open("wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    draft.replace(file)
+    sync_folder(file.parent)

@@ -1,0 +1,157 @@
+"""Copies of stores as streams of bytes, and the moment at which those of a chain begin."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import Final, Protocol, Self, TypeVar
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.state import StateError
+from wsnode.snapshots.errors import RestlessError
+from wsnode.starknet.chain import Chain as AltChain
+from wsnode.starknet.snapshot import Snapshot
+from wsnode.store.errors import StoreError
+
+PATIENCE_SECONDS: Final = 60.0
+"""How long a moment is waited for at which a copy can begin."""
+PAUSE_SECONDS: Final = 0.005
+Begun = TypeVar("Begun")
+
+
+class Store(Protocol):
+    """What is copied."""
+
+    def copy(self, descriptor: int, /) -> None:
+        """Write a copy to an open file; it takes as long as that is read."""
+
+
+class Stream:
+    """The bytes of a store's copy, as its reader takes them; the store's moment is kept meanwhile."""
+
+    def __init__(self, store: Store) -> None:
+        reading, writing = os.pipe()
+        self._file: BufferedReader = os.fdopen(reading, "rb")
+        self._beside = ThreadPoolExecutor(1)
+        self._written = self._beside.submit(self._write, store, writing)
+
+    def _write(self, store: Store, writing: int) -> None:
+        try:
+            store.copy(writing)
+        finally:
+            os.close(writing)
+
+    def wait_begun(self) -> None:
+        """Return once the copy's moment is fixed: its first bytes are there."""
+        self._file.peek(1)
+
+    def read(self, most: int) -> bytes:
+        """Return the next bytes, fewer than `most` only at the end.
+
+        Raises:
+            StateError, StoreError: The store cannot be copied.
+        """
+        found = self._file.read(most)
+        if len(found) < most:
+            self._written.result()
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # Without a reader the copy ends with an error, which is not ours.
+        self._file.close()
+        with suppress(StateError, StoreError):
+            self._written.result()
+        self._beside.shutdown()
+
+
+class ChainStreams(msgspec.Struct, frozen=True):
+    """Copies of a chain's two stores, which have one head, and the root of the state after it."""
+
+    head: Head
+    state_root: Hash32
+    chain: Stream
+    state: Stream
+
+
+class AltStream(msgspec.Struct, frozen=True):
+    """A copy of an alt chain's store, and its head; None of a chain without blocks."""
+
+    number: int | None
+    hash: bytes | None
+    store: Stream
+
+
+@contextmanager
+def chain_streams(chain: Chain) -> Iterator[ChainStreams]:
+    """Yield copies of a chain's stores that were begun when both had the same head.
+
+    A store's version while a copy begins is known if it is the same before and after. Versions of one head
+    belong together whenever they were committed: a state says nothing of blocks beyond its head.
+
+    Raises:
+        RestlessError: Its writer left no such moment.
+        StateError, StoreError: A store cannot be read.
+    """
+    with _once_begun(chain.folder.path, lambda opened: _begin_chain(chain, opened)) as streams:
+        yield streams
+
+
+@contextmanager
+def alt_stream(alt: AltChain) -> Iterator[AltStream]:
+    """Yield a copy of an alt chain's store and the head that it has.
+
+    Raises:
+        RestlessError: Its writer left no moment to begin it.
+        StoreError: The store cannot be read.
+    """
+    with _once_begun(alt.folder, lambda opened: _begin_alt(alt, opened)) as stream:
+        yield stream
+
+
+@contextmanager
+def _once_begun(folder: Path, begin: Callable[[ExitStack], Begun | None]) -> Iterator[Begun]:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        with ExitStack() as opened:
+            if (begun := begin(opened)) is not None:
+                yield begun
+                return
+        time.sleep(PAUSE_SECONDS)
+    raise RestlessError(folder, PATIENCE_SECONDS)
+
+
+def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStreams | None:
+    with chain.store.read() as reader:
+        version, head = reader.version, chain.head_in(reader)
+    state_version, number, block_hash, root = chain.state.committed()
+    # A light folder executes nothing: its state has no head.
+    if chain.window is None and (number, block_hash) != (head.number, head.hash):
+        return None
+    streams = [opened.enter_context(Stream(store)) for store in (chain.store, chain.state)]
+    for stream in streams:
+        stream.wait_begun()
+    with chain.store.read() as reader:
+        is_still = reader.version == version and chain.state.committed()[0] == state_version
+    return ChainStreams(head, Hash32(root), *streams) if is_still else None
+
+
+def _begin_alt(alt: AltChain, opened: ExitStack) -> AltStream | None:
+    with alt.reader() as reader:
+        version, view = reader.version, Snapshot(reader)
+        number = view.head
+        block = None if number is None else view.block(number)
+    stream = opened.enter_context(Stream(alt.store))
+    stream.wait_begun()
+    with alt.reader() as reader:
+        is_still = reader.version == version
+    return AltStream(number, None if block is None else block.hash, stream) if is_still else None
