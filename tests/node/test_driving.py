@@ -7,7 +7,7 @@ import pytest
 from wsnode.demo.genesis import demo_genesis
 from wsnode.node.config import Config, ConfigurationError, EngineConfig, NetworkConfig
 from wsnode.node.config_file import read
-from wsnode.node.driving import engine_limits
+from wsnode.node.growth.driving import engine_limits
 from wsnode.node.networks import open_network
 from wsnode.server.limits import MIB, Limits
 

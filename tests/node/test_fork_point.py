@@ -11,7 +11,7 @@ from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import Playground, playground
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.node.config import ConfigurationError
-from wsnode.node.fork_point import fetch_first
+from wsnode.node.growth.fork_point import fetch_first
 from wsnode.upstream.errors import UpstreamError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.node.forking import Forking, client_of, forked
+from wsnode.node.growth.forking import Forking, client_of, forked
 from wsnode.server.access.directory import Network
 from wsnode.server.shared import Figure
 

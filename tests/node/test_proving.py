@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.ethereum.live.growing import emitting_genesis
 from wsnode.ethereum.chain import Chain
-from wsnode.node.proving import proof_figures, proving
+from wsnode.node.growth.proving import proof_figures, proving
 from wsnode.sync.follow.upstream import Standing, Upstreams, named
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client

@@ -1,6 +1,5 @@
 """`wsnode follow`: a chain that is live because other nodes' are."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from wsnode.cli.options import (
     fit_address,
     guest_options,
     log_level_option,
-    one_process_option,
 )
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
@@ -57,7 +55,9 @@ from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
     is_flag=True,
     help="Follow them even where they replace what is final here.",
 )
-@one_process_option
+@click.option(
+    "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
+)
 @address_options
 @click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /.")
 @log_level_option
@@ -90,7 +90,7 @@ def follow(
     with one_line_failures():
         import trio
 
-        from wsnode.node import config, run
+        from wsnode.node import config
 
         told = config.follow_config(
             upstreams,
@@ -104,6 +104,7 @@ def follow(
         settings = {
             "listen": str(address),
             "open": open_to_all,
+            "workers": options["workers"],
             "log_level": options["log_level"],
             "log_format": options["log_format"],
             "origins": options["origin"],
@@ -113,8 +114,16 @@ def follow(
         def read_config() -> config.Config:
             return config.overridden(config.of_folder(data, options["vhost"], follow=told), **settings)
 
+        given = read_config()
         begin(data, read_genesis(genesis), told.keeps)
-        trio.run(partial(run.run, read_config(), announce_ready, read_config))
+        if given.workers > 1:
+            from wsnode.node.workers import run as several
+
+            trio.run(several.run, given, announce_ready, read_config)
+        else:
+            from wsnode.node import run
+
+            trio.run(run.run, given, announce_ready, read_config)
 
 
 def require_addresses(upstreams: tuple[str, ...]) -> None:

@@ -18,8 +18,8 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.node.config import ConfigurationError
-from wsnode.node.fork_point import PROVED, ForkPoint, fork_point
-from wsnode.node.forking import client_of, patch, shown
+from wsnode.node.growth.fork_point import PROVED, ForkPoint, fork_point
+from wsnode.node.growth.forking import client_of, patch, shown
 from wsnode.node.networks import Opened
 
 

@@ -11,7 +11,7 @@ from wsnode.ethereum.primitives.values import hexadecimal
 
 if TYPE_CHECKING:
     # A chain that begins nowhere else starts sooner without what asks other nodes.
-    from wsnode.node.fork_point import FirstBlock
+    from wsnode.node.growth.fork_point import FirstBlock
 
 EXTRA = b"wsnode dev"
 CHAIN_ID: Final = 31337

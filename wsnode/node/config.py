@@ -251,17 +251,20 @@ def overridden(config: Config, *, metrics_listen: str | None = None, **settings:
 
 
 def require_one_writer(config: Config) -> None:
-    """Refuse several workers for a chain that this node writes: the process that writes one is alone.
+    """Refuse several workers where one process answers what others cannot.
 
     Raises:
-        ConfigurationError: There is such a chain.
+        ConfigurationError: A network has an engine, or is light.
     """
     for name, network in config.networks.items():
-        if config.workers > 1 and network.is_live:
-            what = "follow" if network.follow is not None else "engine"
+        if config.workers > 1 and network.engine is not None:
             raise ConfigurationError(
-                f"workers: networks.{name}.{what}: one process writes a chain; "
+                f"workers: networks.{name}.engine: one process builds payloads; "
                 "serve its folder with workers from a second node"
+            )
+        if config.workers > 1 and network.follow is not None and network.follow.keeps is not None:
+            raise ConfigurationError(
+                f"workers: networks.{name}.follow: one process proves what a light folder tells"
             )
 
 

@@ -30,15 +30,14 @@ from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
+from wsnode.node.processes import Alone, Followed, Processes
 from wsnode.node.views import figures_of, opening, refusing, versions_of
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
-from wsnode.server.access.uses import Uses
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
-    from wsnode.node.following import FollowedNetwork
-    from wsnode.node.forking import Forking
+    from wsnode.node.growth.forking import Forking
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
 
@@ -73,8 +72,7 @@ class Growth(msgspec.Struct, frozen=True):
     """Is given the network's methods when all are there."""
 
 
-Join = Callable[[str, TransactionPool], Relay]
-"""Joins a network's pool to those of other processes; returns what has them take a transaction."""
+ALONE: Final = Alone()
 Grow = Callable[[Opened], AbstractContextManager[Growth]]
 BothChains = tuple[EthereumChain, "StarknetChain | None"]
 
@@ -90,7 +88,7 @@ def network_of(
     pool: TransactionPool | None,
     starknet_hub: "StarknetHub | None" = None,
     growth: Growth | None = None,
-    followed: "FollowedNetwork | None" = None,
+    followed: Followed | None = None,
     gas_limit: int = GAS_LIMIT_TARGET,
     with_test_methods: bool = False,
     filter_table: FilterTable | None = None,
@@ -107,7 +105,7 @@ def network_of(
         hub=hub,
         pool=pool,
         development=None if growth is None else growth.development,
-        following=None if followed is None else followed.follower,
+        following=None if followed is None else followed.following,
         gas_limit=gas_limit,
         with_test_methods=with_test_methods,
         filter_table=filter_table,
@@ -136,7 +134,7 @@ def network_of(
         return made
     return msgspec.structs.replace(
         made,
-        hindrance=followed.follower.hindrance,
+        hindrance=followed.hindrance,
         figures=lambda: [*made.figures(), *followed.figures()],
         reload=followed.reload,
     )
@@ -183,13 +181,11 @@ def open_network(
     *,
     grow: Grow | None = None,
     durable: bool = True,
-    uses_of: Callable[[str, str], Uses | None] = lambda _network, _digest: None,
-    join: Join | None = None,
+    processes: Processes = ALONE,
 ) -> Iterator[Network]:
     """Open the chains of a network: for reading, or for writing as well if they `grow`.
 
-    `uses_of` returns what counts the use of a network's key, by its hash; None for this process alone.
-    `join` is given the network's pool where several processes have one each.
+    `processes` are those that serve the same network.
 
     Raises:
         ConfigurationError: Its folder holds no chain.
@@ -197,11 +193,12 @@ def open_network(
     """
     folder = Path(network.data)
     with ExitStack() as stack:
-        writer = grow is not None or network.is_live
+        is_live = network.is_live and processes.writes
+        writer = grow is not None or is_live
         genesis = genesis_of(network)
         keeps = None if network.follow is None else network.follow.keeps
         ethereum, starknet = _open_chains(folder, stack, genesis, writer=writer, durable=durable, keeps=keeps)
-        ring = partial(KeyFileRing, KeyFile(folder / FILE_NAME), uses_of=partial(uses_of, name))
+        ring = partial(KeyFileRing, KeyFile(folder / FILE_NAME), uses_of=partial(processes.uses_of, name))
         keys = None if config.open else ring()
         if ethereum is None:
             if starknet is None or network.follow is not None:
@@ -217,7 +214,7 @@ def open_network(
         pool = pool_beside(hub, ethereum, config.pool_limits) if has_pool else None
         growth = forking = None
         if network.fork is not None:
-            from wsnode.node.forking import Forking, client_of
+            from wsnode.node.growth.forking import Forking, client_of
 
             forking = Forking(ethereum, [client_of(url) for url in network.fork.upstreams])
         if grow is not None and pool is not None:
@@ -226,13 +223,17 @@ def open_network(
             )
             growth = stack.enter_context(grow(opened))
         # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
-        live = LiveTree(BlockTree(ethereum), hub) if network.is_live else None
-        followed = None
+        live = LiveTree(BlockTree(ethereum), hub) if is_live else None
+        relay = None if pool is None else processes.join(name, pool)
+        follower = followed = None
         if network.follow is not None and live is not None:
-            from wsnode.node.following import FollowedNetwork
+            from wsnode.node.growth.following import FollowedNetwork
 
             is_driven = network.engine is not None
-            followed = FollowedNetwork(ethereum, live, hub, pool, network.follow, is_driven=is_driven)
+            follower = FollowedNetwork(ethereum, live, hub, pool, network.follow, is_driven=is_driven)
+            processes.follows(name, follower)
+        elif network.follow is not None:
+            followed = processes.followed(name, ethereum.spec, hub, relay)
         made = network_of(
             name,
             network.hosts,
@@ -243,26 +244,26 @@ def open_network(
             pool=pool,
             starknet_hub=starknet_hub,
             growth=growth,
-            followed=followed,
+            followed=follower or followed,
             gas_limit=network.gas_limit,
             with_test_methods=config.open,
             filter_table=_filter_table(folder, config, stack),
-            relay=None if join is None or pool is None else join(name, pool),
+            relay=relay,
         )
         if forking is not None:
-            from wsnode.node.forking import forked
+            from wsnode.node.growth.forking import forked
 
             made = forked(made, ethereum, forking)
-        if followed is not None and is_light:
-            from wsnode.node.proving import proved, proving
+        if follower is not None and is_light:
+            from wsnode.node.growth.proving import proved, proving
 
-            made = proved(made, proving(ethereum, followed.follower.upstreams))
+            made = proved(made, proving(ethereum, follower.follower.upstreams))
         if growth is not None and growth.watch is not None:
             growth.watch(made.registry)
         if network.engine is not None and live is not None and pool is not None:
-            from wsnode.node.driving import driven
+            from wsnode.node.growth.driving import driven
 
-            want = None if followed is None else followed.follower.want
+            want = None if follower is None else follower.follower.want
             made = driven(made, ethereum, live, pool, network, want)
         if network.partner is not None:
             made = with_partner(made, network.partner, ethereum.spec, folder)
@@ -288,7 +289,7 @@ def genesis_of(network: NetworkConfig) -> bytes | None:
     """
     genesis = None
     if network.engine is not None:
-        from wsnode.node.driving import read_genesis
+        from wsnode.node.growth.driving import read_genesis
 
         genesis = read_genesis(network.engine)
     if genesis is None and network.follow is not None and network.follow.chain is not None:

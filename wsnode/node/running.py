@@ -129,7 +129,7 @@ def _files(config: Config) -> dict[str, StaticFile]:
 def limits_beside(config: Config) -> Limits:
     """Return the limits of the ports beside the clients' one: those of engines."""
     # A node without an engine starts sooner without the modules of payloads.
-    from wsnode.node.driving import engine_limits
+    from wsnode.node.growth.driving import engine_limits
 
     return engine_limits(config.limits)
 

@@ -21,8 +21,8 @@ from wsnode.ethereum.development.forks import Begun
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.node.config import ConfigurationError
-from wsnode.node.fork_point import fetch_first
-from wsnode.node.forking import patch
+from wsnode.node.growth.fork_point import fetch_first
+from wsnode.node.growth.forking import patch
 from wsnode.node.networks import Opened
 from wsnode.sync.proofs.supply import ProofSupply
 from wsnode.upstream.address import UpstreamAddress

@@ -19,7 +19,7 @@ from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import Config, NetworkConfig
-from wsnode.node.forking import Forking, forked
+from wsnode.node.growth.forking import Forking, forked
 from wsnode.node.networks import Growth, Opened, open_network
 from wsnode.upstream.client import Client
 

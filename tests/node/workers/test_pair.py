@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from wsnode.node.workers.member import MOST_UNREAD, Worker
+from wsnode.node.workers.accepting.member import MOST_UNREAD, Worker
 from wsnode.node.workers.messages import Configure, Drain, Left, Passed, ToParent, ToWorker
 from wsnode.node.workers.pair import GoneError, Pair, ends
 

@@ -14,13 +14,15 @@ SUITES = (
     "tests/scenarios/test_live_import.py",
     "tests/starknet/live/test_processes.py",
     "tests/cli/test_verify.py",
+    # What upstreams may do is the same with one process and with several.
+    "tests/scenarios/test_following.py -k not(liar)",
 )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_tests_of_one_process_pass_with_two_workers(suite: str) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "slow or not slow", suite]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "slow or not slow", *suite.split()]
     environment = {**os.environ, WORKERS: "2"}
     ended = subprocess.run(
         command, capture_output=True, text=True, cwd=CHECKOUT, env=environment, timeout=600, check=False
@@ -30,8 +32,10 @@ def test_tests_of_one_process_pass_with_two_workers(suite: str) -> None:
 
 def test_only_commands_that_serve_a_folder_get_workers() -> None:
     assert with_workers(("serve", "--data", "x"), "2") == ["serve", "--data", "x", "--workers", "2"]
+    assert with_workers(("follow",), "2") == ["follow", "--workers", "2"]
     for others in (
         ("dev",),
+        ("follow", "--light"),
         ("serve", "--workers", "3"),
         ("serve", "--engine", "x"),
         ("serve", "--config", "y"),

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wsnode.node.workers.accepting.tally import Tally
 from wsnode.node.workers.messages import Report
-from wsnode.node.workers.tally import Tally
 from wsnode.server.upkeep.families import Family, counter, gauge
 from wsnode.server.upkeep.metrics import page_of
 

@@ -12,7 +12,7 @@ from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import CREATOR, ETHER, GENESIS_TIME, Playground, playground
 from tests.sync.proofs.windows import Window, genesis_of, window_of
 from wsnode.node.config import ConfigurationError
-from wsnode.node.fork_point import fetch_first
+from wsnode.node.growth.fork_point import fetch_first
 from wsnode.sync.proofs.depths import MOST_QUESTIONS, oldest_proved
 from wsnode.upstream.errors import RefusedError, UpstreamError
 

@@ -13,7 +13,7 @@ from tests.ethereum.development.playground import STRANGER, playground
 from wsnode.demo.genesis import forked_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.state import LackingError, WrongProofError
-from wsnode.node.fork_point import fetch_first
+from wsnode.node.growth.fork_point import fetch_first
 from wsnode.sync.proofs.wanted import SLOTS_AT_ONCE, Proof, Wanted, grouped, proofs_of, questions
 
 FIRST_SLOT = bytes(32)

@@ -16,8 +16,8 @@ from wsnode.demo.genesis import forked_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.state import LackingError
 from wsnode.jsonrpc.errors import RpcError
-from wsnode.node.fork_point import fetch_first
-from wsnode.node.forking import Forking
+from wsnode.node.growth.fork_point import fetch_first
+from wsnode.node.growth.forking import Forking
 from wsnode.sync.proofs.blocks import FirstBlock
 from wsnode.sync.proofs.provers import Provers
 from wsnode.sync.proofs.supply import ProofSupply

@@ -23,7 +23,7 @@ from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.node.proving import proved, proving
+from wsnode.node.growth.proving import proved, proving
 from wsnode.node.views import opening
 from wsnode.server.access.directory import Network
 from wsnode.sync.follow.upstream import Standing, Upstream, Upstreams

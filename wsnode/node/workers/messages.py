@@ -25,6 +25,8 @@ class Start(Message, frozen=True, tag="start"):
     """Its row in the ledger."""
     config: bytes
     """The node's configuration in JSON."""
+    writes: bool = False
+    """Whether it follows and writes the chains, and serves no connections."""
 
 
 class Passed(Message, frozen=True, tag="passed"):
@@ -137,5 +139,91 @@ class Lent(Message, frozen=True, tag="lent"):
     encoded: list[bytes]
 
 
-ToWorker = Start | Passed | Configure | Drain | Hurry | Tell | Summed | Bring | Done | Lend
-ToParent = Ready | Failed | Left | Leaving | Told | Ask | Spread | Took | Lent
+class Standing(Message, frozen=True, tag="standing"):
+    """How a network that is followed stands, from the process that follows; for all workers."""
+
+    network: str
+    hindrance: str | None
+    """Why it should not be asked now."""
+    peers: int
+    """How many nodes are followed now."""
+    progress: tuple[int, int, int] | None
+    """The first, the present and the highest block of the way to their head, None at its end."""
+
+
+class Heard(Message, frozen=True, tag="heard"):
+    """Pending transactions of the nodes that are followed, for subscribers of all workers."""
+
+    network: str
+    encoded: list[bytes]
+
+
+class Send(Message, frozen=True, tag="send"):
+    """The nodes that are followed are to take a transaction; the answer is a `Sent` of this number."""
+
+    number: int
+    network: str
+    encoded: bytes
+    row: int = 0
+    """The row of the worker that asks, for the answer to find it; the parent knows it."""
+
+
+class Inquire(Message, frozen=True, tag="inquire"):
+    """A worker wants to know how a network is followed; the answer is a `Found` of this number."""
+
+    number: int
+    network: str
+    row: int = 0
+
+
+class Found(Message, frozen=True, tag="found"):
+    """The answer to an `Inquire` with this number: the result of `wsnode_status`."""
+
+    number: int
+    status: bytes
+    row: int = 0
+
+
+class Sent(Message, frozen=True, tag="sent"):
+    """What became of a `Send` with this number: None if a node has taken it, else why none has."""
+
+    number: int
+    failure: str | None
+    row: int = 0
+
+
+ToWorker = (
+    Start
+    | Passed
+    | Configure
+    | Drain
+    | Hurry
+    | Tell
+    | Summed
+    | Bring
+    | Done
+    | Lend
+    | Standing
+    | Heard
+    | Send
+    | Sent
+    | Inquire
+    | Found
+)
+ToParent = (
+    Ready
+    | Failed
+    | Left
+    | Leaving
+    | Told
+    | Ask
+    | Spread
+    | Took
+    | Lent
+    | Standing
+    | Heard
+    | Send
+    | Sent
+    | Inquire
+    | Found
+)

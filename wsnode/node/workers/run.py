@@ -13,7 +13,7 @@ from wsnode.node.addresses import Address
 from wsnode.node.config import Config, ConfigurationError
 from wsnode.node.listening import open_clients, open_operators
 from wsnode.node.rereading import read_again
-from wsnode.node.workers.parent import Parent, StartError
+from wsnode.node.workers.accepting.parent import Parent, StartError
 from wsnode.server.doors import Door, door_of
 from wsnode.server.upkeep.logs import configure
 
@@ -39,9 +39,9 @@ async def run(config: Config, announce: Callable[[Address], None], reread: Calla
     listeners = [(listener, door_of(listener)) for listener in open_clients(config)]
     address = Address(config.address.host, listeners[0][0].getsockname()[1])
     listeners += [(listener, Door.OPERATORS) for listener in open_operators(config.metrics.address)]
-    await Node(config, Parent(config.workers, msgspec.json.encode(config)), reread).serve(
-        listeners, partial(announce, address)
-    )
+    await Node(
+        config, Parent(config.workers, msgspec.json.encode(config), follows=_follows(config)), reread
+    ).serve(listeners, partial(announce, address))
 
 
 class Node:
@@ -98,6 +98,10 @@ class Node:
         configure(config.log_level, config.log_format)
         # Workers read their keys again too, which lie in files of their own.
         self._parent.configure(msgspec.json.encode(config))
+
+
+def _follows(config: Config) -> bool:
+    return any(network.follow is not None for network in config.networks.values())
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -318,8 +318,12 @@ class Follower:
             if self.stage is Stage.LIVE or is_near:
                 await self._outage.outlast(lambda: self._marking.follow(self._chain.head, self.agree))
 
-    def status(self) -> dict[str, Any]:
+    async def tell_status(self) -> dict[str, Any]:
         """Return what `wsnode_status` tells."""
+        return self.status()
+
+    def status(self) -> dict[str, Any]:
+        """Return the state of following, and of each upstream."""
         lag = self.lag
         choose = f"{self.agree} of {len(self.upstreams.all)} upstreams choose"
         chooses = "a consensus client chooses" if self._is_driven else choose

@@ -31,7 +31,8 @@ class HeardTransactions:
 
     def __init__(self, spec: ChainSpec, announce: Announce) -> None:
         self._spec = spec
-        self._announce = announce
+        self.on_heard = [announce]
+        """Called with what was heard of."""
         self._known: dict[bytes, None] = {}
         self._sender, self._receiver = trio.open_memory_channel[tuple[Upstream, Link, bytes]](WAITING)
         self.told = 0
@@ -88,4 +89,5 @@ class HeardTransactions:
                 transaction = PooledTransaction(self._spec, bytes.fromhex(found.removeprefix("0x")))
                 if transaction.hash == wanted:
                     self.told += 1
-                    self._announce([transaction])
+                    for listener in self.on_heard:
+                        listener([transaction])

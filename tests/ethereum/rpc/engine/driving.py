@@ -30,7 +30,7 @@ from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.node.config import EngineConfig, NetworkConfig
-from wsnode.node.driving import driven, engine_limits
+from wsnode.node.growth.driving import driven, engine_limits
 from wsnode.node.networks import network_of, pool_beside
 from wsnode.server.access.directory import Network
 from wsnode.server.limits import Limits

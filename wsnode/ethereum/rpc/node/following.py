@@ -1,5 +1,6 @@
 """What a node that follows others tells of that: eth_syncing, net_peerCount, wsnode_status."""
 
+from collections.abc import Generator
 from typing import Any, Final, Protocol
 
 from wsnode.ethereum.live.sync_feed import SyncProgress
@@ -17,6 +18,7 @@ from wsnode.jsonrpc.schema import (
     or_null,
     record,
 )
+from wsnode.jsonrpc.work import AsyncCall, Step
 
 NUMBER: Final[Schema] = {"type": "number", "minimum": 0}
 BLOCK: Final = record({"number": QUANTITY, "hash": HASH})
@@ -61,7 +63,7 @@ class Following(Protocol):
     def peers(self) -> int:
         """Return how many nodes are followed now."""
 
-    def status(self) -> dict[str, Any]:
+    async def tell_status(self) -> dict[str, Any]:
         """Return the state of following, and of each node."""
 
     async def send(self, encoded: bytes) -> None:
@@ -87,12 +89,13 @@ class FollowingMethods:
         """Return how many nodes are followed and healthy."""
         return quantity(0 if self._following is None else self._following.peers)
 
-    def status(self, view: Snapshot) -> dict[str, Any]:
+    def status(self, view: Snapshot) -> Generator[Step, Any, dict[str, Any]]:
         """Return how the chain grows, what is trusted for it, its head, and the state of each upstream."""
-        if self._following is not None:
-            return self._following.status()
-        head = view.head.members()
-        return {"mode": "stored", "head": head, "upstreams": []}
+        if self._following is None:
+            return {"mode": "stored", "head": view.head.members(), "upstreams": []}
+        # Another process may be the one that follows.
+        status: dict[str, Any] = yield AsyncCall(self._following.tell_status)
+        return status
 
 
 def add_methods(registry: Registry, following: Following | None) -> None:

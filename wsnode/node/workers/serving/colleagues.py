@@ -17,8 +17,10 @@ TELL_SECONDS = 1.0
 class Colleagues:
     """Answers the parent's questions, and asks it."""
 
-    def __init__(self, server: Server, pair: Pair[ToWorker]) -> None:
+    def __init__(self, server: Server, pair: Pair[ToWorker], *, serves: bool = True) -> None:
+        """`serves`: whether this process takes calls itself."""
         self._server = server
+        self._serves = serves
         self._pair = pair
         self._questions = Questions[Report]()
 
@@ -57,7 +59,7 @@ class Colleagues:
         return counters.accepted, counters.messages, counters.http_requests, counters.notifications
 
     def _report(self) -> Report:
-        return Report(self._server.families(), self._server.ready)
+        return Report(self._server.families(), self._serves and self._server.ready)
 
     async def _ask(self) -> Report:
         answer = await self._questions.ask(lambda number: self._pair.post(Ask(number)), PATIENCE_SECONDS)

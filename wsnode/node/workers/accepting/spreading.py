@@ -5,7 +5,7 @@ from typing import Final
 
 import trio
 
-from wsnode.node.workers.member import Stage, Worker
+from wsnode.node.workers.accepting.member import Stage, Worker
 from wsnode.node.workers.messages import Bring, Done, Lend, Lent, Spread
 
 TAKING_SECONDS: Final = 0.5

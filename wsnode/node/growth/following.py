@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
@@ -72,9 +73,22 @@ class FollowedNetwork:
         self.follower.on_stage.append(self._tell)
 
     @property
+    def following(self) -> Follower:
+        """Return what the network's methods ask."""
+        return self.follower
+
+    def hindrance(self) -> str | None:
+        """Return why the network should not be asked now, None if nothing speaks against it."""
+        return self.follower.hindrance()
+
+    @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
         """Return what runs as long as the network is served."""
         return (self.follower.run,)
+
+    def note_sent(self, encoded: bytes) -> None:
+        """Take note of a transaction that another process of this node sends through this one."""
+        self.follower.heard.note([PooledTransaction(self._chain.spec, encoded)])
 
     def _tell(self) -> None:
         if self.follower.stage in (Stage.CATCHING_UP, Stage.LIVE):

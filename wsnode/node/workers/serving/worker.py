@@ -1,6 +1,6 @@
 """One of several processes that serve a node's clients: it gets its connections from the node's parent.
 
-`python -m wsnode.node.workers.worker DESCRIPTOR`, where the descriptor is the end of a pair with the parent.
+`python -m wsnode.node.workers.serving.worker DESCRIPTOR` is given its end of a pair with the parent.
 """
 
 import logging
@@ -18,27 +18,26 @@ import trio
 from wsnode.node.config import Config
 from wsnode.node.networks import open_network
 from wsnode.node.running import Running, reload, run_beside, server_of, tls_of
-from wsnode.node.workers.colleagues import Colleagues
-from wsnode.node.workers.ledger import KEYS, Ledger, SharedUses
+from wsnode.node.workers.ledger import Ledger
 from wsnode.node.workers.messages import (
-    Bring,
     Configure,
-    Done,
     Drain,
     Failed,
     Hurry,
+    Inquire,
     Leaving,
     Left,
-    Lend,
     Passed,
     Ready,
+    Send,
     Start,
     Summed,
     Tell,
     ToWorker,
 )
 from wsnode.node.workers.pair import GoneError, Pair
-from wsnode.node.workers.pools import Pools
+from wsnode.node.workers.serving.colleagues import Colleagues
+from wsnode.node.workers.serving.membership import Membership, News
 from wsnode.server.accepting import Reception, serve
 from wsnode.server.doors import Door
 from wsnode.server.server import RESTARTING, Server
@@ -70,15 +69,11 @@ async def _run(descriptor: int) -> int:
     config = msgspec.json.decode(first.config, type=Config)
     configure(config.log_level, config.log_format, worker=first.number)
     keep_freed_memory()
-    pools = Pools(pair)
+    membership = Membership(pair, ledger, first.row, writes=first.writes)
     with ExitStack() as stack:
         try:
             networks = [
-                stack.enter_context(
-                    open_network(
-                        name, network, config, uses_of=partial(_uses_of, ledger, first.row), join=pools.join
-                    )
-                )
+                stack.enter_context(open_network(name, network, config, processes=membership))
                 for name, network in config.networks.items()
             ]
             tls, server = tls_of(config), server_of(config, networks, ledger.totals(first.row))
@@ -87,25 +82,20 @@ async def _run(descriptor: int) -> int:
             pair.post(Failed(str(error)))
             return FAILED
         running = Running(config, server, networks, tls, worker=first.number)
-        await _Worker(running, pair, pools).serve()
+        await _Worker(running, pair, membership).serve()
     return 0
 
 
-def _uses_of(ledger: Ledger, row: int, network: str, digest: str) -> SharedUses | None:
-    uses = ledger.uses_of(row, network, digest)
-    if uses is None:
-        logger.error("%s has more than %d keys: of this one each worker counts its own use", network, KEYS)
-    return uses
-
-
 class _Worker:
-    def __init__(self, running: Running, pair: Pair[ToWorker], pools: Pools) -> None:
+    def __init__(self, running: Running, pair: Pair[ToWorker], membership: Membership) -> None:
         self._running = running
         self._pair = pair
-        self._pools = pools
+        self._membership = membership
         self._left = 0
         self._has_left = trio.Event()
-        self._colleagues = running.server.together = Colleagues(running.server, pair)
+        self._colleagues = running.server.together = Colleagues(
+            running.server, pair, serves=not membership.writes
+        )
 
     async def serve(self) -> None:
         running, server = self._running, self._running.server
@@ -116,12 +106,13 @@ class _Worker:
                 ending.start_soon(self._leave, signals)
                 async with trio.open_nursery() as nursery:
                     run_beside(running.networks, nursery)
+                    nursery.start_soon(self._membership.telling.run)
                     reception = await nursery.start(partial(serve, server, (), tls=running.tls))
                     # The library of metrics takes long to load, so it is before clients wait.
                     nursery.start_soon(self._colleagues.keep_telling)
                     await trio.lowlevel.checkpoint()
                     self._pair.post(Ready())
-                    if (await self._obey(reception)).restarts:
+                    if (await self._obey(reception, nursery)).restarts:
                         server.farewell = RESTARTING
                     last_resort.end_within(server.limits.ending_seconds + 1)
                     ending.start_soon(self._hurry, server, last_resort)
@@ -129,7 +120,7 @@ class _Worker:
                 self._colleagues.tell()
                 ending.cancel_scope.cancel()
 
-    async def _obey(self, reception: Reception) -> Drain:
+    async def _obey(self, reception: Reception, nursery: trio.Nursery) -> Drain:
         """Take connections until the worker is to end, which it is too when the parent is gone."""
         while True:
             try:
@@ -142,12 +133,21 @@ class _Worker:
                     self._take(reception, descriptor, Door(door))
                 case Configure(text):
                     reload(self._running, partial(msgspec.json.decode, text, type=Config))
-                case Tell() | Summed():
-                    self._colleagues.hear(message)
-                case Bring() | Done() | Lend():
-                    self._pools.hear(message)
+                case Send():
+                    nursery.start_soon(self._membership.telling.send, message)
+                case Inquire():
+                    self._membership.telling.answer(message)
                 case Drain():
                     return message
+                case _:
+                    self._hear(message)
+
+    def _hear(self, message: ToWorker) -> None:
+        """Take what is said of other processes."""
+        if isinstance(message, Tell | Summed):
+            self._colleagues.hear(message)
+        elif isinstance(message, News):
+            self._membership.hear(message)
 
     def _take(self, reception: Reception, descriptor: int, door: Door) -> None:
         connected = socket.socket(fileno=descriptor)
@@ -184,14 +184,11 @@ class _Worker:
                 return
             if descriptor is not None:
                 os.close(descriptor)
-            match message:
-                case Tell() | Summed():
-                    self._colleagues.hear(message)
-                case Bring() | Done() | Lend():
-                    self._pools.hear(message)
-                case Hurry():
-                    server.hurry()
-                    last_resort.hurry()
+            if isinstance(message, Hurry):
+                server.hurry()
+                last_resort.hurry()
+            else:
+                self._hear(message)
 
 
 if __name__ == "__main__":

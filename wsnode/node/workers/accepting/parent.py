@@ -9,27 +9,34 @@ from typing import Final
 import msgspec
 import trio
 
+from wsnode.node.workers.accepting.member import FOLLOWS, Stage, Worker
+from wsnode.node.workers.accepting.placement import Pauses, by_load
+from wsnode.node.workers.accepting.relaying import Relaying
+from wsnode.node.workers.accepting.spreading import Spreading
+from wsnode.node.workers.accepting.survey import Survey
 from wsnode.node.workers.ledger import Ledger, Rows, make_memory
-from wsnode.node.workers.member import Stage, Worker
 from wsnode.node.workers.messages import (
     Ask,
     Configure,
     Failed,
+    Found,
+    Heard,
     Hurry,
+    Inquire,
     Leaving,
     Left,
     Lent,
     Ready,
+    Send,
+    Sent,
     Spread,
+    Standing,
     Start,
     Told,
     Took,
     ToParent,
 )
 from wsnode.node.workers.pair import GoneError, Pair
-from wsnode.node.workers.placement import Pauses, by_load
-from wsnode.node.workers.spreading import Spreading
-from wsnode.node.workers.survey import Survey
 from wsnode.server.transport.sockets import accept_each
 from wsnode.server.upkeep.background import log_failure
 
@@ -47,19 +54,20 @@ class StartError(Exception):
 
 
 class Parent:
-    """Workers with the numbers 1 to `count`, each replaced when it ends."""
+    """Workers with the numbers 1 to `count`, perhaps a process that follows; each replaced when it ends."""
 
-    def __init__(self, count: int, config: bytes) -> None:
-        """`config` is the node's configuration in JSON."""
+    def __init__(self, count: int, config: bytes, *, follows: bool = False) -> None:
+        """`config` is the node's, in JSON; `follows`: whether one more process follows other nodes."""
         self.config = config
         self._seats: dict[int, Worker] = {}
-        """Who gets connections, by number."""
+        """The processes in force, by number."""
         self._all: set[Worker] = set()
         """Those, and the ones that retire."""
         self._survey, self._spreading = Survey(self._all), Spreading(self._all)
+        self._relaying = Relaying(self._all)
         self._memory = make_memory()
         self._ledger, self._rows = Ledger(self._memory), Rows()
-        self._pauses = {number: Pauses() for number in range(1, count + 1)}
+        self._pauses = {number: Pauses() for number in range(0 if follows else 1, count + 1)}
         self._given = 0
         self._is_ending = self._is_up = self._is_replacing = False
         self._accepting = trio.CancelScope()
@@ -79,7 +87,11 @@ class Parent:
         async with trio.open_nursery() as self._nursery:
             for number in self._pauses:
                 self._seat(self._new(number, holds=False), pause=0.0)
+                if number == FOLLOWS:
+                    # It may have to make or to mend the stores that the others read.
+                    await self._wait_up()
             await self._wait_up()
+            self._is_up = True
             task_status.started()
             with self._accepting:
                 async with trio.open_nursery() as accepting:
@@ -94,8 +106,7 @@ class Parent:
             if not worker.ready.is_set() and not self._is_ending:
                 for each in self._all:
                     each.kill()
-                raise StartError(worker.failure or f"worker {worker.number} ended before it was ready")
-        self._is_up = True
+                raise StartError(worker.failure or f"{worker.name} ended before it was ready")
 
     def configure(self, config: bytes) -> None:
         """Let another configuration be in force, also for workers to come."""
@@ -130,7 +141,7 @@ class Parent:
         self._is_replacing = True
         try:
             for number in self._pauses:
-                await self._replace(number)
+                await (self._follow_anew() if number == FOLLOWS else self._replace(number))
             logger.info("all workers were replaced")
         finally:
             self._is_replacing = False
@@ -146,6 +157,14 @@ class Parent:
         self._nursery.start_soon(self._give, old.give_up_held())
         old.retire(restarts=True)
         await old.ended.wait()
+
+    async def _follow_anew(self) -> None:
+        """Replace the process that follows: the new one can write only when the old one has ended."""
+        old = self._seats[FOLLOWS]
+        old.retire(restarts=True)
+        await old.ended.wait()
+        new = self._seats[FOLLOWS]
+        await _wait_either(new.ready, new.ended)
 
     def _new(self, number: int, *, holds: bool) -> Worker:
         row = self._rows.take()
@@ -166,10 +185,10 @@ class Parent:
             if worker.stage is Stage.COMING:
                 await self._run(worker)
         except OSError as error:
-            logger.error("worker %d cannot be started: %s", worker.number, error)  # noqa: TRY400
+            logger.error("%s cannot be started: %s", worker.name, error)  # noqa: TRY400
         except Exception as error:
             # What is wrong with one worker must not end the others.
-            log_failure(f"worker {worker.number} is given up", error)
+            log_failure(f"{worker.name} is given up", error)
             worker.kill()
         finally:
             self._all.discard(worker)
@@ -178,13 +197,14 @@ class Parent:
             worker.ended.set()
             self._survey.bury(worker)
             self._spreading.note_end()
+            self._relaying.note_end(worker)
         self._follow(worker)
 
     async def _run(self, worker: Worker) -> None:
         pair = await worker.start()
         try:
             with contextlib.suppress(GoneError):
-                pair.send_nowait(Start(worker.number, worker.row, self.config), self._memory)
+                pair.send_nowait(self._start_of(worker), self._memory)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(pair.send_waiting)
                 nursery.start_soon(worker.wait_ended)
@@ -193,6 +213,9 @@ class Parent:
             await worker.wait_ended()
         finally:
             pair.close()
+
+    def _start_of(self, worker: Worker) -> Start:
+        return Start(worker.number, worker.row, self.config, writes=worker.follows)
 
     async def _listen(self, worker: Worker, pair: Pair[ToParent]) -> None:
         """Do what a worker says, until it is gone."""
@@ -203,7 +226,7 @@ class Parent:
             return
         except msgspec.ValidationError as error:
             # It runs another release, if that was installed since the parent has started.
-            logger.error("worker %d cannot be understood: %s", worker.number, error)  # noqa: TRY400
+            logger.error("%s cannot be understood: %s", worker.name, error)  # noqa: TRY400
             worker.kill()
 
     def _hear(self, worker: Worker, message: ToParent) -> None:
@@ -212,12 +235,13 @@ class Parent:
                 if worker.stage is Stage.COMING:
                     self._nursery.start_soon(self._give, worker.begin_serving())
                     self._spreading.supply(worker)
+                    self._relaying.supply(worker)
             case Left(connections):
                 worker.connections -= connections
             case Failed(reason):
                 worker.failure = reason
                 if self._is_up:
-                    logger.error("worker %d cannot start: %s", worker.number, reason)
+                    logger.error("%s cannot start: %s", worker.name, reason)
             case Spread():
                 self._nursery.start_soon(self._spreading.spread, worker, message)
             case Took(number):
@@ -228,9 +252,16 @@ class Parent:
                 self._survey.note(worker, number, report)
             case Ask(number):
                 self._nursery.start_soon(self._survey.answer, worker, number)
+            case Standing() | Heard():
+                self._relaying.tell(message)
+            case Send() | Inquire():
+                self._relaying.ask(worker, message)
+            case Sent() | Found():
+                self._relaying.answer(message)
             case Leaving():
                 worker.retire(restarts=True)
-                if self._seats.get(worker.number) is worker and not self._is_ending:
+                is_seated = self._seats.get(worker.number) is worker and not self._is_ending
+                if is_seated and not worker.follows:
                     self._seat(self._new(worker.number, holds=True), pause=0.0)
 
     def _follow(self, worker: Worker) -> None:
@@ -241,7 +272,7 @@ class Parent:
             served = trio.current_time() - worker.serving_since if has_served else 0.0
             pause = self._pauses[worker.number].after(served)
             status = None if worker.process is None else worker.process.returncode
-            logger.warning("worker %d has ended (%s) and is replaced in %g s", worker.number, status, pause)
+            logger.warning("%s has ended (%s) and is replaced in %g s", worker.name, status, pause)
             self._seat(self._new(worker.number, holds=has_served), pause)
         self._nursery.start_soon(self._give, waiting)
 
@@ -274,8 +305,9 @@ class Parent:
 
     def _place(self, connected: socket.socket, door: int) -> bool:
         """Give a connection to the worker with the fewest that can take it; False if none can now."""
-        is_full = sum(len(worker.held or ()) for worker in self._seats.values()) >= MOST_HELD
-        for worker in by_load(self._seats.values()):
+        workers = [worker for worker in self._seats.values() if not worker.follows]
+        is_full = sum(len(worker.held or ()) for worker in workers) >= MOST_HELD
+        for worker in by_load(workers):
             if worker.held is not None and is_full:
                 continue
             if worker.take(connected, door):

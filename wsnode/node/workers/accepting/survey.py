@@ -6,9 +6,9 @@ from typing import Final
 
 import trio
 
-from wsnode.node.workers.member import Stage, Worker
+from wsnode.node.workers.accepting.member import Stage, Worker
+from wsnode.node.workers.accepting.tally import Tally
 from wsnode.node.workers.messages import Report, Summed, Tell
-from wsnode.node.workers.tally import Tally
 from wsnode.server.upkeep.families import Family, Labels, counter, gauge
 
 TOLD_SECONDS: Final = 0.5
@@ -54,10 +54,11 @@ class Survey:
 
     def _own(self) -> list[Family]:
         shares = dict[Labels, float]()
-        for worker in self._workers:
+        workers = [worker for worker in self._workers if not worker.follows]
+        for worker in workers:
             labels = (("worker", str(worker.number)),)
             shares[labels] = shares.get(labels, 0.0) + worker.connections
-        serving = sum(worker.stage is Stage.SERVING for worker in self._workers)
+        serving = sum(worker.stage is Stage.SERVING for worker in workers)
         return [
             gauge("wsnode_workers", "Workers that serve", {(): float(serving)}),
             gauge("wsnode_worker_connections", "Open connections of each worker", shares),

@@ -15,7 +15,9 @@ from wsnode.node.workers.pair import GoneError, Pair, ends
 
 MOST_UNREAD: Final = 1024
 """Messages that wait for a worker, up to a megabyte each where they bring transactions."""
-COMMAND: Final = (sys.executable, "-m", "wsnode.node.workers.worker")
+FOLLOWS: Final = 0
+"""The number of the process that follows other nodes, and serves no connections."""
+COMMAND: Final = (sys.executable, "-m", "wsnode.node.workers.serving.worker")
 
 
 logger = logging.getLogger("wsnode.workers")
@@ -37,6 +39,7 @@ class Worker:
     def __init__(self, number: int, row: int, *, holds: bool) -> None:
         """`row` is its own in the ledger. `holds`: whether connections may wait for it to be ready."""
         self.number = number
+        """From 1 on, or `FOLLOWS`."""
         self.row = row
         self.stage = Stage.COMING
         self.connections = 0
@@ -51,6 +54,16 @@ class Worker:
         self._pair: Pair[ToParent] | None = None
         self._its_end: Pair[ToWorker] | None = None
         """A copy of the process's own end: what lies there unread stays when the process ends."""
+
+    @property
+    def follows(self) -> bool:
+        """Return whether it is the process that follows."""
+        return self.number == FOLLOWS
+
+    @property
+    def name(self) -> str:
+        """Return what the log calls it."""
+        return "the process that follows" if self.follows else f"worker {self.number}"
 
     async def start(self) -> Pair[ToParent]:
         """Start the process, and return this end of the pair with it."""
@@ -108,7 +121,7 @@ class Worker:
         if self._pair is not None:
             self._pair.post(message)
             if self._pair.waiting > MOST_UNREAD:
-                logger.error("worker %d does not listen and is ended", self.number)
+                logger.error("%s does not listen and is ended", self.name)
                 self.kill()
 
     def retire(self, *, restarts: bool) -> None:

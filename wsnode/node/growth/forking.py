@@ -12,7 +12,7 @@ from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.rpc.form.elsewhere import add_elsewhere
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.config import ConfigurationError
-from wsnode.node.proving import proved
+from wsnode.node.growth.proving import proved
 from wsnode.server.access.directory import Network
 from wsnode.server.shared import Figure
 from wsnode.sync.proofs.blocks import FirstBlock

@@ -1,0 +1,128 @@
+"""Workers beside a process that follows: what a client sees of that process, and of its end."""
+
+import json
+import os
+import signal
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import ClientConnection, connect
+
+from tests.node.workers.processes import wait_until, workers_of
+from tests.node.workers.test_pools import result, signed
+from tests.node_process import Node, run, started
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def upstream_of(folder: Path, *options: str) -> Iterator[Node]:
+    """Start a development chain of ours, which lies in `folder`."""
+    data = ("--data", str(folder), "--listen", "127.0.0.1:0", "--quiet")
+    with started("dev", *data, *options) as node:
+        yield node
+
+
+@contextmanager
+def following(folder: Path, upstream: Node, genesis: Path) -> Iterator[Node]:
+    """Follow a chain with two workers, and return once its head is ours."""
+    url = upstream.socket_url
+    told = ("--data", str(folder), "--genesis", str(genesis), "--upstream", url, "--listen", "127.0.0.1:0")
+    with started("follow", *told, "--open", "--workers", "2") as node:
+        wait_until(lambda: readiness(node) == 200)
+        yield node
+
+
+def readiness(node: Node) -> int:
+    try:
+        with urllib.request.urlopen(node.bare(node.http_url) + "readyz", timeout=30) as page:
+            status: int = page.status
+            return status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def follower_of(node: Node) -> int:
+    """Return the process that follows: the parent starts it before the workers."""
+    return workers_of(node)[0]
+
+
+def told(client: ClientConnection) -> object:
+    return json.loads(client.recv(60))["params"]["result"]
+
+
+def test_subscribers_of_all_workers_are_told_each_block_also_after_the_follower_was_killed(
+    tmp_path: Path,
+) -> None:
+    genesis = tmp_path / "dev" / "eth" / "genesis.json"
+    with (
+        upstream_of(tmp_path / "dev") as upstream,
+        following(tmp_path / "ours", upstream, genesis) as node,
+        connect(upstream.socket_url) as maker,
+        connect(node.socket_url) as one,
+        connect(node.socket_url) as two,
+    ):
+        for client in (one, two):
+            result(client, "eth_subscribe", "newHeads")
+        for number in range(1, 4):
+            result(maker, "evm_mine")
+            assert [told(client)["number"] for client in (one, two)] == [hex(number)] * 2  # type: ignore[index]
+        victim = follower_of(node)
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: victim not in workers_of(node) and readiness(node) == 200)
+        for number in range(4, 7):
+            result(maker, "evm_mine")
+            assert [told(client)["number"] for client in (one, two)] == [hex(number)] * 2  # type: ignore[index]
+        assert result(two, "net_peerCount") == "0x1"
+        assert result(two, "wsnode_status")["state"] == "live"  # type: ignore[index]
+
+
+def test_a_transaction_is_pending_on_all_connections_whoever_has_it_first(tmp_path: Path) -> None:
+    genesis = tmp_path / "dev" / "eth" / "genesis.json"
+    with (
+        upstream_of(tmp_path / "dev", "--block-time", "3600") as upstream,
+        following(tmp_path / "ours", upstream, genesis) as node,
+        connect(upstream.socket_url) as elsewhere,
+        connect(node.socket_url) as one,
+        connect(node.socket_url) as two,
+    ):
+        for client in (one, two):
+            result(client, "eth_subscribe", "newPendingTransactions")
+        with connect(node.socket_url) as sender:
+            ours = result(sender, "eth_sendRawTransaction", signed(0))
+        assert [told(client) for client in (one, two)] == [ours] * 2
+        assert result(elsewhere, "eth_getTransactionByHash", ours) is not None
+        # Each is told once: the next message is that of the next one.
+        for nonce in (1, 2):
+            theirs = result(elsewhere, "eth_sendRawTransaction", signed(nonce))
+            assert [told(client) for client in (one, two)] == [theirs] * 2
+
+
+def test_all_processes_are_replaced_and_go_on_following(tmp_path: Path) -> None:
+    genesis = tmp_path / "dev" / "eth" / "genesis.json"
+    with (
+        upstream_of(tmp_path / "dev") as upstream,
+        following(tmp_path / "ours", upstream, genesis) as node,
+        connect(upstream.socket_url) as maker,
+    ):
+        before = set(workers_of(node))
+        node.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: not before & set(workers_of(node)) and len(workers_of(node)) == 3)
+        wait_until(lambda: readiness(node) == 200)
+        with connect(node.socket_url) as client:
+            result(client, "eth_subscribe", "newHeads")
+            result(maker, "evm_mine")
+            assert told(client)["number"] == "0x1"  # type: ignore[index]
+
+
+def test_what_one_process_answers_is_refused_with_workers(tmp_path: Path) -> None:
+    light = ("--light", "--chain", "sepolia", "--upstream", "ws://127.0.0.1:1", "--workers", "2")
+    ended = run("follow", "--data", str(tmp_path), *light)
+    assert ended.returncode == 1
+    assert "one process proves what a light folder tells" in ended.stderr
+    driven = run("serve", "--data", str(tmp_path), "--engine", "127.0.0.1:0", "--workers", "2")
+    assert "one process builds payloads" in driven.stderr

@@ -1,0 +1,1 @@
+"""The parent: it accepts connections, passes each to a worker, and brings workers together."""

@@ -1,0 +1,88 @@
+"""A network that another process of the node follows, as a worker sees it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Self
+
+import msgspec
+
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.sync_feed import SyncProgress
+from wsnode.ethereum.state import ChainSpec
+from wsnode.node.workers.messages import Heard, Standing
+from wsnode.server.shared import Figure
+
+UNKNOWN: Final = "the process that follows has not said how it stands"
+
+
+class FollowedElsewhere:
+    """Stands in for a follower, by what the process that follows has told last."""
+
+    background: Sequence[Callable[[], Awaitable[None]]] = ()
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        hub: Hub,
+        send: Callable[[bytes], Awaitable[None]],
+        inquire: Callable[[], Awaitable[bytes | None]],
+    ) -> None:
+        """`send` has the process that follows send a transaction, `inquire` asks it for its status."""
+        self._spec = spec
+        self._hub = hub
+        self._send = send
+        self._inquire = inquire
+        self._standing: Standing | None = None
+
+    @property
+    def following(self) -> Self:
+        """Return itself: it answers as a follower does."""
+        return self
+
+    @property
+    def progress(self) -> SyncProgress | None:
+        """Return how far the way to the others' head is gone, None at its end."""
+        if self._standing is None or self._standing.progress is None:
+            return None
+        return SyncProgress(*self._standing.progress)
+
+    @property
+    def peers(self) -> int:
+        """Return how many nodes are followed now."""
+        return 0 if self._standing is None else self._standing.peers
+
+    async def tell_status(self) -> dict[str, Any]:
+        """Return the state of following, and of each node; of neither if the process that follows is gone."""
+        found = await self._inquire()
+        if found is None:
+            return {"mode": "full", "head": self._hub.head.members(), "upstreams": []}
+        status: dict[str, Any] = msgspec.json.decode(found)
+        return status
+
+    def hindrance(self) -> str | None:
+        """Return why this network should not be asked now, None if nothing speaks against it."""
+        return UNKNOWN if self._standing is None else self._standing.hindrance
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once a followed node has taken a signed transaction, and all processes of this one have it.
+
+        Raises:
+            NotSentError: No node has.
+        """
+        await self._send(encoded)
+
+    def hear(self, message: Standing | Heard) -> None:
+        """Take what the process that follows tells all workers."""
+        if isinstance(message, Heard):
+            self._hub.pending.announce([PooledTransaction(self._spec, each) for each in message.encoded])
+            return
+        was_behind, self._standing = self.progress is not None, message
+        if was_behind != (self.progress is not None):
+            self._hub.syncing.announce(self.progress)
+
+    def reload(self, _network: object) -> None:
+        """Do nothing: the process that follows reads the configuration again too."""
+
+    def figures(self) -> list[Figure]:
+        """Return no numbers: the process that follows tells them."""
+        return []
