@@ -12,6 +12,7 @@ from wsnode.ethereum.rpc.form.decoding import kind, mismatch
 from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.parameters import BlockHash, NumberOrTag
 from wsnode.ethereum.rpc.form.schemas import ADDRESS
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import modified_accounts
@@ -22,8 +23,8 @@ from wsnode.jsonrpc.schema import COUNT, list_of
 from wsnode.jsonrpc.work import Step
 
 
-class PlainNumber(int):
-    """A number below 2**64 as a JSON number."""
+class PlainNumber(NumberOrTag):
+    """A block's number, below 2**64 as a JSON number."""
 
 
 class NumberRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -36,8 +37,8 @@ class NumberRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 class HashRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[first, last]`; without `last`, the changes of block `first` itself."""
 
-    first: Hash32
-    last: Hash32 | None = None
+    first: BlockHash
+    last: BlockHash | None = None
 
 
 Modified = Generator[Step, Any, list[str]]

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.rendering import render_header
-from wsnode.ethereum.rpc.blocks.methods import HashParameters, NumberParameters
+from wsnode.ethereum.rpc.blocks.methods import BlockHashParameters, NumberParameters
 from wsnode.ethereum.rpc.form.lookup import is_pending, numbered
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.snapshot import Snapshot
@@ -27,7 +27,7 @@ def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | b
     return NULL if header is None else _shown(header)
 
 
-def get_header_by_hash(view: Snapshot, params: HashParameters) -> Header | bytes:
+def get_header_by_hash(view: Snapshot, params: BlockHashParameters) -> Header | bytes:
     """Return the header of a block, canonical or not, or null if the hash is unknown."""
     number = view.number_of(params.hash)
     header = view.side_header(params.hash) if number is None else view.header(number)

@@ -16,7 +16,7 @@ from wsnode.ethereum.rpc.form.lookup import (
     numbered_rows,
     viewed_rows,
 )
-from wsnode.ethereum.rpc.form.parameters import Flag, Index, NumberOrTag
+from wsnode.ethereum.rpc.form.parameters import BlockHash, Flag, Index, NumberOrTag
 from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import NULL, quantity
 from wsnode.ethereum.rpc.form.schemas import QUANTITY
@@ -40,6 +40,12 @@ class HashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     hash: Hash32
 
 
+class BlockHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[block's hash]`."""
+
+    hash: BlockHash
+
+
 class BlockByNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[block, full]`."""
 
@@ -50,7 +56,7 @@ class BlockByNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=F
 class BlockByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[hash, full]`."""
 
-    hash: Hash32
+    hash: BlockHash
     full: Flag
 
 
@@ -64,7 +70,7 @@ class IndexByNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=F
 class IndexByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[hash, index]`."""
 
-    hash: Hash32
+    hash: BlockHash
     index: Index
 
 
@@ -150,12 +156,12 @@ def get_uncle_by_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
     return _render_uncle(view, view.block_rows(params.hash), params.index)
 
 
-def count_transactions_by_hash(view: Snapshot, params: HashParameters) -> bytes:
+def count_transactions_by_hash(view: Snapshot, params: BlockHashParameters) -> bytes:
     """Return the number of transactions of a block, or null if the hash is unknown."""
     return _transaction_count(view.block_rows(params.hash))
 
 
-def count_uncles_by_hash(view: Snapshot, params: HashParameters) -> bytes:
+def count_uncles_by_hash(view: Snapshot, params: BlockHashParameters) -> bytes:
     """Return the number of uncles of a block, or null if the hash is unknown."""
     return _uncle_count(view.block_rows(params.hash))
 

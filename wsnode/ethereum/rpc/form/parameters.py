@@ -32,6 +32,12 @@ class Payload(bytes):
     __slots__ = ()
 
 
+class BlockHash(Hash32):
+    """The hash of a block."""
+
+    __slots__ = ()
+
+
 class Index(int):
     """A position in a block, below 2**64."""
 
@@ -218,6 +224,7 @@ _UNSET = Flag(is_set=False)
 
 register_type(Address, decode_address, ANY_ADDRESS)
 register_type(Hash32, decode_hash, ANY_HASH)
+register_type(BlockHash, lambda value: BlockHash(decode_hash(value)), ANY_HASH)
 register_type(Payload, lambda value: Payload(decode_bytes(value)), ANY_BYTES)
 register_type(Index, lambda value: Index(decode_quantity(value, 64, "hexutil.Uint")), ANY_QUANTITY)
 register_type(Flag, _decode_flag, BOOLEAN)

@@ -15,8 +15,8 @@ from wsnode.ethereum.rpc.form.parameters import LATEST, PENDING, NumberOrTag
 from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.rpc.otterscan.parameters import (
+    BlockHashParameters,
     CodeParameters,
-    HashParameters,
     NumberParameters,
     PageParameters,
 )
@@ -59,7 +59,7 @@ class BlockMethods:
         """Return `{block, issuance, totalFees}` of a canonical block, amounts in wei, or null."""
         return (yield from _details(view, _number(view, params.block)))
 
-    def get_details_by_hash(self, view: Snapshot, params: HashParameters) -> Steps:
+    def get_details_by_hash(self, view: Snapshot, params: BlockHashParameters) -> Steps:
         """Return `{block, issuance, totalFees}` of the canonical block with this hash, amounts in wei, or
         null.
         """

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.blocks.methods import HashParameters
+from wsnode.ethereum.rpc.blocks.methods import BlockHashParameters, HashParameters
 from wsnode.ethereum.rpc.form.parameters import (
     BLOCK,
     BLOCK_NUMBER,
@@ -20,7 +20,7 @@ from wsnode.ethereum.rpc.parity.parameters import decode_count
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.schema import COUNT, either
 
-__all__ = ["HashParameters"]
+__all__ = ["BlockHashParameters", "HashParameters"]
 
 
 class AnyCount(int):

@@ -10,7 +10,7 @@ from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.codec.rows import Header, Rows, header_fields, transaction_hashes
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.blocks.methods import HashParameters
+from wsnode.ethereum.rpc.blocks.methods import BlockHashParameters, HashParameters
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.message import message_of
 from wsnode.ethereum.rpc.calls.named_contracts import targets
@@ -59,6 +59,12 @@ _ENCODED_ERRORS: Final = (
     server_error("could not decode block: …"),
     limit_exceeded("block has more than N bytes"),
 )
+
+
+class BlockHashTraceParameters(BlockHashParameters, array_like=True, frozen=True, gc=False):
+    """`[block's hash, options]`."""
+
+    options: TraceOptions = NO_OPTIONS
 
 
 class HashTraceParameters(HashParameters, array_like=True, frozen=True, gc=False):
@@ -125,7 +131,7 @@ class Traces:
             raise server_error(f"block #{int(params.block)} not found")
         return (yield from self._trace_block(view, found, params.options))
 
-    def trace_block_by_hash(self, view: Snapshot, params: HashTraceParameters) -> Tracing:
+    def trace_block_by_hash(self, view: Snapshot, params: BlockHashTraceParameters) -> Tracing:
         """Return a list of `{txHash, result}`: the traces of all transactions of a block with a canonical
         parent.
         """
