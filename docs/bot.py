@@ -22,8 +22,11 @@ while True:
         with connect(url) as node, journal.open("a") as book:
             node.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params}))
             for message in map(json.loads, node):
-                if "error" in message:
-                    sys.exit(message["error"]["message"])
+                if error := message.get("error"):
+                    # A node that is behind others does not have the cursor's block yet.
+                    if (error.get("data") or {}).get("behind"):
+                        raise ConnectionError(error["message"])
+                    sys.exit(error["message"])
                 if "result" in (event := message.get("params", {})):
                     book.write(json.dumps({"cursor": event["cursor"], "log": event["result"]}) + "\n")
                     book.flush()

@@ -309,6 +309,8 @@ const REPEATABLE =
 /** How a node refuses members that it does not know. */
 const INVALID = [-32600, -32601, -32602];
 const GONE = [-32001, 4444, ...INVALID];
+/** How often a node that is behind is asked again for events after a cursor; it takes seconds to answer. */
+const MOST_WAITS = 4;
 /** Notices of a slow reader, whose events follow, and of a restart. */
 const HARMLESS = [-32005, -32006];
 
@@ -326,6 +328,7 @@ class Course {
   /** Whether to go on from there, rather than to begin with the present. */
   #resumes = false;
   #isPlain = false;
+  #waits = 0;
 
   /** For the parameters of the first eth_subscribe; `miss` is called when events are missing. */
   constructor(node: { cursors?: boolean }, params: any[], miss: (cause?: any) => void) {
@@ -349,6 +352,7 @@ class Course {
   /** Notes that the node has accepted them. */
   begin() {
     this.#resumes = true;
+    this.#waits = 0;
     if (this.#isPlain) this.#node.cursors ??= false;
   }
 
@@ -364,11 +368,12 @@ class Course {
   }
 
   /** Takes the node's refusal of the parameters; true if it may accept the next ones. */
-  adapts(error: { code: number }) {
+  adapts(error: { code: number; data?: any }) {
     // A notification of another subscription may have said before this reply that there are no cursors.
     if (this.#asks && !this.#cursor && !this.#node.cursors && INVALID.includes(error.code))
       return (this.#isPlain = true);
     if (!this.#resumes || !GONE.includes(error.code)) return false;
+    if (error.data?.behind && this.#waits++ < MOST_WAITS) return false;
     this.#node.cursors = undefined;
     this.#forget(error);
     return true;

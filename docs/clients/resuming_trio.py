@@ -138,7 +138,7 @@ class Line:
                 self._has_begun = True
                 return str(reply["result"])
             if not self._course.adapts(reply["error"]):
-                if not self._has_begun:
+                if not self._has_begun and not is_behind(reply["error"]):
                     raise RefusedError(reply["error"]["message"])
                 await trio.sleep(pause(refusals))
                 refusals += 1
@@ -179,6 +179,8 @@ BOUNDS: Final = ("fromBlock", "toBlock", "blockHash", "cursor", "cursors")
 INVALID: Final = (-32600, -32601, -32602)
 """How a node refuses members that it does not know."""
 GONE: Final = (-32001, 4444, *INVALID)
+MOST_WAITS: Final = 4
+"""How often a node that is behind is asked again for events after a cursor; it takes seconds to answer."""
 HARMLESS: Final = (-32005, -32006)
 """Notices of a slow reader, whose events follow, and of a restart."""
 
@@ -215,6 +217,7 @@ class Course:
         """The position after the last notification."""
         self._start = start
         """The first block that did not exist at the beginning: where to go on until there is a cursor."""
+        self._waits = 0
         self._resumes = self._needs_cursors = (cursor or start) is not None
         """Whether to go on from there, rather than to begin with the present."""
 
@@ -236,6 +239,7 @@ class Course:
     def begin(self) -> None:
         """Note that the node has accepted them."""
         self._resumes = True
+        self._waits = 0
         if self._is_plain and self._node.cursors is None:
             self._node.cursors = False
 
@@ -262,6 +266,9 @@ class Course:
             return True
         if not self._resumes or error["code"] not in GONE:
             return False
+        if is_behind(error) and self._waits < MOST_WAITS:
+            self._waits += 1
+            return False
         self._node.cursors = None
         self._forget(error)
         return True
@@ -270,6 +277,11 @@ class Course:
         self.cursor = self._start = None
         self._resumes = False
         self._miss(cause)
+
+
+def is_behind(error: dict[str, Any]) -> bool:
+    """Return whether the node may yet have what it refuses, as it is behind others of its chain."""
+    return (error.get("data") or {}).get("behind") is True
 
 
 def pause(attempt: int) -> float:
