@@ -18,14 +18,15 @@ from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import error_reply, result_reply
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import (
+    BehindError,
     RpcError,
     invalid_params,
     invalid_request,
     response_too_large,
 )
 from wsnode.jsonrpc.method import BOUNDS, FIRST_BOUND, Method
-from wsnode.jsonrpc.slices import Again, aside, failing, replying, supplied, timed
-from wsnode.jsonrpc.work import CancelToken, Channel, Replying, Request, Step, Steps, View
+from wsnode.jsonrpc.slices import Again, aside, begun, failing, replying, supplied, timed
+from wsnode.jsonrpc.work import AsyncCall, CancelToken, Channel, Replying, Request, Step, Steps, View
 
 LOGGED_PARAMS_BYTES = 200
 
@@ -42,8 +43,11 @@ class Calls:
         "caller",
         "channel",
         "eager",
+        "floor",
         "gate",
+        "head",
         "held",
+        "later",
         "mark",
         "may_go_together",
         "patience",
@@ -56,6 +60,8 @@ class Calls:
 
     may_move: ClassVar = True
     """Whether a call that cannot have what it lacks may go on at a later head."""
+    waits: ClassVar = True
+    """Whether a call is to wait if it names what has yet to come."""
 
     def __init__(self, dispatcher: Dispatcher, caller: Any, gate: Gate | None = None) -> None:
         """Begin for a `caller`, whose calls must pass `gate`."""
@@ -76,6 +82,12 @@ class Calls:
         self.held: list[Any] = []
         """Subscriptions that calls began, held until their replies are posted; batches in flight hold their
         own."""
+        self.head: Any = None
+        """The head that the last view of these calls was of."""
+        self.floor: Any = None
+        """What must have come before further calls are made, as the client has demanded."""
+        self.later: Calls | None = None
+        """What makes a call that waits for what it names, until that is begun."""
         self.mark = 0.0
         """The end of the previous call in this turn: one reading of the clock for each call is enough."""
         self.patience = dispatcher.bounds.batch_seconds
@@ -122,6 +134,10 @@ class Calls:
         """Keep a result for the calls of this turn."""
         self.results[method.name] = result
 
+    def demand(self, floor: Any) -> None:
+        """Have further calls wait until `floor` has come."""
+        self.floor = floor
+
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""
         self.mark = 0.0
@@ -159,6 +175,8 @@ class Calls:
         except Exception as error:
             if self._may_be_supplied(error):
                 return self._go_on(method, failing(error), params, identity, began)
+            if isinstance(error, BehindError) and self.may_move and self.refusal is None:
+                return self._wait_first(method, params, identity, began, error.awaited)
             reply = self._fail(method, params, identity, error)
             meter = method.failed
         self.mark = now = perf_counter()
@@ -219,6 +237,7 @@ class Calls:
         scope = self._dispatcher.open_view(self.caller)
         self.view = scope.__enter__()
         self.scope = scope
+        self.head = getattr(self.view, "head", None)
         return self.view
 
     def _refuse(self, name: str, identity: bytes) -> bytes | None:
@@ -244,6 +263,19 @@ class Calls:
         self._require_place(method)
         slices = self._supplied(method, method.kind.answer(self, params), params)
         return self._slices(method, slices, params, identity, began)
+
+    def _wait_first(
+        self, method: Method, params: bytes, identity: bytes, began: float, awaited: Any
+    ) -> Replying:
+        """Return the call that waits for what it names, and reads what there is by then.
+
+        It holds no view meanwhile, nor does this turn, whose view it would take along.
+        """
+        self._require_place(method)
+        self.end_turn()
+        self.later = later = Later(self._dispatcher, self.caller, self.gate)
+        later.channel = self.channel
+        return self._slices(method, later.steps(method, params, awaited), params, identity, began)
 
     def _may_be_supplied(self, error: Exception) -> bool:
         """Return whether what a call lacks may be fetched, now that there is room for one more slow call."""
@@ -283,6 +315,30 @@ class Calls:
         if seconds > self._slow_seconds:
             self._report_slow(method, seconds, params)
         return reply if identity else None
+
+
+class Later(Calls):
+    """One call that waits for what it names."""
+
+    __slots__ = ()
+
+    waits = False
+
+    def steps(self, method: Method, params: bytes, awaited: Any) -> Steps:
+        """Return the steps of the call, the first of which is to wait.
+
+        Raises:
+            RpcError: It waits in vain.
+        """
+        arrivals = self._dispatcher.registry.arrivals
+        assert arrivals is not None, "something found that there is more elsewhere"
+        try:
+            yield AsyncCall(partial(arrivals.wait, (awaited,), getattr(self.caller, "party", None)))
+            self.open()
+            answer = partial(method.kind.answer, self, params)
+            return (yield from self._supplied(method, begun(answer), params))
+        finally:
+            self.end_turn()
 
 
 def _read_long(method: Method, params: bytes, most: int, _cancel: CancelToken) -> Any:

@@ -18,7 +18,7 @@ INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
 
 RESOURCE_NOT_FOUND = -32001
-"""EIP-1474: a cursor's block, or one that a subscription sent, has left this chain."""
+"""EIP-1474: a cursor's block, or one that a subscription sent, has left this chain, or is to come."""
 RESOURCE_UNAVAILABLE = -32002
 """EIP-1474: another node that was asked gave no answer. The number is also geth's for `TIMED_OUT`."""
 TIMED_OUT = -32002
@@ -57,6 +57,16 @@ class RpcError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.code})"
+
+
+class BehindError(RpcError):
+    """What a call names is not here yet, and has come elsewhere: `awaited` can be waited for."""
+
+    def __init__(self, head: Any, awaited: Any = None) -> None:
+        super().__init__(
+            RESOURCE_NOT_FOUND, "the node is behind: it has no such block yet", {"behind": True, "head": head}
+        )
+        self.awaited = awaited
 
 
 def shortened(text: str) -> str:

@@ -42,6 +42,17 @@ class Turn(Protocol):
     channel: Channel | None
     held: list[Any]
 
+    @property
+    def waits(self) -> bool:
+        """Return whether a call is to wait if it names what has yet to come."""
+
+    @property
+    def may_move(self) -> bool:
+        """Return whether a call may be made at a later moment than others of the turn."""
+
+    def demand(self, floor: Any) -> None:
+        """Have further calls of the caller wait until `floor` has come."""
+
     def open(self) -> Any:
         """Return a view, opened for this turn."""
         ...
@@ -63,6 +74,10 @@ class Kind:
         self.decode = parameters.decode
         self.takes_parameters = parameters.struct is not None
         self.contracts = contracts
+
+    def awaited(self, params: bytes) -> Any:
+        """Return what parameters as JSON text name that has yet to come, None for nothing."""
+        return
 
     def calling(self, function: Callable[..., Any]) -> "Kind":
         """Return the kind with another handler."""
@@ -232,6 +247,7 @@ class Method:
         "kind",
         "name",
         "parameters",
+        "quick_kind",
         "result",
         "steady",
         "succeeded",
@@ -257,7 +273,9 @@ class Method:
         self.name = name
         self.kind = kind
         self.in_slices = in_slices
-        self.answer = (kind if at_once is None else kind.calling(at_once)).answer
+        self.quick_kind = kind if at_once is None else kind.calling(at_once)
+        """The kind of call that gives the result at once where it can."""
+        self.answer = self.quick_kind.answer
         """Returns the result, or else the slices to come."""
         self.parameters = kind.parameters
         self.contracts = kind.contracts
@@ -283,6 +301,15 @@ class Method:
         """Return the handler."""
         return self.kind.function
 
+    def of_kind(self, kind: Kind, quick_kind: Kind | None = None) -> "Method":
+        """Return the method with calls of another kind, and of `quick_kind` where they can be answered at
+        once.
+        """
+        method = copy(self)
+        method.kind, method.quick_kind = kind, quick_kind or kind
+        method.answer = method.quick_kind.answer
+        return method
+
     def failing(self, errors: Sequence[RpcError]) -> "Method":
         """Return the method with more errors."""
         method = copy(self)
@@ -305,7 +332,4 @@ class Method:
             listener(self.name, arguments[leading:], result)
             return result
 
-        observed = copy(self)
-        observed.kind = self.kind.calling(in_steps if self.in_slices else at_once)
-        observed.answer = observed.kind.answer
-        return observed
+        return self.of_kind(self.kind.calling(in_steps if self.in_slices else at_once))

@@ -30,7 +30,7 @@ from wsnode.jsonrpc.method import (
 )
 from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
 from wsnode.jsonrpc.schema import ANYTHING, Schema
-from wsnode.jsonrpc.work import Supplies
+from wsnode.jsonrpc.work import Arrivals, Supplies
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -57,6 +57,8 @@ class Registry:
         """The number of forwarded calls by outcome."""
         self.supplies: Supplies | None = None
         """What fetches that which calls lack, where another node has it."""
+        self.arrivals: Arrivals | None = None
+        """What calls can wait for, where the chain grows by other nodes' blocks."""
         self.components: dict[str, Schema] = {}
         """Schemas that those of the methods refer to by name."""
         self._unavailable = dict(unavailable or {})

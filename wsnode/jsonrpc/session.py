@@ -43,6 +43,8 @@ class Session(Calls):
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to the message `text`: a request or a batch."""
+        if self.floor is not None and not self._has_reached_floor():
+            return self._receive_after(text, self.floor)
         if len(text) > QUICK_BYTES and self._is_long(text):
             return self._receive_long(text)
         if (request := read_request(text)) is None:
@@ -57,7 +59,8 @@ class Session(Calls):
         first is left to others. None of the replies is longer than `largest` bytes, nor are all of them
         longer than `room`.
         """
-        if (lasting := self._lasting) is None:
+        # Below a floor, what is true at the present head is older than what the client has seen.
+        if (lasting := self._lasting) is None or self.floor is not None:
             return None
         began = perf_counter()
         if (answered := lasting.answer(data, min(largest, self.reply_bytes), room)) is None:
@@ -83,6 +86,9 @@ class Session(Calls):
     def _begin(self, steps: Replying, weight: int) -> Answer:
         dispatcher = self._dispatcher
         call = SlowCall(steps, dispatcher.clock() + self.patience, weight)
+        call.maker = maker = self.later or self
+        if maker is not self:
+            call.held, self.later = maker.held, None
         self.mark = 0.0
         if self.eager and call.resume():
             return call.reply
@@ -109,6 +115,21 @@ class Session(Calls):
         batch = self._batch()
         return self._begin_batch(batch, batch.run(items), len(items) * ITEM_BYTES)
 
+    def _has_reached_floor(self) -> bool:
+        arrivals = self._dispatcher.registry.arrivals
+        if arrivals is not None and not arrivals.has_come(self.floor):
+            return False
+        self.floor = None
+        return True
+
+    def _receive_after(self, text: bytes, floor: Any) -> Answer:
+        """Return how to answer a message that waits for what the client has demanded."""
+        if self.refusal is not None:
+            return error_reply(find_identity(text) or NULL, self.refusal)
+        self.end_turn()
+        batch = self._batch()
+        return self._begin_batch(batch, batch.run_after(text, floor), len(text))
+
     def _is_long(self, text: bytes) -> bool:
         # The items of a batch are looked at one by one, where it is not long itself.
         return len(text) > LONG_BYTES or (not text.startswith(b"[") and is_long(text))
@@ -127,9 +148,14 @@ class Session(Calls):
 
     def _begin_batch(self, batch: Batch, steps: Replying, weight: int) -> Answer:
         self.patience = self._dispatcher.bounds.batch_seconds
+        arrivals = self._dispatcher.registry.arrivals
+        if arrivals is not None and arrivals.is_behind:
+            # It may wait for blocks first, and would take the view of this turn along.
+            self.end_turn()
         answer = self._begin(steps, weight)
         if isinstance(answer, SlowCall):
-            answer.held = batch.held
+            answer.held, answer.maker = batch.held, batch
         else:
             self.held += batch.held
+            self.head = batch.head
         return answer

@@ -131,12 +131,13 @@ def supplied(steps: Steps, again: Again, shortage: Shortage) -> Generator[Step, 
                 if not (again.may_move and shortage.moves_on()):
                     raise
                 again.move()
-            steps = _begun(again)
+            steps = begun(again)
     finally:
         again.close()
 
 
-def _begun(again: Callable[[], Any]) -> Generator[Step, Any, Any]:
+def begun(again: Callable[[], Any]) -> Generator[Step, Any, Any]:
+    """Return what a call returns, at once or in the end."""
     result = again()
     if isinstance(result, GeneratorType):
         return (yield from result)

@@ -123,6 +123,34 @@ class Supplies(Protocol):
         """Return the account of one call, whose parameters are JSON text, and which reads from `view`."""
 
 
+class Arrivals(Protocol):
+    """What calls name and is not here yet, because this node is behind others of its chain."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether there is more elsewhere, as far as is known."""
+
+    def parse(self, text: str) -> Any:
+        """Return what a client writes that it has seen elsewhere: `NUMBER` or `NUMBER:HASH` of a block.
+
+        Raises:
+            ValueError: It is malformed; the message says what is wrong.
+        """
+
+    def has_come(self, awaited: Any) -> bool:
+        """Return whether it is here."""
+
+    async def wait(self, awaited: Sequence[Any], party: Any) -> None:
+        """Return once all are here, or can be looked for.
+
+        Raises:
+            RpcError: One did not come in time, or too many wait.
+        """
+
+    def written(self, head: Any) -> str:
+        """Return the head that a reply is computed on as `NUMBER:HASH`, the present one for None."""
+
+
 class View(Protocol):
     """A context manager: what handlers of one turn read from."""
 
@@ -149,10 +177,16 @@ class Channel(Protocol):
         ...
 
 
+class Heading(Protocol):
+    """What makes a call."""
+
+    head: Any
+
+
 class SlowCall:
     """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
 
-    __slots__ = ("_steps", "deadline", "held", "made", "reply", "step", "view", "weight")
+    __slots__ = ("_steps", "deadline", "held", "made", "maker", "reply", "step", "view", "weight")
 
     def __init__(self, steps: Replying, deadline: float = inf, weight: int = 0) -> None:
         self._steps = steps
@@ -169,6 +203,8 @@ class SlowCall:
         self.reply: bytes | None = None
         self.held: list[Any] = []
         """The subscriptions that its calls began, held until the reply is posted."""
+        self.maker: Heading | None = None
+        """What makes the call, and has the head that it sees."""
 
     def resume(self, value: Any = None) -> bool:
         """Run to the next step with the result of the last one; True when `reply` is final."""

@@ -12,6 +12,7 @@ import msgspec
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
+from wsnode.ethereum.live.arrivals import nothing_known
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
@@ -110,6 +111,7 @@ def network_of(
         with_test_methods=with_test_methods,
         filter_table=filter_table,
         relay=relay,
+        announced=nothing_known if followed is None else followed.announced_height,
     )
     if starknet is not None:
         from wsnode.starknet.rpc.methods import add_methods

@@ -33,6 +33,10 @@ class Followed(Protocol):
         """Return why the network should not be asked now, None if nothing speaks against it."""
         ...
 
+    def announced_height(self) -> int | None:
+        """Return how high the upstreams' heads are, None if too few can be asked."""
+        ...
+
     def reload(self, network: Any, /) -> None:
         """Follow what a configuration of the network names by now."""
         ...

@@ -324,6 +324,10 @@ class Server:
             self.shared.counters.refusals[handshake.status] += 1
             await say(transport, handshake.answer, seconds=seconds)
             return
+        if handshake.demand is not None and (refused := await handshake.demand()) is not None:
+            self.shared.counters.refusals[refused.status] += 1
+            await say(transport, refusal(refused), seconds=seconds)
+            return
         grant = entrance.caller.grant
         allowance = Allowance(self.shared, entrance.caller.network, grant, entrance.caller.party)
         caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
@@ -338,8 +342,8 @@ class Server:
                     counted.enter_context(grant.connection(partial(self._revoke, connection)))
             except RpcError as error:
                 self.shared.counters.refusals[429] += 1
-                refused = refusal(RefusedError(429, error, {"Retry-After": "1"}))
-                await say(transport, refused, seconds=seconds)
+                many = refusal(RefusedError(429, error, {"Retry-After": "1"}))
+                await say(transport, many, seconds=seconds)
                 return
             if await say(transport, answer, seconds=seconds, last=False):
                 await self._run_websocket(connection, rest, grant)

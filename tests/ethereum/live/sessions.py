@@ -9,6 +9,7 @@ import trio
 from tests.ethereum.live.growing import GrowingChain
 from tests.live_client import Client
 from tests.live_node import LiveNode
+from wsnode.ethereum.live.arrivals import Announced, nothing_known
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
@@ -21,22 +22,31 @@ class Node(LiveNode[Client]):
     """A node over a chain that the test writes; it notices changes when `hub.advance` is called."""
 
     def __init__(
-        self, growing: GrowingChain, nursery: trio.Nursery, limits: Limits, calls: CallLimits
+        self,
+        growing: GrowingChain,
+        nursery: trio.Nursery,
+        limits: Limits,
+        calls: CallLimits,
+        announced: Announced = nothing_known,
     ) -> None:
         self.growing = growing
         self.hub = Hub(growing.chain)
-        self.registry = build_registry(growing.chain, limits=calls, hub=self.hub)
+        self.registry = build_registry(growing.chain, limits=calls, hub=self.hub, announced=announced)
         network = Network("test", self.registry, growing.chain.snapshot, fan_out=self.hub.fan_out)
         super().__init__(Server([network], limits), nursery, Client)
 
 
 @asynccontextmanager
 async def open_node(
-    growing: GrowingChain, *, limits: Limits | None = None, calls: CallLimits = DEFAULT_LIMITS
+    growing: GrowingChain,
+    *,
+    limits: Limits | None = None,
+    calls: CallLimits = DEFAULT_LIMITS,
+    announced: Announced = nothing_known,
 ) -> AsyncIterator[Node]:
     """Serve a chain until the block ends."""
     async with trio.open_nursery() as nursery:
-        yield Node(growing, nursery, limits or Limits(), calls)
+        yield Node(growing, nursery, limits or Limits(), calls, announced)
         nursery.cancel_scope.cancel()
 
 

@@ -126,3 +126,36 @@ def test_what_one_process_answers_is_refused_with_workers(tmp_path: Path) -> Non
     assert "one process proves what a light folder tells" in ended.stderr
     driven = run("serve", "--data", str(tmp_path), "--engine", "127.0.0.1:0", "--workers", "2")
     assert "one process builds payloads" in driven.stderr
+
+
+def test_workers_wait_for_blocks_that_the_process_that_follows_brings(tmp_path: Path) -> None:
+    genesis = tmp_path / "dev" / "eth" / "genesis.json"
+    with (
+        upstream_of(tmp_path / "dev") as upstream,
+        following(tmp_path / "ours", upstream, genesis) as node,
+        connect(upstream.socket_url) as maker,
+        connect(node.socket_url) as client,
+    ):
+        for number in range(1, 4):
+            result(maker, "evm_mine")
+            result(client, "wsnode_minBlock", str(number))
+        follower = follower_of(node)
+        os.kill(follower, signal.SIGSTOP)
+        try:
+            result(maker, "evm_mine")
+            # What is known of others is what was said last: there is no block 4 anywhere.
+            assert result(client, "eth_getBlockByNumber", "0x4", False) is None
+            client.send(json.dumps({"jsonrpc": "2.0", "id": 9, "method": "wsnode_minBlock", "params": ["4"]}))
+        finally:
+            os.kill(follower, signal.SIGCONT)
+        assert json.loads(client.recv(60))["result"]["number"] == "0x4"
+        with connect(upstream.socket_url) as heads:
+            result(heads, "eth_subscribe", "newHeads")
+            for _ in range(5):
+                result(maker, "evm_mine")
+                head = told(heads)
+                assert isinstance(head, dict)
+                result(client, "wsnode_minBlock", f"{int(head['number'], 16)}:{head['hash']}")
+                block = result(client, "eth_getBlockByHash", head["hash"], False)
+                assert isinstance(block, dict)
+                assert block["number"] == head["number"]

@@ -6,12 +6,22 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.ethereum.live.growing import emitting_genesis
 from tests.sync.follow.world import NOT_SAID, Open, Source
 from tests.upstream.providers import Error
-from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.follow import attending
+from wsnode.sync.follow.follower import Follower
+from wsnode.sync.follow.heard import HeardTransactions
 from wsnode.sync.follow.report import Stage
-from wsnode.sync.follow.upstream import Unfit
+from wsnode.sync.follow.upstream import Standing, Unfit
+from wsnode.sync.progress import Silence
+from wsnode.upstream.address import UpstreamAddress
 
 
 async def test_what_is_there_is_fetched_and_what_comes_is_followed(opened: Open) -> None:
@@ -384,3 +394,32 @@ async def test_upstreams_can_be_replaced_while_it_runs(opened: Open) -> None:
         await sources["a"].tell()
         await world.until_at(sources["a"].head)
         assert [upstream["state"] for upstream in world.follower.status()["upstreams"]] == ["followed"]
+
+
+@pytest.mark.parametrize(
+    ("lags", "readiness"),
+    [
+        ([0, 1, 2, 1, 2, 0, 2], [True] * 7),
+        ([0, 3, 2, 1, 2, 3, 1, 0, 1], [True, *[False] * 6, True, True]),
+        ([1, 2, 1, 0, 2, 40, 2, 0], [False, False, False, True, True, False, False, True]),
+        ([0, None, 1, None, 3, None, 2, 0], [True, True, True, True, False, False, False, True]),
+    ],
+)
+async def test_a_node_near_the_head_is_not_ready_and_unready_by_turns(
+    tmp_path: Path, lags: list[int | None], readiness: list[bool]
+) -> None:
+    with Chain.open(tmp_path / "ours", emitting_genesis(), writer=True, durable=False) as chain:
+        addresses = [UpstreamAddress.parse("ws://a/")]
+        hub = Hub(chain)
+        heard = HeardTransactions(chain.spec, hub.pending.announce)
+        follower = Follower(chain, LiveTree(BlockTree(chain), hub), addresses, Silence(), heard)
+        (upstream,) = follower.upstreams
+        seen = []
+        for lag in lags:
+            upstream.standing = Standing.UNREACHABLE if lag is None else Standing.FOLLOWED
+            head = Head(BlockNumber(lag or 0), Hash32(bytes(32)))
+            upstream.announced = None if lag is None else head
+            follower.announced(upstream, head)
+            seen.append(follower.hindrance() is None)
+            assert follower.announced_height() == lag
+        assert seen == readiness

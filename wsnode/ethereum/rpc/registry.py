@@ -10,6 +10,7 @@ from wsnode.ethereum.building.next_block import NextBlock, block_now
 from wsnode.ethereum.building.pending_block import ALWAYS, SHARE
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import Header
+from wsnode.ethereum.live.arrivals import Announced, Arrivals, nothing_known
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
@@ -28,6 +29,7 @@ from wsnode.ethereum.rpc.engine import schemas as engine_schemas
 from wsnode.ethereum.rpc.engine import testing
 from wsnode.ethereum.rpc.fees import history as fee_history
 from wsnode.ethereum.rpc.fees import methods as fees
+from wsnode.ethereum.rpc.form import named_blocks
 from wsnode.ethereum.rpc.form import schemas as form_schemas
 from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter
@@ -38,7 +40,7 @@ from wsnode.ethereum.rpc.logs import pages as log_pages
 from wsnode.ethereum.rpc.logs import schemas as log_schemas
 from wsnode.ethereum.rpc.logs.filter_table import FilterTable
 from wsnode.ethereum.rpc.node import following as node_following
-from wsnode.ethereum.rpc.node import fork_configuration
+from wsnode.ethereum.rpc.node import fork_configuration, min_block
 from wsnode.ethereum.rpc.node import methods as node
 from wsnode.ethereum.rpc.node.following import Following
 from wsnode.ethereum.rpc.otterscan import methods as otterscan_methods
@@ -81,6 +83,7 @@ def build_registry(
     timer: Callable[[], float] = time.perf_counter,
     filter_table: FilterTable | None = None,
     relay: sending.Relay | None = None,
+    announced: Announced = nothing_known,
 ) -> Registry:
     """Return the methods of a network, which answer from snapshots of `chain`.
 
@@ -88,7 +91,7 @@ def build_registry(
     and sign for accounts a `development`. Without one, the gas limit of built blocks moves towards
     `gas_limit`. `timer` measures how long building takes; `unavailable` goes to the registry.
     `filter_table` keeps the filters that are polled, in this process's memory if None.
-    `relay` has the node's other processes take a transaction.
+    `relay` has the node's other processes take a transaction. `announced` says how high blocks elsewhere are.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
@@ -134,6 +137,10 @@ def build_registry(
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)
         filters.add_methods(registry, hub.pending, limits, filter_table)
+        seconds, most = limits.behind_seconds, limits.behind_waiting
+        arrivals = Arrivals(hub, announced, seconds=seconds, most=most)
+        min_block.add_methods(registry, arrivals)
+        named_blocks.add_waiting(registry, arrivals)
     for components in COMPONENTS:
         registry.define(components)
     add_discovery(registry, title="wsnode", version=node.release)

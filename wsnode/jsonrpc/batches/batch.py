@@ -1,10 +1,12 @@
 """Batches: many requests in one message, answered in one."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
 
 from wsnode.jsonrpc.batches.parked import Running, fetched
+from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import (
@@ -24,7 +26,7 @@ from wsnode.jsonrpc.requests import (
     is_long,
 )
 from wsnode.jsonrpc.slices import aside, joined
-from wsnode.jsonrpc.work import CancelToken, Replying, Request, Step
+from wsnode.jsonrpc.work import Arrivals, AsyncCall, CancelToken, Replying, Request, Step
 
 ITEM_BYTES = 256
 """Bytes of a request that was cut out of a batch, without its parameters and its id."""
@@ -40,6 +42,23 @@ class Batch(Calls):
 
     may_move = False
 
+    def run_after(self, text: bytes, floor: Any) -> Replying:
+        """Return, in the end, the reply to a message that waits for what its client has demanded."""
+        arrivals = self._dispatcher.registry.arrivals
+        assert arrivals is not None, "the floor is of its making"
+        try:
+            yield self._arrival(arrivals, (floor,))
+        except TimeLimitError:
+            self.gate = _Closed(self.gate, request_timed_out())
+        except RpcError as error:
+            self.gate = _Closed(self.gate, error)
+        if len(text) > QUICK_BYTES and is_long(text):
+            return (yield from self.run_text(text))
+        try:
+            return (yield from self._run_message(decode_message(text, self._dispatcher.bounds.batch_items)))
+        except UnusableRequestError as unusable:
+            return unusable.reply
+
     def run_text(self, text: bytes) -> Replying:
         """Return, in the end, the reply to a message that a thread has to read."""
         most = self._dispatcher.bounds.batch_items
@@ -51,6 +70,9 @@ class Batch(Calls):
             return error_reply(find_identity(text) or NULL, refusal)
         # The requests are copies of its parts.
         del text
+        return (yield from self._run_message(message))
+
+    def _run_message(self, message: Request | list[Request] | list[bytes]) -> Replying:
         if isinstance(message, list):
             return (yield from self.run(message)) if message else empty_batch()
         try:
@@ -65,6 +87,8 @@ class Batch(Calls):
         replies: list[bytes] = []
         parked: list[Running] = []
         size, error = 0, None
+        if (arrivals := self._dispatcher.registry.arrivals) is not None and arrivals.is_behind:
+            yield from self._wait_first_for_all(arrivals, items)
         began = slice_began = clock()
         try:
             place = 0
@@ -148,6 +172,30 @@ class Batch(Calls):
                 size += len(reply or b"")
         return size, error
 
+    def _wait_first_for_all(
+        self, arrivals: Arrivals, items: Sequence[Request | bytes]
+    ) -> Generator[Step, Any, None]:
+        """Wait for what the calls name, before the view is opened that all of them share."""
+        found = (self._awaited_by(item) for item in items)
+        awaited = [each for each in found if each is not None]
+        if awaited:
+            # If it is in vain, each call that names something says so.
+            with suppress(RpcError, TimeLimitError):
+                yield self._arrival(arrivals, awaited)
+
+    def _awaited_by(self, item: Request | bytes) -> Any:
+        if isinstance(item, bytes) and is_long(item):
+            return None
+        try:
+            name, params, _identity = _request_of(item)
+        except UnusableRequestError:
+            return None
+        method = self._methods.get(name)
+        return None if method is None else method.kind.awaited(params)
+
+    def _arrival(self, arrivals: Arrivals, awaited: Sequence[Any]) -> AsyncCall:
+        return AsyncCall(partial(arrivals.wait, awaited, getattr(self.caller, "party", None)))
+
     def _take_back(self, count: int) -> None:
         """End the subscriptions that calls after the first `count` began: their ids are in no reply."""
         begun = self.held[count:]
@@ -167,6 +215,27 @@ class Batch(Calls):
         return (
             self.call_long(request) if len(params) > QUICK_BYTES and is_long(params) else self.call(request)
         )
+
+
+class _Closed:
+    """Refuses all calls, after those that another gate refuses."""
+
+    def __init__(self, inner: Gate | None, error: RpcError) -> None:
+        self._inner = inner
+        self._error = error
+
+    def admit(self, name: str) -> None:
+        """Refuse the call.
+
+        Raises:
+            RpcError: Always.
+        """
+        if self._inner is not None:
+            self._inner.admit(name)
+        raise self._error
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None:
+        """Have no call to check."""
 
 
 def _listed(replies: list[bytes]) -> Generator[Step, Any, bytes]:

@@ -81,6 +81,10 @@ class FollowedNetwork:
         """Return why the network should not be asked now, None if nothing speaks against it."""
         return self.follower.hindrance()
 
+    def announced_height(self) -> int | None:
+        """Return how high the upstreams' heads are, None if too few can be asked."""
+        return self.follower.announced_height()
+
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
         """Return what runs as long as the network is served."""

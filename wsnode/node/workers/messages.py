@@ -149,6 +149,8 @@ class Standing(Message, frozen=True, tag="standing"):
     """How many nodes are followed now."""
     progress: tuple[int, int, int] | None
     """The first, the present and the highest block of the way to their head, None at its end."""
+    height: int | None
+    """How high their heads are, None if too few can be asked."""
 
 
 class Heard(Message, frozen=True, tag="heard"):

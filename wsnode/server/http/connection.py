@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from time import perf_counter
+from typing import TypeVar
 
 import h11
 import msgspec
@@ -16,9 +17,11 @@ import trio
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party, Share
-from wsnode.jsonrpc.work import SlowCall
+from wsnode.jsonrpc.work import Heading, SlowCall
 from wsnode.server.access.directory import Directory, Entrance
 from wsnode.server.access.grants import Admission
+from wsnode.server.access.min_block import HEAD_HEADER, Arrival, arrival_of
+from wsnode.server.access.min_block import HEADER as MIN_BLOCK
 from wsnode.server.access.refusals import RefusedError
 from wsnode.server.http.content import BadContentError, decode_body, encode_body
 from wsnode.server.http.fast_request import QuickPost, quick_post
@@ -31,6 +34,8 @@ from wsnode.server.transport.transport import Transport, linger, send_all
 from wsnode.server.turns.fair import first_turn
 from wsnode.server.turns.making import Account
 from wsnode.server.turns.slow_lane import too_many_calls
+
+T = TypeVar("T")
 
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"
@@ -209,6 +214,8 @@ class HttpConnection:
         del body
         if not text:
             return Response(200, headers=shared)
+        if demanded := headers.only(MIN_BLOCK):
+            await self._demand(arrival_of(entrance, demanded))
         grant = entrance.caller.grant
         admission = None if grant is None else Admission(grant)
         session = Session(entrance.dispatcher, entrance.caller, admission)
@@ -216,8 +223,10 @@ class HttpConnection:
             session.refusal = too_many_calls()
         answer = session.receive(text)
         session.end_turn()
+        maker: Heading = session
         if isinstance(answer, SlowCall):
             self._service.shared.received.hold(self, len(text) + answer.weight)
+            maker = answer.maker or session
             try:
                 answer = await self._finish(answer, entrance.caller.party)
             finally:
@@ -233,9 +242,21 @@ class HttpConnection:
                 self._service.shared.lane.short_work,
                 entrance.caller.party,
             )
+        headers_of_reply = {**shared, **encoded}
+        if (arrivals := entrance.dispatcher.registry.arrivals) is not None:
+            headers_of_reply[HEAD_HEADER] = arrivals.written(maker.head)
         if admission is not None and (seconds := admission.retry_after) is not None:
-            return Response(429, reply, headers={**shared, **encoded, "Retry-After": str(seconds)})
-        return Response(200, reply, headers={**shared, **encoded})
+            return Response(429, reply, headers={**headers_of_reply, "Retry-After": str(seconds)})
+        return Response(200, reply, headers=headers_of_reply)
+
+    async def _demand(self, arrival: Arrival) -> None:
+        """Wait for the block that a request demands.
+
+        Raises:
+            RefusedError: It does not come in time.
+        """
+        if (refusal := await self._while_there(arrival)) is not None:
+            raise refusal
 
     async def _decoded(self, body: bytes, encoding: str, party: Party | None) -> bytes:
         limit = self._limits.body_bytes
@@ -265,7 +286,13 @@ class HttpConnection:
 
     async def _finish(self, slow_call: SlowCall, party: Party | None) -> bytes | None:
         """Return the reply of a slow call, and give it up if the client leaves meanwhile."""
-        reply, gone = None, True
+        shared = self._service.shared
+        account = Account(shared.making, shared.limits.outbox_bytes, party=party)
+        return await self._while_there(lambda: shared.lane.finish(slow_call, party, account))
+
+    async def _while_there(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return what `work` returns, and give it up if the client leaves meanwhile."""
+        results: list[T] = []
 
         async def watch(scope: trio.CancelScope) -> None:
             while len(self._ahead) < READ_AHEAD_BYTES:
@@ -273,19 +300,16 @@ class HttpConnection:
                     scope.cancel()
                 self._ahead += data
 
-        shared = self._service.shared
-        account = Account(shared.making, shared.limits.outbox_bytes, party=party)
         async with trio.open_nursery() as nursery:
             self._patience = nursery.cancel_scope
             nursery.start_soon(watch, nursery.cancel_scope)
-            reply = await shared.lane.finish(slow_call, party, account)
-            gone = False
+            results.append(await work())
             nursery.cancel_scope.cancel()
         self._patience = None
-        if gone:
+        if not results:
             self._check_given_up()
             raise _DisconnectedError
-        return reply
+        return results[0]
 
     async def _read_body(self, headers: Headers) -> bytes:
         limit = self._limits.body_bytes

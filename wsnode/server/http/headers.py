@@ -5,6 +5,7 @@ import re
 import h11
 
 from wsnode.server.access.directory import Caller
+from wsnode.server.access.min_block import HEAD_HEADER
 from wsnode.server.access.perimeter import Perimeter
 from wsnode.server.access.refusals import RefusedError
 from wsnode.server.http.responses import request_error
@@ -18,6 +19,7 @@ class Headers:
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
+        self._first = dict(reversed(pairs))
 
     def count(self, name: str) -> int:
         """Return how many headers have a name."""
@@ -25,7 +27,7 @@ class Headers:
 
     def first(self, name: str) -> str:
         """Return the value of the first one of a name, or nothing."""
-        return next((value for each, value in self._pairs if each == name), "")
+        return self._first.get(name, "")
 
     def only(self, name: str) -> str:
         """Return the value of the only one of a name, or nothing.
@@ -33,7 +35,7 @@ class Headers:
         Raises:
             RefusedError: There are several.
         """
-        if self.count(name) > 1:
+        if len(self._first) < len(self._pairs) and self.count(name) > 1:
             raise RefusedError(400, request_error(f"more than one {name} header"))
         return self.first(name)
 
@@ -52,9 +54,10 @@ def cross_origin(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict
         return {}
     if not origin.isascii():
         raise RefusedError(400, request_error("the origin is not ASCII"))
+    allowed = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": HEAD_HEADER}
     if perimeter.check_origin(caller.grant, origin):
-        return {"Access-Control-Allow-Origin": "*"}
-    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+        return allowed
+    return {**allowed, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
 def _private_network(headers: Headers) -> dict[str, str]:

@@ -12,6 +12,7 @@ from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.share import Party
 from wsnode.server.access.directory import Caller, Directory, Entrance
+from wsnode.server.access.min_block import Arrival, arrival_of, demanded_by
 from wsnode.server.access.refusals import RefusedError
 from wsnode.server.websocket.deflate import factory
 
@@ -24,6 +25,8 @@ class Handshake(msgspec.Struct, frozen=True):
     answer: bytes
     status: int = 101
     entrance: Entrance | None = None
+    demand: Arrival | None = None
+    """Waits for the block that the node must have before it accepts."""
     deflate: PerMessageDeflate | None = None
 
 
@@ -44,13 +47,15 @@ def shake_hands(head: bytes, directory: Directory, party: Party | None = None) -
         )
         directory.perimeter.check_origin(entrance.caller.grant, _origin(request.headers))
         _check_connections(entrance.caller)
+        demanded = demanded_by(request.path)
+        demand = None if demanded is None else arrival_of(entrance, demanded)
     except RefusedError as refused:
         return _refuse(refused)
     response = protocol.accept(request)
     if response.status_code != 101:
         return _refuse(_refused(response))
     deflate = next((each for each in protocol.extensions if isinstance(each, PerMessageDeflate)), None)
-    return Handshake(response.serialize(), entrance=entrance, deflate=deflate)
+    return Handshake(response.serialize(), entrance=entrance, demand=demand, deflate=deflate)
 
 
 def _refuse(refused: RefusedError) -> Handshake:

@@ -91,10 +91,13 @@ class Follower:
         self._starting = chain.head.number
         self._firsts: dict[Head, float] = {}
         """When each of the last heads was announced first."""
+        self._height: int | None = None
         self._news = 0.0
         """When the last head was announced."""
         self.on_stage: list[Callable[[], None]] = []
         """Called when following has come to another stage."""
+        self.on_height: list[Callable[[], None]] = []
+        """Called when `announced_height` is another one."""
 
     @property
     def accepts_any(self) -> bool:
@@ -115,6 +118,10 @@ class Follower:
     def highest(self) -> int | None:
         """Return the height that enough upstreams say they have reached, None if too few can be asked."""
         return self.upstreams.highest(self.agree)
+
+    def announced_height(self) -> int | None:
+        """Return `highest` as it was at the last announcement: it is asked for at many calls."""
+        return self._height
 
     @property
     def lag(self) -> int | None:
@@ -231,6 +238,7 @@ class Follower:
 
     def _see(self) -> None:
         """Say where following stands by now."""
+        self._take_height(self.highest)
         before, self.stage = self.stage, self._stage()
         if before is self.stage:
             return
@@ -245,6 +253,12 @@ class Follower:
             self._advance.accepts_any = False
         for listener in self.on_stage:
             listener()
+
+    def _take_height(self, height: int | None) -> None:
+        if height != self._height:
+            self._height = height
+            for listener in self.on_height:
+                listener()
 
     def _stage(self) -> Stage:
         if self._outage.is_on:

@@ -19,7 +19,7 @@ from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.limits import CallLimits
 
 TOPIC = "0x" + "22" * 32
-UNKNOWN = str(Position(3, Hash32(bytes(32)), 0))
+UNKNOWN = str(Position(0, Hash32(bytes(32)), 0))
 
 REFUSED: list[tuple[Any, int, str]] = [
     ([], -32602, "expected subscription name as first argument"),
@@ -467,6 +467,7 @@ async def test_a_block_that_never_was_canonical_is_no_place_to_go_on_from(growin
         growing.shrink(1)
         growing.chain.forget([head.hash])
         growing.chain.keep_beside([(block_from_rows(growing.chain.spec, *rows), 0)])
+        growing.grow()
         cursor = str(Position.after(head))
         refused = (await client.call("eth_subscribe", "logs", {"cursor": cursor}))["error"]
         assert (refused["code"], refused["data"]["blockNumber"]) == (-32001, "0x1")

@@ -1,7 +1,6 @@
 """Methods about blocks below the first one, which another node is asked for."""
 
 from collections.abc import Awaitable, Callable, Generator
-from copy import copy
 from types import GeneratorType
 from typing import Any, Final, TypeAlias
 
@@ -162,8 +161,7 @@ def add_elsewhere(registry: Registry, first: Callable[[], int], ask: Ask) -> Non
 
 
 def _changed(method: Method, kind: Elsewhere) -> Method:
-    changed = copy(method)
-    changed.kind, changed.answer = kind, kind.answer
+    changed = method.of_kind(kind)
     # What the engine does not find may be elsewhere.
     changed.at_engine = changed.goes_together = False
     return changed

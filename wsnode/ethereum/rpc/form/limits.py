@@ -40,6 +40,12 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     filter_seconds: Seconds = 300.0
     """Lifetime of a filter that is not polled."""
 
+    behind_seconds: Seconds = 2.0
+    """The time that a call or a connection waits for a block which other nodes have already."""
+
+    behind_waiting: Count = 10_000
+    """Calls and connections that wait for such blocks at once; one more gets -32005 or 503."""
+
     call_seconds: Seconds = 5.0
 
     call_gas_blocks: Count = 10

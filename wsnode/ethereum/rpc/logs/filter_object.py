@@ -1,7 +1,9 @@
 """The filter object of eth_getLogs."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from wsnode.ethereum.live.arrivals import Awaited, Named
 from wsnode.ethereum.logs.filter import MAX_TOPICS, LogFilter
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.form.decoding import field, kind, mismatch, parse_bytes
@@ -23,6 +25,13 @@ class FilterObject:
         self.from_block: NumberOrTag | None = None
         self.to_block: NumberOrTag | None = None
         self.wanted = LogFilter()
+
+    def named_blocks(self) -> Iterator[Awaited]:
+        """Yield the blocks that it names by number or hash."""
+        bounds = (self.from_block, self.to_block)
+        yield from (Named(bound) for bound in bounds if bound is not None and bound >= 0)
+        if self.block_hash is not None:
+            yield Named(None, self.block_hash)
 
 
 def decode_filter_object(value: Any) -> FilterObject:

@@ -1,11 +1,12 @@
 """wsnode_getLogsPage: the logs of a filter in pages of bounded size, all from one chain."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any, TypeAlias
 
 import msgspec
 
 from wsnode.ethereum.absence import pruned_history
+from wsnode.ethereum.live.arrivals import Awaited, Seen
 from wsnode.ethereum.logs.cursor import Cursor
 from wsnode.ethereum.logs.pages import LogPage, page_of_logs
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
@@ -34,6 +35,13 @@ class PageFilter:
         self.filter = filter_object
         self.cursor = cursor
         self.limit = limit
+
+    def named_blocks(self) -> Iterator[Awaited]:
+        """Yield the blocks that it names: with a cursor its block alone, which a node has had."""
+        if isinstance(self.cursor, Cursor):
+            yield Seen(self.cursor.number, self.cursor.hash)
+        elif self.cursor is None:
+            yield from self.filter.named_blocks()
 
 
 class PageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -1,10 +1,11 @@
 """The parameters of eth_subscribe: the kind, the filter of logs, the starting position and the form."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
 
+from wsnode.ethereum.live.arrivals import Awaited, Seen
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subjects import Form
@@ -44,6 +45,13 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
     """A `FilterObject` or hashes with `Options`, `Options`, a bool, or nothing."""
     options: Annotated[Any, msgspec.Meta(extra_json_schema=reference("PendingOptions"))] = None
     """Whether a subscription to pending transactions has notices."""
+
+    def named_blocks(self) -> Iterator[Awaited]:
+        """Yield the block of the cursor; other bounds may lie in the future."""
+        parts = self.argument if isinstance(self.argument, tuple) else (self.argument,)
+        for options in parts:
+            if isinstance(options, Options) and options.cursor is not None:
+                yield Seen(options.cursor.number, options.cursor.hash)
 
 
 class SubscriptionId(str):

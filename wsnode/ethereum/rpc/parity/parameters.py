@@ -1,9 +1,11 @@
 """Parameters of the trace_ methods: types of traces, places in a tree of calls, filters."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.live.arrivals import Awaited, Named
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.call_object import CallObject, decode_call_object
 from wsnode.ethereum.rpc.form.decoding import field, kind, mismatch, parse_quantity
@@ -46,6 +48,11 @@ class TraceFilter:
         self.mode = MODES[0]
         self.after = 0
         self.count: int | None = None
+
+    def named_blocks(self) -> Iterator[Awaited]:
+        """Yield the blocks that it names by number."""
+        bounds = (self.from_block, self.to_block)
+        yield from (Named(bound) for bound in bounds if bound is not None and bound >= 0)
 
     def encoded(self) -> bytes:
         """Return the addresses, and how they combine, as JSON for the engine."""

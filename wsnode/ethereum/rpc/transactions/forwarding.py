@@ -54,7 +54,7 @@ class StaleHead:
 class FailedSnapshot:
     """Takes the place of a view that the store failed to open; reading from it raises the store's error."""
 
-    moment = None
+    moment = head = None
 
     def __init__(self, error: StoreError, caller: Any) -> None:
         self.error = error

@@ -63,6 +63,10 @@ class FollowedElsewhere:
         """Return why this network should not be asked now, None if nothing speaks against it."""
         return UNKNOWN if self._standing is None else self._standing.hindrance
 
+    def announced_height(self) -> int | None:
+        """Return how high the upstreams' heads are, None if too few can be asked."""
+        return None if self._standing is None else self._standing.height
+
     async def send(self, encoded: bytes) -> None:
         """Return once a followed node has taken a signed transaction, and all processes of this one have it.
 

@@ -32,16 +32,21 @@ class Telling:
             self._pair.post(Heard(network, [transaction.encoded for transaction in heard]))
 
         followed.follower.heard.on_heard.append(tell)
+        # Calls wait for a block from the moment that it is announced.
+        followed.follower.on_height.append(self._tell)
 
     async def run(self) -> None:
         """Tell of each change, for ever."""
         while True:
-            for network, followed in self._followed.items():
-                standing = _standing(network, followed)
-                if standing != self._told.get(network):
-                    self._told[network] = standing
-                    self._pair.post(standing)
+            self._tell()
             await trio.sleep(LOOK_SECONDS)
+
+    def _tell(self) -> None:
+        for network, followed in self._followed.items():
+            standing = _standing(network, followed)
+            if standing != self._told.get(network):
+                self._told[network] = standing
+                self._pair.post(standing)
 
     def answer(self, message: Inquire) -> None:
         """Say how a network is followed."""
@@ -65,4 +70,4 @@ def _standing(network: str, followed: FollowedNetwork) -> Standing:
     follower = followed.follower
     progress = follower.progress
     way = None if progress is None else (progress.starting, progress.current, progress.highest)
-    return Standing(network, follower.hindrance(), follower.peers, way)
+    return Standing(network, follower.hindrance(), follower.peers, way, follower.announced_height())

@@ -1,0 +1,170 @@
+"""Blocks that clients name before they are here: this node may be behind others of its chain."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.jsonrpc.errors import BehindError
+from wsnode.jsonrpc.share import Share
+
+Announced = Callable[[], int | None]
+"""Returns the height that blocks elsewhere have reached, None if nothing is known of it.
+
+A follower's upstreams announce it, a replica reads it from its journal.
+"""
+
+
+_BLOCK: Final = re.compile(r"([0-9]{1,19}|0[xX][0-9a-fA-F]{1,16})(?::(0[xX][0-9a-fA-F]{64}))?", re.ASCII)
+_MOST: Final = (1 << 63) - 1
+
+
+def nothing_known() -> None:
+    """Return None, where nobody says what there is elsewhere."""
+    return
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A block that a call names, by its number or by its hash: it may be there, or none is."""
+
+    number: int | None
+    hash: Hash32 | None = None
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A block that the client has had from a node of the chain, as its cursor says."""
+
+    number: int
+    hash: Hash32
+
+
+class Demanded(msgspec.Struct, frozen=True):
+    """The block that a node must have, or one of its height, before it serves the client."""
+
+    number: int
+    hash: Hash32 | None = None
+
+
+Awaited = Named | Seen | Demanded
+
+
+class Arrivals:
+    """Decides what calls wait for, and has them wait; implements `jsonrpc.work.Arrivals`."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        announced: Announced = nothing_known,
+        *,
+        seconds: float,
+        most: int,
+    ) -> None:
+        """A wait takes `seconds` at most, and `most` wait at once."""
+        self._hub = hub
+        self._announced = announced
+        self.seconds = seconds
+        self._waiting = Share(most)
+        self._written: tuple[Head, str] | None = None
+
+    @property
+    def knows_others(self) -> bool:
+        """Return whether anything is known of blocks elsewhere."""
+        return self._announced is not nothing_known
+
+    @property
+    def waiting(self) -> int:
+        """Return how many calls and connections wait."""
+        return self._waiting.used
+
+    @property
+    def head(self) -> Head:
+        """Return the head that was published last."""
+        return self._hub.head
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether there are higher blocks elsewhere, as far as is known."""
+        highest = self._announced()
+        return highest is not None and highest > self._hub.head.number
+
+    @staticmethod
+    def parse(text: str) -> Demanded:
+        """Return the block that `NUMBER` or `NUMBER:HASH` demands; the number is decimal or a quantity.
+
+        Raises:
+            ValueError: It is malformed.
+        """
+        if (match := _BLOCK.fullmatch(text)) is None or (number := int(match[1], _base(match[1]))) > _MOST:
+            raise ValueError("a block is written NUMBER or NUMBER:HASH")
+        return Demanded(number, None if match[2] is None else Hash32(bytes.fromhex(match[2][2:])))
+
+    def is_due(self, awaited: Awaited, here: int) -> bool:
+        """Return whether a block is yet to come where the head's number is `here`."""
+        number, block_hash = awaited.number, awaited.hash
+        if isinstance(awaited, Named):
+            highest = self._announced()
+            if highest is None or highest <= here:
+                return False
+            above = number is not None and here < number <= highest
+            return above or (block_hash is not None and not self._is_stored(block_hash))
+        if block_hash is None:
+            return awaited.number > here
+        # Below the head too a reorganisation may bring it that another node has gone through already.
+        may_come = awaited.number > here or isinstance(awaited, Demanded) or self.knows_others
+        return may_come and not self._has_been_canonical(block_hash)
+
+    def has_come(self, awaited: Awaited) -> bool:
+        """Return whether a block is here, or none will come."""
+        return not self.is_due(awaited, self._hub.head.number)
+
+    async def wait(self, awaited: Sequence[Awaited], party: Any = None) -> None:
+        """Return once all are here, or can be looked for.
+
+        Raises:
+            BehindError: One did not come in time.
+            RpcError: Too many wait.
+        """
+        self._waiting.take_or_refuse(party, "too many calls wait for blocks")
+        try:
+            self._hub.advance()
+            with trio.move_on_after(self.seconds):
+                while not all(map(self.has_come, awaited)):
+                    await self._hub.wait_move(self._hub.head)
+        finally:
+            self._waiting.give_back(party)
+        if missing := next(filter(self._is_missed, awaited), None):
+            raise self.behind(missing)
+
+    def behind(self, awaited: Awaited) -> BehindError:
+        """Return the error of a call that names a block which is not here yet."""
+        return BehindError(self._hub.head.members(), awaited)
+
+    def written(self, head: Head | None) -> str:
+        """Return a head as `NUMBER:HASH`, the present one for None."""
+        head = head or self._hub.head
+        # Most replies are computed on the same head as the one before.
+        if self._written is None or self._written[0] != head:
+            self._written = head, f"{head.number}:{hexadecimal(head.hash)}"
+        return self._written[1]
+
+    def _is_missed(self, awaited: Awaited) -> bool:
+        """Return whether a block is due after the wait; of a cursor on another branch its handler says so."""
+        is_above = awaited.number is None or awaited.number > self._hub.head.number
+        return (is_above or isinstance(awaited, Demanded)) and not self.has_come(awaited)
+
+    def _is_stored(self, block_hash: Hash32) -> bool:
+        with self._hub.snapshot() as view:
+            return view.number_of(block_hash) is not None or view.side_header(block_hash) is not None
+
+    def _has_been_canonical(self, block_hash: Hash32) -> bool:
+        with self._hub.snapshot() as view:
+            return view.number_of(block_hash) is not None or view.side_receipts(block_hash) is not None
+
+
+def _base(text: str) -> int:
+    return 16 if text[:2] in ("0x", "0X") else 10
