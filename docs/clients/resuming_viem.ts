@@ -26,7 +26,8 @@ type Wanted = { params: any; onData: (params: any) => void; onError?: (error: an
 export class HistoryGoneError extends viem.BaseError {
   constructor(cause?: any) {
     const message = "Events are missing: the node does not have the history that follows the last one.";
-    super(message, { cause: cause && new Error(cause.message, { cause }), name: "HistoryGoneError" });
+    const reason = cause && new Error(cause.details ?? cause.message, { cause });
+    super(message, { cause: reason, name: "HistoryGoneError" });
   }
 }
 
@@ -311,20 +312,32 @@ class Course {
   #resumes = false;
   #isPlain = false;
   #waits = 0;
+  /** Whether the subscriber asked for cursors by itself, and stores them. */
+  #needsCursors: boolean;
 
-  /** For the parameters of the first eth_subscribe; `miss` is called when events are missing. */
+  /**
+   * For the parameters of the first eth_subscribe; `miss` is called when events are missing. It begins at
+   * their `cursor`; with `cursors` it begins with their `fromBlock`; else with the present.
+   */
   constructor(node: { cursors?: boolean }, params: any[], miss: (cause?: any) => void) {
+    const [kind, { cursor, cursors, fromBlock, ...options } = {} as any] = params;
     this.#node = node;
-    this.#wanted = params;
     this.#miss = miss;
+    this.#needsCursors = RESUMABLE.includes(kind) && Boolean(cursor || cursors);
+    this.#wanted = this.#needsCursors ? [kind, options] : params;
+    if (!this.#needsCursors) return;
+    this.#cursor = cursor;
+    this.#start = fromBlock;
+    this.#resumes = (cursor ?? fromBlock) !== undefined;
   }
 
   /** Resolves with the parameters of the next eth_subscribe. */
   async params(blockNumber: () => Promise<string>): Promise<any> {
     const [kind, options = {}] = this.#wanted;
-    const isBound = !RESUMABLE.includes(kind) || BOUNDS.some((name) => name in options);
+    const isOwn = !this.#needsCursors && BOUNDS.some((name) => name in options);
+    const isBound = !RESUMABLE.includes(kind) || isOwn;
     this.#asks = !isBound && !this.#isPlain && this.#node.cursors !== false;
-    if (!this.#asks && this.#cursor) this.#forget();
+    if (!this.#asks && (this.#cursor || this.#needsCursors)) this.#forget();
     if (!this.#asks) return this.#wanted;
     this.#start ??= `0x${(BigInt(await blockNumber()) + 1n).toString(16)}`;
     if (this.#cursor) return [kind, { ...options, cursor: this.#cursor }];
@@ -343,7 +356,7 @@ class Course {
     if (error?.data?.cursor) this.#cursor = error.data.cursor;
     if (error && !HARMLESS.includes(error.code)) this.#miss(error);
     if (error || reorg || !this.#asks) return !error && !reorg;
-    if (!cursor && this.#cursor) this.#forget();
+    if (!cursor && (this.#cursor || this.#needsCursors)) this.#forget();
     this.#node.cursors = cursor !== undefined;
     this.#cursor = cursor;
     return true;
@@ -352,8 +365,8 @@ class Course {
   /** Takes the node's refusal of the parameters; true if it may accept the next ones. */
   adapts(error: { code: number; data?: any }) {
     // A notification of another subscription may have said before this reply that there are no cursors.
-    if (this.#asks && !this.#cursor && !this.#node.cursors && INVALID.includes(error.code))
-      return (this.#isPlain = true);
+    const isNew = this.#asks && !this.#needsCursors && !this.#cursor && !this.#node.cursors;
+    if (isNew && INVALID.includes(error.code)) return (this.#isPlain = true);
     if (!this.#resumes || !GONE.includes(error.code)) return false;
     if (error.data?.behind && this.#waits++ < MOST_WAITS) return false;
     this.#node.cursors = undefined;
@@ -363,7 +376,7 @@ class Course {
 
   #forget(cause?: any) {
     this.#cursor = this.#start = undefined;
-    this.#resumes = false;
+    this.#resumes = this.#needsCursors = false;
     this.#miss(cause);
   }
 }

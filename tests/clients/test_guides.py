@@ -2,39 +2,67 @@
 
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.clients.node_modules import require_modules, require_node
 from tests.clients.resuming.bots import CLIENTS
 from tests.clients.resuming.storm import Storm, raised_storm
 from tests.clients.subscribers.chain import until
 from tests.peers.anvil import started_anvil
 
-LEDGER = CLIENTS.parent / "guides" / "ledger.py"
+GUIDES = CLIENTS.parent / "guides"
 LEDGER_DEATHS = 6
+RUNS_TYPESCRIPT = (22, 18)
+"""The first version of `node` that does, and which has SQLite."""
+
+RunningLedger = Callable[[str, str, Path], AbstractContextManager[subprocess.Popen[str]]]
 
 
-@contextmanager
-def running_ledger(url: str, emitter: str, database: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run the ledger, and kill it in the end."""
-    process = subprocess.Popen(
-        [sys.executable, LEDGER, url, emitter, database],
-        env={**os.environ, "PYTHONPATH": str(CLIENTS)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+def ledger_in_python(_folder: Path) -> Sequence[str | Path]:
+    """Return the command that runs the Python ledger where it is."""
+    return [sys.executable, GUIDES / "ledger.py"]
+
+
+def ledger_in_typescript(folder: Path) -> Sequence[str | Path]:
+    """Return the command that runs the TypeScript ledger, copied to a folder as its page says."""
+    node = require_node(RUNS_TYPESCRIPT)
+    (folder / "node_modules").symlink_to(require_modules().resolve(), target_is_directory=True)
+    (folder / "package.json").write_text('{"type": "module"}')
+    for path in (GUIDES / "ledger.ts", CLIENTS / "resuming_viem.ts"):
+        shutil.copy(path, folder)
+    return [node, "--disable-warning=ExperimentalWarning", folder / "ledger.ts"]
+
+
+@pytest.fixture(params=[ledger_in_python, ledger_in_typescript], ids=["python", "typescript"])
+def running_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> RunningLedger:
+    """Return a context manager in which a ledger runs, which is killed in the end."""
+    (folder := tmp_path / "program").mkdir()
+    command = request.param(folder)
+
+    @contextmanager
+    def running_ledger(url: str, emitter: str, database: Path) -> Iterator[subprocess.Popen[str]]:
+        process = subprocess.Popen(
+            [*command, url, emitter, database],
+            env={**os.environ, "PYTHONPATH": str(CLIENTS)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    return running_ledger
 
 
 def stored(database: Path) -> set[tuple[str, int]]:
@@ -60,7 +88,9 @@ def has_all(storm: Storm, database: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_the_ledger_has_each_log_though_it_dies_and_the_node_dies(tmp_path: Path) -> None:
+def test_the_ledger_has_each_log_though_it_dies_and_the_node_dies(
+    running_ledger: RunningLedger, tmp_path: Path
+) -> None:
     chance, database = random.Random(5), tmp_path / "ledger"
     with raised_storm(tmp_path / "chain") as storm:
         for _ in range(LEDGER_DEATHS):
@@ -79,7 +109,7 @@ def test_the_ledger_has_each_log_though_it_dies_and_the_node_dies(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_the_ledger_says_that_it_would_have_a_gap(tmp_path: Path) -> None:
+def test_the_ledger_says_that_it_would_have_a_gap(running_ledger: RunningLedger, tmp_path: Path) -> None:
     database = tmp_path / "ledger"
     with raised_storm(tmp_path / "chain") as storm:
         storm.chain.emit()
@@ -93,7 +123,9 @@ def test_the_ledger_says_that_it_would_have_a_gap(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_ledger_does_not_begin_with_the_present_on_a_node_without_cursors(tmp_path: Path) -> None:
+def test_the_ledger_does_not_begin_with_the_present_on_a_node_without_cursors(
+    running_ledger: RunningLedger, tmp_path: Path
+) -> None:
     with (
         started_anvil() as url,
         running_ledger(url.replace("http:", "ws:"), "0x" + "11" * 20, tmp_path / "ledger") as ledger,

@@ -10,30 +10,20 @@ from typing import Final
 
 import pytest
 
+from tests.clients.node_modules import NEWER_NODE, node_in
 from tests.clients.nodes import ADDRESSES
 from tests.node_process import Node, started
 
 FOLDER: Final = Path(__file__).parent
-VARIABLE: Final = "WSNODE_HARDHAT"
 LEAST_NODE: Final = (22, 10)
 """Older ones are refused by Hardhat 3."""
 
 
 def places() -> Iterator[Path]:
     """Yield where the modules may be installed, and a `bin/node` beside them."""
-    if named := os.environ.get(VARIABLE):
+    if named := os.environ.get(NEWER_NODE):
         yield Path(named)
     yield FOLDER
-
-
-def node_in(place: Path) -> str | None:
-    """Return the path of a `node` that is new enough, the one beside the modules first."""
-    for path in (shutil.which("node", path=place / "bin"), shutil.which("node")):
-        if path is not None:
-            told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
-            if tuple(map(int, told.strip().removeprefix("v").split(".")[:2])) >= LEAST_NODE:
-                return path
-    return None
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +35,8 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
         if all((modules / name).is_dir() for name in wanted):
             break
     else:
-        pytest.skip(f"no Hardhat 3: `npm ci` in {FOLDER.name}, or in a folder that {VARIABLE} names")
-    if (node := node_in(place)) is None:
+        pytest.skip(f"no Hardhat 3: `npm ci` in {FOLDER.name}, or in a folder that {NEWER_NODE} names")
+    if (node := node_in(place, LEAST_NODE)) is None:
         pytest.skip(f"no `node` of {'.'.join(map(str, LEAST_NODE))} or later, which Hardhat 3 needs")
     # Modules are looked for above the file that imports them, and nowhere else.
     folder = tmp_path_factory.mktemp("hardhat")
