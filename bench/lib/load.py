@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from bench.lib.compiled import compiled
 from bench.lib.nodes import Node
 from wsnode.load.machine import cpu_seconds, machine_time
-from wsnode.load.mix import Request
-from wsnode.load.window import WARM_UP, Pattern, run_window
+from wsnode.load.mix.requests import Request
+from wsnode.load.mix.window import WARM_UP, Pattern, run_window
 
 Message = dict[str, Any] | list[dict[str, Any]]
 FIRST_ID = 100_000

@@ -2,11 +2,12 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.node_process import Node, run
+from tests.node_process import COMMAND, Node, run
 
 SHORT = ("--seconds", "0.3", "--connections", "4", "--depth", "2")
 
@@ -61,3 +62,59 @@ def test_a_measurement_over_http_is_told_as_json_and_as_a_page(node: Node, tmp_p
     assert told["load"]["processes"] == 2
     assert "head_of_line" not in told["nodes"][0]
     assert page.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.slow
+def test_a_ramp_names_the_step_that_is_too_much(node: Node, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    ramp = ("--ramp", "connections=1,4", "--p99-limit", "0.001", "--html", str(page))
+    ended = run("bench", node.http_url, "--seconds", "0.3", *ramp)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "p99 over 0.001 ms: from 1 connections on" in ended.stdout
+    assert "errors: in no step" in ended.stdout
+    assert "By step" in page.read_text()
+
+
+def test_regions_have_what_the_nodes_process_takes(node: Node) -> None:
+    watched = ("--regions", "2", "--pid", str(node.process.pid))
+    ended = run("bench", node.http_url, "--http", "--seconds", "1.2", "--json", *watched)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    first, second = json.loads(ended.stdout)["nodes"][0]["regions"]
+    assert first["to"] == second["from"]
+    assert second["memory_bytes"] > 1 << 20
+    assert second["cpu_cores"] >= 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--ramp", "depth=1,2"),
+        ("--ramp", "rate=1,2", "--regions", "2"),
+        ("--pid", "1", "--pid", "2"),
+        ("--p99-limit", "nan"),
+    ],
+)
+def test_wrong_options_are_refused_before_a_node_is_asked(options: tuple[str, ...]) -> None:
+    assert run("bench", "ws://127.0.0.1:1", *options).returncode == 2
+
+
+def test_an_absent_process_is_one_line() -> None:
+    ended = run("bench", "ws://127.0.0.1:1", "--pid", str(2**22 + 1))
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert f"no process {2**22 + 1}" in ended.stderr
+
+
+def test_too_few_open_files_are_one_line() -> None:
+    command = f"ulimit -n 128; exec {' '.join(COMMAND)} bench ws://127.0.0.1:1 --connections 100"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "error: 100 connections need 164 open files and the limit is 128: raise it with `ulimit -n 164`\n"
+    )
+
+
+def test_the_help_names_each_kind() -> None:
+    told = run("bench", "--help").stdout
+    assert "wsnode bench [OPTIONS] URL" in told
+    assert "--connections" in told
+    assert re.search(r"^  mix +", told, re.MULTILINE)

@@ -6,14 +6,14 @@ from html.parser import HTMLParser
 
 import msgspec
 
-from wsnode.load.head_of_line import HeadOfLine
+from wsnode.load.interference.head_of_line import HeadOfLine
 from wsnode.load.measured import Measured
+from wsnode.load.mix.plan import Node, Outcome, Plan
+from wsnode.load.mix.samples import Samples
+from wsnode.load.mix.window import Pattern
 from wsnode.load.report.charts import Axis
 from wsnode.load.report.document import document
 from wsnode.load.report.page import page
-from wsnode.load.run import Node, Outcome, Plan
-from wsnode.load.samples import Samples
-from wsnode.load.window import Pattern
 
 SAMPLES = Samples(9, [9], "0x", 9, [], [], [], [])
 VOID = {"meta", "line"}
@@ -61,7 +61,7 @@ def test_the_page_is_whole_and_fetches_nothing() -> None:
     checker.feed(text)
     assert checker.open == []
     assert checker.fetched == []
-    assert checker.seen.count("svg") == 4
+    assert checker.seen.count("svg") == 5
     assert "script" not in checker.seen
     assert "url(" not in text
     assert "@import" not in text

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from wsnode.cli import (
-    bench,
     config,
     development,
     doctor,
@@ -22,6 +21,7 @@ from wsnode.cli import (
     status,
     verify,
 )
+from wsnode.cli.bench.group import bench
 from wsnode.cli.options import FILE, address_options, fit_address, guest_options, log_level_option
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
@@ -164,6 +164,6 @@ for command in (
     snapshots.snapshot,
     snapshots.restore,
     verify.verify,
-    bench.bench,
+    bench,
 ):
     app.add_command(command)

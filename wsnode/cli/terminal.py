@@ -1,5 +1,6 @@
 """The output of commands: lines, progress, the head, and failures as one line."""
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 LINE_EVERY_SECONDS = 5.0
+CLEAR_LINE = "\r\x1b[2K"
 
 
 def say(line: str) -> None:
@@ -23,6 +25,25 @@ def say(line: str) -> None:
 def announce_head(head: object) -> None:
     """Say on standard output where the chain ends: `head NUMBER HASH`."""
     print(f"head {head}", flush=True)
+
+
+class PassingLine:
+    """A line at the bottom of a terminal, replaced by the next one; nothing where there is no terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream if stream.isatty() else None
+
+    def show(self, text: str) -> None:
+        """Show `text` in the place of the last one, cut to the width of the terminal."""
+        if self._stream is not None:
+            width = shutil.get_terminal_size().columns
+            self._stream.write(f"{CLEAR_LINE}{text[: width - 1]}")
+            self._stream.flush()
+
+    def say(self, line: str) -> None:
+        """Print a line that stays, above those to come."""
+        self.show("")
+        say(line)
 
 
 @contextmanager

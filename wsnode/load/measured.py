@@ -25,6 +25,14 @@ class Slice(msgspec.Struct):
     errors: int = 0
 
 
+class Usage(msgspec.Struct, frozen=True):
+    """The cores and the bytes of memory that a node's processes took at a moment of a run."""
+
+    at: float
+    cores: float
+    memory: int
+
+
 class Measured(msgspec.Struct):
     """Latencies by method, over time, and errors, of all runs against a node."""
 
@@ -43,6 +51,9 @@ class Measured(msgspec.Struct):
     """The part of all cores of the client's machine that was in use, 0 where that is unknown."""
     lateness: Histogram = msgspec.field(default_factory=Histogram)
     """How much later requests were sent than they were due; only of runs at a rate."""
+
+    usage: list[Usage] = []
+    """In ascending order, where the node's process is known; `at` counts as those of `slices` do."""
 
     @property
     def replies(self) -> int:
@@ -93,6 +104,7 @@ class Measured(msgspec.Struct):
         self.busy = sorted([*self.busy, *other.busy])
         self.machine = max(self.machine, other.machine)
         self.lateness.merge(other.lateness)
+        self.usage += other.usage
 
     def follow(self, later: "Measured") -> None:
         """Count what was measured after this, in a further run."""
@@ -100,8 +112,9 @@ class Measured(msgspec.Struct):
         offset = round(before / self.slice_seconds)
         busiest = sorted(later.busy or self.busy, reverse=True)
         busy = [max(pair) for pair in zip_longest(sorted(self.busy, reverse=True), busiest, fillvalue=0.0)]
-        later.slices = {number + offset: piece for number, piece in later.slices.items()}
-        self.merge(later)
+        usage = [msgspec.structs.replace(each, at=each.at + before) for each in later.usage]
+        slices = {number + offset: piece for number, piece in later.slices.items()}
+        self.merge(msgspec.structs.replace(later, slices=slices, usage=usage))
         self.seconds += before
         self.busy = sorted(busy)
 

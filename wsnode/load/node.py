@@ -46,6 +46,10 @@ class Asker:
             raise RefusedError(f"{method}: {reply['error'].get('code')} {reply['error'].get('message')}")
         return reply["result"]
 
+    def version(self) -> str:
+        """Return what the node calls itself, "None" if it does not say it."""
+        return str(self.try_ask("web3_clientVersion"))
+
     def try_ask(self, method: str, *params: object) -> Any:
         """Return the result, None where the node answers with an error."""
         try:

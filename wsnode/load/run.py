@@ -1,19 +1,28 @@
 """The whole measurement of a node, or of two by turns."""
 
+import math
+import time
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from wsnode.load.head_of_line import HeadOfLine, measure_head_of_line
+from wsnode.load.interference.head_of_line import measure_head_of_line
+from wsnode.load.interference.slow_client import measure_slow_client
 from wsnode.load.machine import machine_time
-from wsnode.load.measured import Measured
-from wsnode.load.mix import Request, make_requests
+from wsnode.load.measured import Measured, Usage
+from wsnode.load.mix.plan import Node, Outcome, Plan
+from wsnode.load.mix.processes import Runner, runners
+from wsnode.load.mix.ramp import Ramp, Step
+from wsnode.load.mix.regions import Watch, family
+from wsnode.load.mix.requests import Request, make_requests
+from wsnode.load.mix.samples import take_samples
+from wsnode.load.mix.window import WARM_UP, Pattern
 from wsnode.load.node import Asker
-from wsnode.load.processes import runners
+from wsnode.load.progress import Beat, Progress, Show
+from wsnode.load.report import ramp as ramp_text
+from wsnode.load.report import regions as regions_text
 from wsnode.load.report import text
-from wsnode.load.samples import Samples, take_samples
-from wsnode.load.slow_client import SlowClient, measure_slow_client
-from wsnode.load.window import WARM_UP, Pattern
+from wsnode.load.report.form import NAMES
 
 REQUESTS = 4096
 ROUNDS = 3
@@ -23,33 +32,7 @@ SHORTEST_SLICE = 0.25
 SECTION_SECONDS = 2.0
 """Seconds for which cheap calls are measured, before and beside the load."""
 
-
-class Plan(msgspec.Struct, frozen=True):
-    """The plan of a measurement: methods, rates and durations."""
-
-    mix: dict[str, float]
-    pattern: Pattern
-    seed: int = 1
-    processes: int = 1
-    """Of the client."""
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A node under measurement, and what its chain holds."""
-
-    url: str
-    version: str
-    samples: Samples
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What was measured of one node, or of each of two."""
-
-    nodes: list[Node]
-    plan: Plan
-    mix: list[Measured]
-    head_of_line: list[HeadOfLine] = []
-    slow_client: list[SlowClient] = []
+Say = Callable[[str], None]
 
 
 def look_at(url: str) -> Node:
@@ -60,24 +43,35 @@ def look_at(url: str) -> Node:
         RefusedError: It does not say where its chain ends.
     """
     with Asker(url) as asker:
-        return Node(url, str(asker.try_ask("web3_clientVersion")), take_samples(asker))
+        return Node(url, asker.version(), take_samples(asker))
 
 
-def measure(urls: Sequence[str], plan: Plan, say: Callable[[str], None]) -> Outcome:
+def measure(urls: Sequence[str], plan: Plan, say: Say, show: Show) -> Outcome:
     """Measure each node and say the results as they come; for two nodes also the ratios of both.
 
-    Over HTTP the mix is all, since the other sections are about what one connection does to another.
+    Over HTTP the mix is all, since the other sections are about what one connection does to another; a ramp
+    is all, too.
 
     Raises:
         ConnectionError: A node does not answer, or closed a connection.
+        ProcessError: There is no process of an id in the plan.
     """
+    for process in plan.watched:
+        family(process)
     nodes = [look_at(url) for url in urls]
     for number, node in enumerate(nodes):
-        say(text.title(text.NAMES[number], node.url, node.version, node.samples.head))
-    outcome = Outcome(nodes, plan, measure_mix(nodes, plan, say))
-    if any(node.url.startswith("http") for node in nodes):
-        return outcome
-    seconds = min(SECTION_SECONDS, plan.pattern.seconds)
+        say(text.title(NAMES[number], node.url, node.version, node.samples.head))
+    if plan.ramp is not None:
+        return measure_ramp(nodes, plan, plan.ramp, say, show)
+    outcome = Outcome(nodes, plan, measure_mix(nodes, plan, say, show))
+    if not any(node.url.startswith("http") for node in nodes):
+        measure_interference(outcome, say)
+    return outcome
+
+
+def measure_interference(outcome: Outcome, say: Say) -> None:
+    """Add to `outcome` what one connection does to another, and say it."""
+    nodes, seconds = outcome.nodes, min(SECTION_SECONDS, outcome.plan.pattern.seconds)
     say(text.HEAD_OF_LINE)
     outcome.head_of_line.extend(measure_head_of_line(node.url, seconds) for node in nodes)
     text.say_all(say, text.head_of_line, outcome.head_of_line)
@@ -86,32 +80,126 @@ def measure(urls: Sequence[str], plan: Plan, say: Callable[[str], None]) -> Outc
     say(text.SLOW_CLIENT)
     outcome.slow_client.extend(measure_slow_client(node.url, node.samples, seconds) for node in nodes)
     text.say_all(say, text.slow_client, outcome.slow_client)
-    return outcome
 
 
-def measure_mix(nodes: Sequence[Node], plan: Plan, say: Callable[[str], None]) -> list[Measured]:
+def measure_mix(nodes: Sequence[Node], plan: Plan, say: Say, show: Show) -> list[Measured]:
     """Return what the mix on each node gave, in turns, a share of the time each."""
-    requests = requests_for(nodes, plan)
     rounds = ROUNDS if len(nodes) > 1 else 1
     turn = msgspec.structs.replace(plan.pattern, seconds=plan.pattern.seconds / rounds)
-    slice_seconds = slices_of(turn.seconds * (1 - WARM_UP), SLICES // rounds)
+    slice_seconds = slices_of(turn.seconds * (1 - WARM_UP), SLICES // rounds, plan.regions)
     measured = [Measured(slice_seconds=slice_seconds) for _ in nodes]
     with runners(plan.processes) as run:
+        turns = Turns(run, nodes, plan, slice_seconds, show)
         for _ in range(rounds):
-            for node, asked, taken in zip(nodes, requests, measured, strict=True):
-                before = machine_time()
-                found = run(node.url, asked, turn, slice_seconds)
-                found.machine = machine_time().part_since(before)
-                taken.follow(found)
+            for number, taken in enumerate(measured):
+                taken.follow(turns.run(number, turn))
     say(text.mix_title(plan.pattern))
     for line in text.mix(measured):
+        say(line)
+    for line in regions_text.lines(measured, plan.regions):
         say(line)
     return measured
 
 
-def slices_of(seconds: float, most: int) -> float:
-    """Return how long the equal slices of a turn are, at most so many."""
-    return seconds / max(1, min(most, int(seconds / SHORTEST_SLICE)))
+def measure_ramp(nodes: Sequence[Node], plan: Plan, ramp: Ramp, say: Say, show: Show) -> Outcome:
+    """Return the results of each step, on each node by turns; a node that closed connections has no more."""
+    steps: list[list[Step]] = [[] for _ in nodes]
+    say(ramp_text.title(ramp, plan.pattern))
+    slice_seconds = slices_of(plan.pattern.seconds * (1 - WARM_UP), max(1, SLICES // len(ramp.values)), 0)
+    with runners(plan.processes) as run:
+        turns = Turns(run, nodes, plan, slice_seconds, show)
+        for value in ramp.values:
+            for number, taken in enumerate(steps):
+                if not taken or taken[-1].failure is None:
+                    taken.append(turns.step(number, value, ramp.pattern(value, plan.pattern)))
+                    say(ramp_text.line(ramp, taken[-1], number, len(nodes)))
+    for line in ramp_text.limits(steps, ramp, plan.limit_ms):
+        say(line)
+    return Outcome(list(nodes), plan, [together(each, slice_seconds) for each in steps], steps=steps)
+
+
+def together(steps: Sequence[Step], slice_seconds: float) -> Measured:
+    """Return the results of all steps, one after another."""
+    measured = Measured(slice_seconds=slice_seconds)
+    for step in steps:
+        measured.follow(step.measured)
+    return measured
+
+
+class Turns:
+    """Runs patterns on nodes, and shows how far it is."""
+
+    def __init__(
+        self, run: Runner, nodes: Sequence[Node], plan: Plan, slice_seconds: float, show: Show
+    ) -> None:
+        self._run = run
+        self._nodes = nodes
+        self._requests = requests_for(nodes, plan)
+        self._watched = plan.watched
+        self._slice_seconds = slice_seconds
+        self._show = show
+
+    def step(self, number: int, value: float, pattern: Pattern) -> Step:
+        """Return the results of a step of a ramp on the node of that number."""
+        try:
+            return Step(value, self.run(number, pattern))
+        except ConnectionError as error:
+            return Step(value, Measured(slice_seconds=self._slice_seconds), str(error))
+
+    def run(self, number: int, pattern: Pattern) -> Measured:
+        """Return what a pattern on the node of that number gave.
+
+        Raises:
+            ConnectionError: A connection was refused or lost, or the node stopped answering.
+        """
+        hearing, before = self._hearing(number, pattern), machine_time()
+        measured = self._run(
+            self._nodes[number].url,
+            self._requests[number],
+            pattern,
+            self._slice_seconds,
+            hear=hearing.take,
+        )
+        measured.machine = machine_time().part_since(before)
+        measured.usage = hearing.usage
+        return measured
+
+    def _hearing(self, number: int, pattern: Pattern) -> "Hearing":
+        name = f"{NAMES[number]} " if len(self._nodes) > 1 else ""
+        watch = Watch(self._watched[number]) if number < len(self._watched) else None
+        return Hearing(Progress(name), self._show, watch, pattern.seconds * WARM_UP)
+
+
+class Hearing:
+    """Shows the beats of a run, and looks at the node's processes as often."""
+
+    def __init__(self, progress: Progress, show: Show, watch: Watch | None, warm_up: float) -> None:
+        self.usage: list[Usage] = []
+        self._progress = progress
+        self._show = show
+        self._watch = watch
+        self._warm_up = warm_up
+        self._first: int | None = None
+        self._look(-warm_up)
+
+    def take(self, beat: Beat) -> None:
+        """Take a beat; with those of one process the others' are shown."""
+        self._progress.take(beat)
+        self._first = self._first or beat.process
+        if beat.process == self._first:
+            self._show(self._progress.line())
+            self._look(beat.at - self._warm_up)
+
+    def _look(self, at: float) -> None:
+        usage = self._watch.sample(time.perf_counter(), at) if self._watch else None
+        if usage is not None and at >= 0:
+            self.usage.append(usage)
+
+
+def slices_of(seconds: float, most: int, regions: int) -> float:
+    """Return how long the equal slices of a turn are, at most so many, or those that make whole regions."""
+    count = max(1, min(most, int(seconds / SHORTEST_SLICE)))
+    return seconds / (count if not regions else regions * math.ceil(count / regions))
 
 
 def requests_for(nodes: Sequence[Node], plan: Plan) -> list[list[Request]]:

@@ -9,8 +9,12 @@ WIDTH: Final = 720
 HEIGHT: Final = 240
 LEFT: Final = 64
 RIGHT: Final = 12
-TOP: Final = 12
+TOP: Final = 24
 BOTTOM: Final = 36
+ROW: Final = 22
+"""Between bars."""
+NAMES_WIDTH: Final = 210
+"""Left of bars."""
 
 
 class Series(NamedTuple):
@@ -70,10 +74,53 @@ def chart(series: Sequence[Series], across: Axis, up: Axis, labels: tuple[str, s
         *(_mark(None, up.place(tick), tick) for tick in up.ticks()),
         *(_line(each, across, up) for each in series if each.points),
         f'<text class="label" {corner} text-anchor="end">{escape(labels[0])}</text>',
-        f'<text class="label" x="4" y="{TOP}">{escape(labels[1])}</text>',
+        f'<text class="label" x="4" y="{TOP - 12}">{escape(labels[1])}</text>',
         "</svg>",
     ]
     return "".join(parts)
+
+
+class Range(NamedTuple):
+    """A bar between the least and the greatest of some values, with a mark at each."""
+
+    name: str
+    style: str
+    values: Sequence[float]
+
+
+def ranges(bars: Sequence[Range], name: str) -> str:
+    """Return bars below each other as SVG, over one axis of growing steps, with what the axis is."""
+    across = axis_of([value for bar in bars for value in bar.values], is_logarithmic=True)
+    height = TOP + len(bars) * ROW + BOTTOM
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(name)}">',
+        *(_tick(across, tick, height) for tick in across.ticks()),
+        *(_bar(bar, across, TOP + (row + 0.5) * ROW) for row, bar in enumerate(bars)),
+        f'<text class="label" x="{WIDTH - RIGHT}" y="{height - 4}" text-anchor="end">{escape(name)}</text>',
+        "</svg>",
+    ]
+    return "".join(parts)
+
+
+def _tick(across: Axis, tick: float, height: int) -> str:
+    at, text = _beside(across.place(tick)), _number(tick)
+    return (
+        f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>'
+        f'<text x="{at:.1f}" y="{height - BOTTOM + 14}" text-anchor="middle">{text}</text>'
+    )
+
+
+def _bar(bar: Range, across: Axis, y: float) -> str:
+    places = [_beside(across.place(value)) for value in bar.values]
+    marks = "".join(f'<circle class="{bar.style}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>' for x in places)
+    text = f'<text x="{NAMES_WIDTH - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(bar.name)}</text>'
+    ends = f'x1="{places[0]:.1f}" x2="{places[-1]:.1f}" y1="{y:.1f}" y2="{y:.1f}"'
+    line = f'<line class="bar {bar.style}" {ends}/>'
+    return f"{text}{line}{marks}"
+
+
+def _beside(place: float) -> float:
+    return NAMES_WIDTH + place * (WIDTH - NAMES_WIDTH - RIGHT)
 
 
 def _line(series: Series, across: Axis, up: Axis) -> str:
@@ -86,7 +133,7 @@ def _line(series: Series, across: Axis, up: Axis) -> str:
 
 
 def _mark(x: float | None, y: float | None, value: float) -> str:
-    text = f"{value:,.0f}" if value >= 100 else f"{value:g}"
+    text = _number(value)
     if x is not None:
         at = _x(x)
         return (
@@ -98,6 +145,10 @@ def _mark(x: float | None, y: float | None, value: float) -> str:
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
         f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{text}</text>'
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:g}"
 
 
 def _x(place: float) -> float:

@@ -1,13 +1,13 @@
 """A measurement as a JSON object, for programs and for later comparison."""
 
 import math
-from collections.abc import Sequence
 from typing import Any, Final
 
-from wsnode.load.histogram import PARTS, Histogram
+from wsnode.load.histogram import Histogram
 from wsnode.load.measured import Measured
-from wsnode.load.report.text import NAMES
-from wsnode.load.run import Outcome
+from wsnode.load.mix.plan import Outcome
+from wsnode.load.report import ramp, regions
+from wsnode.load.report.form import NAMES, finite, latency, named
 from wsnode.upstream.address import shown
 
 VERSION: Final = 1
@@ -34,26 +34,30 @@ def document(outcome: Outcome) -> dict[str, Any]:
 
 def _node(outcome: Outcome, number: int) -> dict[str, Any]:
     node, measured = outcome.nodes[number], outcome.mix[number]
-    found = {
+    found: dict[str, Any] = {
         "name": NAMES[number],
         "address": shown(node.url),
         "client": node.version,
         "head": node.samples.head,
         "mix": _mix(measured),
     }
+    if outcome.plan.ramp is not None:
+        found["ramp"] = ramp.document(outcome.steps[number], outcome.plan.ramp, outcome.plan.limit_ms)
+    if outcome.plan.regions:
+        found["regions"] = regions.document(measured, outcome.plan.regions)
     if outcome.head_of_line:
         heavy = outcome.head_of_line[number]
         found["head_of_line"] = {
-            "alone": _named(heavy.alone),
-            "same_connection": _named(heavy.beside),
-            "another_connection": _named(heavy.elsewhere),
+            "alone": named(heavy.alone),
+            "same_connection": named(heavy.beside),
+            "another_connection": named(heavy.elsewhere),
             "heavy_answered": heavy.heavy_answered,
             "heavy_seconds": heavy.heavy_seconds,
             "heavy_result": heavy.heavy_says,
         }
     if outcome.slow_client:
         slow = outcome.slow_client[number]
-        found["slow_client"] = {"before": _named(slow.before), "meanwhile": _named(slow.meanwhile)}
+        found["slow_client"] = {"before": named(slow.before), "meanwhile": named(slow.meanwhile)}
     return found
 
 
@@ -89,16 +93,7 @@ def _mix(measured: Measured) -> dict[str, Any]:
 def _row(measured: Measured, latencies: Histogram, errors: int) -> dict[str, Any]:
     return {
         "replies": len(latencies),
-        "requests_per_second": _finite(len(latencies) / measured.seconds if measured.seconds else math.nan),
+        "requests_per_second": finite(len(latencies) / measured.seconds if measured.seconds else math.nan),
         "errors": errors,
-        "latency": {**_named(latencies.percentiles()), "max": latencies.greatest / 1000},
-        "histogram": [[low, high, count] for (low, high), count in latencies.buckets()],
+        **latency(latencies),
     }
-
-
-def _named(percentiles: Sequence[float]) -> dict[str, float | None]:
-    return {f"p{part * 100:g}": _finite(value) for part, value in zip(PARTS, percentiles, strict=True)}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from wsnode.load.head_of_line import CALLS, HeadOfLine
 from wsnode.load.histogram import Histogram
+from wsnode.load.interference.head_of_line import CALLS, HeadOfLine
+from wsnode.load.interference.slow_client import SlowClient
 from wsnode.load.measured import Measured
-from wsnode.load.slow_client import SlowClient
-from wsnode.load.window import Pattern
+from wsnode.load.mix.window import Pattern
+from wsnode.load.report.form import Table, decimal, label
 
-NAMES = ("A", "B")
 COLUMNS = (
     f"{'':28} {'requests/s':>12} {'p50 ms':>9} {'p90 ms':>9} {'p99 ms':>9} {'p99.9 ms':>9} {'errors':>8}"
 )
@@ -48,17 +48,17 @@ def mix(measured: Sequence[Measured]) -> Iterator[str]:
         rows = [_row(each, method) for each in measured]
         for number, (each, row) in enumerate(zip(measured, rows, strict=True)):
             errors = each.errors.total() if method is None else each.errors[method]
-            yield _line(_label(method or "all", number, measured), row) + f" {errors:8,}"
+            yield _line(label(method or "all", number, len(measured)), row) + f" {errors:8,}"
         if len(rows) == 2:
             yield _ratios(rows)
     for number, each in enumerate(measured):
         for method, text in sorted(each.first_errors.items()):
-            yield f"first error of {_label(method, number, measured)}: {text}"
+            yield f"first error of {label(method, number, len(measured))}: {text}"
         if each.unanswered > each.replies * IN_FLIGHT:
-            yield f"{_label('unanswered in the end', number, measured)}: {each.unanswered:,}"
+            yield f"{label('unanswered in the end', number, len(measured))}: {each.unanswered:,}"
     for number, each in enumerate(measured):
         if each.busy:
-            yield f"{_label('client', number, measured)}: {client(each)}"
+            yield f"{label('client', number, len(measured))}: {client(each)}"
 
 
 def _methods(measured: Sequence[Measured]) -> list[str | None]:
@@ -70,14 +70,19 @@ def _methods(measured: Sequence[Measured]) -> list[str | None]:
     return [None, *sorted(methods, key=lambda method: (-counts[method], method))]
 
 
-def cells(measured: Sequence[Measured]) -> Iterator[list[str]]:
-    """Yield the rows of a table of all methods and of each, of every node."""
+def table(measured: Sequence[Measured]) -> Table:
+    """Return all methods together and each, of every node."""
+    heads = ("", "requests/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "errors")
+    return Table(heads, list(_cells(measured)))
+
+
+def _cells(measured: Sequence[Measured]) -> Iterator[list[str]]:
     for method in _methods(measured):
         for number, each in enumerate(measured):
             rate, *times = _row(each, method)
             errors = each.errors.total() if method is None else each.errors[method]
-            label = _label(method or "all", number, measured)
-            yield [label, f"{rate:,.0f}", *(f"{time:.3f}" for time in times), f"{errors:,}"]
+            name = label(method or "all", number, len(measured))
+            yield [name, f"{rate:,.0f}", *(decimal(time) for time in times), f"{errors:,}"]
 
 
 def client(measured: Measured) -> str:
@@ -103,10 +108,6 @@ def _line(label: str, row: Sequence[float]) -> str:
     return f"{label:28} {row[0]:12,.0f} " + " ".join(f"{each:9.3f}" for each in row[1:])
 
 
-def _label(text: str, number: int, all_of: Sequence[object]) -> str:
-    return f"{NAMES[number]} {text}" if len(all_of) > 1 else text
-
-
 def _ratios(rows: Sequence[Sequence[float]]) -> str:
     times = [_ratio(one, other) for one, other in zip(*rows, strict=True)]
     return f"{'  A / B':28} {times[0]:>12} " + " ".join(f"{each:>9}" for each in times[1:])
@@ -127,7 +128,7 @@ def say_all(
         for number, table in enumerate(tables):
             text, row = list(table.items())[place]
             rows.append(row)
-            say(f"{_label(text, number, tables):41} " + " ".join(f"{each:9.3f}" for each in row))
+            say(f"{label(text, number, len(tables)):41} " + " ".join(f"{each:9.3f}" for each in row))
         if len(rows) == 2:
             say(f"{'  A / B':41} " + " ".join(f"{_ratio(*pair):>9}" for pair in zip(*rows, strict=True)))
 
@@ -153,7 +154,7 @@ def head_of_line(found: HeadOfLine) -> dict[str, list[float]]:
 def heavy_answers(found: Sequence[HeadOfLine]) -> Iterator[str]:
     """Yield the results of each node's heavy calls."""
     for number, each in enumerate(found):
-        yield f"{_label('heavy calls', number, found)}: {each.heavy_says}"
+        yield f"{label('heavy calls', number, len(found))}: {each.heavy_says}"
 
 
 def slow_client(found: SlowClient) -> dict[str, list[float]]:

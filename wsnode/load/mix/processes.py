@@ -3,17 +3,21 @@
 import contextlib
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.queues import SimpleQueue
 from threading import Barrier, BrokenBarrierError
 from typing import Protocol
 
 import msgspec
 
 from wsnode.load.measured import Measured
-from wsnode.load.mix import Request
-from wsnode.load.window import Pattern, run_window
+from wsnode.load.mix.requests import Request
+from wsnode.load.mix.window import Pattern, run_window
+from wsnode.load.progress import Beat
 
+HEAR_SECONDS = 0.1
 START_SECONDS = 60.0
 """Within these all processes have opened their connections."""
 
@@ -22,9 +26,16 @@ class Runner(Protocol):
     """Runs a pattern against a node."""
 
     def __call__(
-        self, url: str, requests: Sequence[Request], pattern: Pattern, slice_seconds: float, /
+        self,
+        url: str,
+        requests: Sequence[Request],
+        pattern: Pattern,
+        slice_seconds: float,
+        /,
+        *,
+        hear: Callable[[Beat], object] = ...,
     ) -> Measured:
-        """Return what was measured.
+        """Return what was measured; `hear` is given the beats of all processes.
 
         Raises:
             ConnectionError: A connection was refused or lost, or the node stopped answering.
@@ -43,11 +54,17 @@ def runners(processes: int) -> Iterator[Runner]:
         yield run_window
         return
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(processes)
-    with ProcessPoolExecutor(processes, context, _remember, (barrier,)) as pool:
+    barrier, beats = context.Barrier(processes), context.SimpleQueue()
+    with ProcessPoolExecutor(processes, context, _remember, (barrier, beats)) as pool:
 
         def run_together(
-            url: str, requests: Sequence[Request], pattern: Pattern, slice_seconds: float
+            url: str,
+            requests: Sequence[Request],
+            pattern: Pattern,
+            slice_seconds: float,
+            /,
+            *,
+            hear: Callable[[Beat], object] = lambda _beat: None,
         ) -> Measured:
             shares = list(shared_out(pattern, processes))
             barrier.reset()
@@ -55,6 +72,11 @@ def runners(processes: int) -> Iterator[Runner]:
                 pool.submit(_run_share, url, list(requests), share, first, slice_seconds)
                 for first, share in shares
             ]
+            waits = True
+            while waits:
+                waits = bool(futures.wait(started, HEAR_SECONDS).not_done)
+                while not beats.empty():
+                    hear(beats.get())
             return merged([each.result() for each in started])
 
         yield run_together
@@ -87,23 +109,29 @@ def merged(parts: Sequence[Measured | str]) -> Measured:
     return together
 
 
-_barrier: Barrier | None = None
+_shared: tuple[Barrier, "SimpleQueue[Beat]"] | None = None
 
 
-def _remember(barrier: Barrier) -> None:
-    global _barrier
-    _barrier = barrier
+def _remember(barrier: Barrier, beats: "SimpleQueue[Beat]") -> None:
+    global _shared
+    _shared = barrier, beats
 
 
 def _run_share(
     url: str, requests: list[Request], pattern: Pattern, first: int, slice_seconds: float
 ) -> Measured | str:
     """Return what this process measured, or why it could not."""
-    assert _barrier is not None
-    barrier = _barrier
+    assert _shared is not None
+    barrier, beats = _shared
     try:
         return run_window(
-            url, requests, pattern, slice_seconds, first=first, wait=lambda: barrier.wait(START_SECONDS)
+            url,
+            requests,
+            pattern,
+            slice_seconds,
+            first=first,
+            wait=lambda: barrier.wait(START_SECONDS),
+            hear=beats.put,
         )
     except BrokenBarrierError:
         # Another process says why.

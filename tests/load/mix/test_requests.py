@@ -8,8 +8,8 @@ import pytest
 
 from tests.memory_transport import Client, memory_transport
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.load.mix import PARAMETERS, REAL_MIX, MixError, make_requests, read_mix
-from wsnode.load.samples import Samples, spread, take_samples
+from wsnode.load.mix.requests import PARAMETERS, REAL_MIX, MixError, make_requests, read_mix
+from wsnode.load.mix.samples import Samples, spread, take_samples
 
 
 class Direct:

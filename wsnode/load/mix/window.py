@@ -1,6 +1,7 @@
 """Requests of a mix over many connections: a window of them in flight on each, or at a fixed rate."""
 
 import itertools
+import os
 import selectors
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,8 @@ import msgspec
 
 from wsnode.load.connection import encoder, open_connection
 from wsnode.load.measured import SLICE_SECONDS, Measured
-from wsnode.load.mix import Request
+from wsnode.load.mix.requests import Request
+from wsnode.load.progress import BEAT_SECONDS, Beat
 from wsnode.load.replies import error_text, outcome
 
 WARM_UP = 0.1
@@ -64,12 +66,14 @@ class Run:
         requests: Sequence[Request],
         pattern: Pattern,
         slice_seconds: float,
+        hear: Callable[[Beat], object],
     ) -> None:
         self._windows = windows
         self._requests = requests
         self._pattern = pattern
         self._measured = Measured(slice_seconds=slice_seconds)
-        self._began = self._last_reply = self._flushed = time.perf_counter()
+        self._hear = hear
+        self._began = self._last_reply = self._flushed = self._heard = time.perf_counter()
         self._turns = itertools.cycle(windows)
         self._due = 0
         self._counted = 0
@@ -111,6 +115,21 @@ class Run:
             self._flushed = now
             for window in self._windows:
                 window.connection.flush()
+            if now - self._heard > BEAT_SECONDS:
+                self._heard = now
+                self._hear(self._beat(now))
+
+    def _beat(self, now: float) -> Beat:
+        measured = self._measured
+        in_flight = sum(len(window.asked) for window in self._windows)
+        return Beat(
+            os.getpid(),
+            now - self._began,
+            measured.replies,
+            measured.errors.total(),
+            in_flight,
+            measured.all_latencies,
+        )
 
     def _ask_due(self, now: float, rate: float) -> None:
         # Latency counts from the time when a request was due: a stall must not improve the figures.
@@ -153,11 +172,12 @@ def run_window(
     *,
     first: int = 0,
     wait: Callable[[], object] = lambda: None,
+    hear: Callable[[Beat], object] = lambda _beat: None,
 ) -> Measured:
     """Return what one run of `pattern` measured, over time in slices of so many seconds.
 
     Its connections are those from the number `first` on of all that run at this time; `wait` is called once
-    they are open, and returns when the run is to begin.
+    they are open, and returns when the run is to begin. `hear` is given a beat each half a second.
 
     Raises:
         ConnectionError: A connection was refused or lost, or the node stopped answering.
@@ -170,7 +190,7 @@ def run_window(
         for number in range(first, first + pattern.connections):
             windows.append(Window(url, frames, number * step % len(frames)))
         wait()
-        return Run(windows, requests, pattern, slice_seconds).measure()
+        return Run(windows, requests, pattern, slice_seconds, hear).measure()
     finally:
         for window in windows:
             window.connection.close()

@@ -4,10 +4,10 @@ import msgspec
 
 from wsnode.load.connection import Connection
 from wsnode.load.frames import request_frame
+from wsnode.load.interference.steady import Steady, ask_steadily
 from wsnode.load.latencies import percentiles
+from wsnode.load.mix.samples import Samples
 from wsnode.load.node import Asker
-from wsnode.load.samples import Samples
-from wsnode.load.steady import Steady, ask_steadily
 
 ASKED_BYTES = 64 << 20
 MOST_REQUESTS = 20_000

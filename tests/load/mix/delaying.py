@@ -1,6 +1,6 @@
 """A node whose replies take as long as they are told to, over HTTP, in a process of its own.
 
-    python -m tests.load.delaying FACTOR
+    python -m tests.load.mix.delaying FACTOR
 
 Prints its port. Of a hundred requests 75 take 40 ms, 20 take 120 ms and 5 take 300 ms, each times FACTOR, so
 p50, p90 and p99 are known, and with a large factor are far from what a busy machine adds.

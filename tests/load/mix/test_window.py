@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from websockets.sync.server import ServerConnection, serve
 
-from wsnode.load.mix import Request
-from wsnode.load.window import Pattern, run_window
+from wsnode.load.mix.requests import Request
+from wsnode.load.mix.window import Pattern, run_window
 
 
 @contextmanager

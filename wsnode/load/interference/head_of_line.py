@@ -4,9 +4,9 @@ import msgspec
 
 from wsnode.load.connection import Connection
 from wsnode.load.frames import request_frame
+from wsnode.load.interference.steady import FIRST_OTHER_ID, Steady, ask_steadily
 from wsnode.load.latencies import percentiles
 from wsnode.load.replies import error_text, outcome
-from wsnode.load.steady import FIRST_OTHER_ID, Steady, ask_steadily
 
 CONTRACT = "0x00000000000000000000000000000000c0ffee00"
 LOOP = "0x5b600056"

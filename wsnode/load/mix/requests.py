@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from wsnode.load.samples import Samples
+from wsnode.load.mix.samples import Samples
 
 REAL_MIX = (
     "eth_call=53,eth_getBlockByNumber=10,eth_getBalance=7,eth_chainId=6,eth_getTransactionReceipt=6,"

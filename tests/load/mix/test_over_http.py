@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.delaying import PERCENTILES
+from tests.load.mix.delaying import PERCENTILES
 from tests.vector_files import CHECKOUT
 from wsnode.load.measured import Measured
-from wsnode.load.mix import Request
-from wsnode.load.processes import runners, shared_out
-from wsnode.load.window import Pattern, run_window
+from wsnode.load.mix.processes import runners, shared_out
+from wsnode.load.mix.requests import Request
+from wsnode.load.mix.window import Pattern, run_window
 
 AB = shutil.which("ab")
 """ApacheBench. wrk will not do: it adds latencies that it has not seen (`stats_correct`)."""
@@ -30,7 +30,7 @@ ROUNDS = 6
 @contextmanager
 def delaying(factor: int) -> Iterator[str]:
     """Run a node of known delays, and return its address."""
-    command = [sys.executable, "-m", "tests.load.delaying", str(factor)]
+    command = [sys.executable, "-m", "tests.load.mix.delaying", str(factor)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as process:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{int(process.stdout.readline())}/v3/key"

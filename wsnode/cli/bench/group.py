@@ -1,0 +1,44 @@
+"""`wsnode bench`: a mix of calls unless another kind of load is named."""
+
+from typing import Final
+
+import click
+
+from wsnode.cli.bench.mix import mix
+
+USUAL: Final = "mix"
+
+
+class Kinds(click.Group):
+    """Commands of which one needs no name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name the usual kind where none is named."""
+        is_named = bool(args) and args[0] in (*self.commands, *ctx.help_option_names)
+        return super().parse_args(ctx, args if is_named else [USUAL, *args])
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write that the kind may be left out."""
+        formatter.write_usage(ctx.command_path, "[OPTIONS] URL")
+        formatter.write_usage(ctx.command_path, "KIND [OPTIONS] URL …", prefix="       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the usual kind, and the other kinds."""
+        self.commands[USUAL].format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the kinds, the usual one first."""
+        return list(self.commands)
+
+
+@click.group(cls=Kinds, subcommand_metavar="KIND")
+def bench() -> None:
+    """Put load on any node over WebSocket, and measure its answers.
+
+    A mix of calls unless another kind is named: rates and latencies, heavy calls beside cheap ones, and a
+    slow client. URL is ws://, or the http:// beside it. `wsnode bench KIND --help` lists a kind's options.
+    """
+
+
+bench.add_command(mix)

@@ -1,0 +1,147 @@
+"""`wsnode bench URL`: a mix of calls."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from wsnode.cli.bench.options import Sectioned, ignore, option, results_options, urls_of, write_page
+from wsnode.cli.options import FiniteRange
+from wsnode.cli.terminal import PassingLine, one_line_failures, say
+
+LOAD, TIME = "Load", "Ramp and regions"
+
+
+@click.command(cls=Sectioned)
+@click.argument("url", metavar="URL")
+@option(
+    LOAD,
+    "--mix",
+    "shares",
+    metavar="METHOD=N,…",
+    help="How often each is called; as applications do if not given.",
+)
+@option(
+    LOAD,
+    "--connections",
+    type=click.IntRange(1, 20_000),
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="How many.",
+)
+@option(
+    LOAD,
+    "--depth",
+    type=click.IntRange(1, 1024),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="Requests in flight on each.",
+)
+@option(
+    LOAD, "--rate", type=FiniteRange(min=1), metavar="N", help="Requests a second in all, whatever the depth."
+)
+@option(
+    LOAD,
+    "--seconds",
+    type=FiniteRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    metavar="S",
+    help="How long the mix runs on a node, or each step of a ramp.",
+)
+@option(
+    LOAD,
+    "--processes",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="How many of the client; half of the cores if not given.",
+)
+@option(LOAD, "--http", "over_http", is_flag=True, help="Over HTTP, a request at a time.")
+@option(LOAD, "--seed", metavar="N", default=1, show_default=True, help="The same seed asks the same.")
+@option(
+    TIME,
+    "--ramp",
+    metavar="WHAT=VALUES",
+    help="In steps: connections=1,8,64 or rate=1000..8000/8.",
+)
+@option(
+    TIME,
+    "--p99-limit",
+    type=FiniteRange(min=0.001),
+    default=100.0,
+    show_default=True,
+    metavar="MS",
+    help="Name the step from which p99 is over it.",
+)
+@option(
+    TIME, "--regions", type=click.IntRange(1, 1000), metavar="N", help="Results by N equal parts of the time."
+)
+@option(
+    TIME,
+    "--pid",
+    "pids",
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="PID",
+    help="Memory and CPU of the node's process; a second one is of --against.",
+)
+@results_options
+def mix(
+    *,
+    url: str,
+    against: str | None,
+    shares: str | None,
+    connections: int,
+    depth: int,
+    rate: float | None,
+    seconds: float,
+    processes: int | None,
+    over_http: bool,
+    ramp: str | None,
+    p99_limit: float,
+    regions: int | None,
+    pids: tuple[int, ...],
+    as_json: bool,
+    page_file: Path | None,
+    seed: int,
+) -> None:
+    """Put a mix of calls on any node."""
+    import msgspec
+
+    from wsnode.load.descriptors import allow_connections
+    from wsnode.load.mix.plan import Plan
+    from wsnode.load.mix.processes import usual_processes
+    from wsnode.load.mix.ramp import Ramp, RampError
+    from wsnode.load.mix.requests import REAL_MIX, MixError, read_mix
+    from wsnode.load.mix.window import Pattern
+    from wsnode.load.report.document import document
+    from wsnode.load.report.page import page
+    from wsnode.load.run import measure
+
+    urls = urls_of(url, against, over_http=over_http)
+    if len(pids) > len(urls):
+        raise click.UsageError("--pid: one for each node, in their order")
+    try:
+        chosen = read_mix(REAL_MIX if shares is None else shares)
+    except MixError as error:
+        raise click.BadParameter(str(error), param_hint="--mix") from error
+    try:
+        growth = None if ramp is None else Ramp.parse(ramp)
+    except RampError as error:
+        raise click.BadParameter(str(error), param_hint="--ramp") from error
+    if growth is not None and regions is not None:
+        raise click.UsageError("--ramp and --regions exclude each other: the steps are the regions")
+    pattern = Pattern(connections, 1 if over_http else depth, seconds, rate)
+    fewest = pattern.connections if growth is None else growth.least_connections(pattern)
+    count = min(processes or usual_processes(fewest), fewest)
+    plan = Plan(chosen, pattern, seed, count, growth, p99_limit, regions or 0, list(pids))
+    line = PassingLine(sys.stderr)
+    with one_line_failures():
+        allow_connections(connections if growth is None else growth.most_connections(pattern))
+        outcome = measure(urls, plan, ignore if as_json else line.say, line.show)
+        write_page(page_file, lambda: page(outcome))
+    line.show("")
+    if as_json:
+        say(msgspec.json.encode(document(outcome)).decode())

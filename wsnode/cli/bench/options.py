@@ -1,0 +1,68 @@
+"""Options that the kinds of `wsnode bench` share, in sections of their help, and the printing of results."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wsnode.cli.options import FILE, Command, checked_addresses
+
+
+class SectionedOption(click.Option):
+    """An option that is listed in a section of the help."""
+
+    def __init__(self, *names: Any, section: str, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.section = section
+
+
+class Sectioned(click.Command):
+    """A command whose help lists its options by section."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections in the order in which options of theirs come."""
+        sections = dict[str, list[tuple[str, str]]]()
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        for each in sorted(options, key=lambda each: not isinstance(each, SectionedOption)):
+            if (record := each.get_help_record(ctx)) is not None:
+                sections.setdefault(getattr(each, "section", "Options"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def option(section: str, *names: str, **settings: Any) -> Callable[[Command], Command]:
+    """Return a decorator that adds an option to a section."""
+    return click.option(*names, cls=SectionedOption, section=section, **settings)
+
+
+def results_options(command: Command) -> Command:
+    """Add `against`, `as_json` and `page_file`."""
+    for each in (
+        option("Results", "--html", "page_file", type=FILE, metavar="FILE", help="Write a page with charts."),
+        option("Results", "--json", "as_json", is_flag=True, help="Print a JSON object instead of lines."),
+        option("Results", "--against", metavar="URL", help="Measure this node too, by turns."),
+    ):
+        command = each(command)
+    return command
+
+
+def urls_of(url: str, against: str | None, *, over_http: bool = False) -> Sequence[str]:
+    """Return the URLs of the nodes to measure, one or two."""
+    addresses = [checked_addresses(each) for each in (url, against) if each is not None]
+    return [each.http if over_http else each.websocket for each in addresses]
+
+
+def write_page(file: Path | None, text: Callable[[], str]) -> None:
+    """Write a page where one is wanted.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    if file is not None:
+        file.write_text(text())
+
+
+def ignore(_line: str) -> None:
+    """Print nothing: the JSON object comes at the end."""

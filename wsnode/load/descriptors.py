@@ -1,0 +1,35 @@
+"""Open files of this process, of which each connection takes one."""
+
+import resource
+from typing import Final
+
+SPARE: Final = 64
+"""Files that the program itself has open."""
+
+
+class DescriptorError(OSError):
+    """So many connections need more open files than this process may have."""
+
+    def __init__(self, connections: int, needed: int, limit: int) -> None:
+        super().__init__(
+            f"{connections:,} connections need {needed:,} open files and the limit is {limit:,}: "
+            f"raise it with `ulimit -n {needed}`"
+        )
+        self.connections = connections
+        self.needed = needed
+        self.limit = limit
+
+
+def allow_connections(count: int) -> None:
+    """Raise the limit of this process, and of those that it starts, to what so many connections take.
+
+    Raises:
+        DescriptorError: The system does not allow it.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = count + SPARE
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if resource.RLIM_INFINITY != hard < needed:
+        raise DescriptorError(count, needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -1,0 +1,1 @@
+"""Cheap calls beside heavy ones, and beside a client that does not read."""

@@ -1,0 +1,1 @@
+"""A mix of calls on many connections: its requests, the runs, steps of a ramp, and regions of time."""

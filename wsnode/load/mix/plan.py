@@ -1,0 +1,49 @@
+"""The plan of a measurement by a mix, the nodes under it, and its results."""
+
+import msgspec
+
+from wsnode.load.interference.head_of_line import HeadOfLine
+from wsnode.load.interference.slow_client import SlowClient
+from wsnode.load.measured import Measured
+from wsnode.load.mix.ramp import Ramp, Step
+from wsnode.load.mix.samples import Samples
+from wsnode.load.mix.window import Pattern
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The plan of a measurement: methods, rates and durations."""
+
+    mix: dict[str, float]
+    pattern: Pattern
+    seed: int = 1
+    processes: int = 1
+    """Of the client."""
+    ramp: Ramp | None = None
+    """What grows, if something does; then the pattern is that of each step, but for it."""
+    limit_ms: float = 100.0
+    """The p99 above which a step of a ramp is named."""
+    regions: int = 0
+    """The number of equal times for which results are told apart."""
+    watched: list[int] = []
+    """The ids of the nodes' processes, as far as they are known and run here."""
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node under measurement, and what its chain holds."""
+
+    url: str
+    version: str
+    samples: Samples
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What was measured of one node, or of each of two: a mix, or the steps of a ramp."""
+
+    nodes: list[Node]
+    plan: Plan
+    mix: list[Measured]
+    """Of a ramp, all of its steps together."""
+    head_of_line: list[HeadOfLine] = []
+    slow_client: list[SlowClient] = []
+    steps: list[list[Step]] = []
+    """By node."""

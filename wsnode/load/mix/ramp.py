@@ -1,0 +1,109 @@
+"""A load that grows in steps: of more connections, or of a higher rate."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from wsnode.load.measured import Measured
+from wsnode.load.mix.window import Pattern
+
+MOST_STEPS: Final = 1000
+MOST_CONNECTIONS: Final = 20_000
+KEPT_UP: Final = 0.95
+"""A node that answers less than this part of a rate falls behind."""
+
+
+class RampError(ValueError):
+    """A text names no ramp; the message says why."""
+
+
+class Ramp(msgspec.Struct, frozen=True):
+    """What grows, `connections` or `rate`, and its values in ascending order."""
+
+    what: str
+    values: list[float]
+
+    @classmethod
+    def parse(cls, text: str) -> "Ramp":
+        """Return the ramp of `rate=1000,2000,5000` or `connections=16..256/5`, five even steps.
+
+        Raises:
+            RampError: It is neither.
+        """
+        what, _, steps = text.partition("=")
+        if what not in ("connections", "rate"):
+            raise RampError(f"{text!r} is neither connections=… nor rate=…")
+        try:
+            values = list(_values(steps))
+        except ValueError:
+            raise RampError(
+                f"{steps!r} is neither values such as 10,20,50 nor steps such as 10..50/5"
+            ) from None
+        _check(what, values)
+        return cls(what, [round(value) for value in values] if what == "connections" else values)
+
+    def pattern(self, value: float, pattern: Pattern) -> Pattern:
+        """Return `pattern` in the step of a value."""
+        if self.what == "rate":
+            return msgspec.structs.replace(pattern, rate=value)
+        return msgspec.structs.replace(pattern, connections=round(value))
+
+    def least_connections(self, pattern: Pattern) -> int:
+        """Return the connections of the smallest step."""
+        return min(self.pattern(value, pattern).connections for value in self.values)
+
+    def most_connections(self, pattern: Pattern) -> int:
+        """Return the connections of the greatest step."""
+        return max(self.pattern(value, pattern).connections for value in self.values)
+
+
+def _values(text: str) -> Iterator[float]:
+    if ".." not in text:
+        yield from map(float, text.split(","))
+        return
+    span, _, steps = text.partition("/")
+    first, last = map(float, span.split(".."))
+    count = int(steps)
+    if not 2 <= count <= MOST_STEPS:
+        raise ValueError(steps)
+    yield from (first + (last - first) * place / (count - 1) for place in range(count))
+
+
+def _check(what: str, values: Sequence[float]) -> None:
+    if len(values) > MOST_STEPS:
+        raise RampError(f"{len(values)} steps; {MOST_STEPS} at most")
+    if not all(value >= 1 for value in values) or sorted(values) != values:
+        raise RampError("the values of a ramp ascend from 1 or more")
+    if what == "connections" and values[-1] > MOST_CONNECTIONS:
+        raise RampError(f"{MOST_CONNECTIONS} connections at most")
+    if values[-1] == float("inf"):
+        raise RampError("the values of a ramp are finite")
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The results of one value, or the reason why the run of that value was given up."""
+
+    value: float
+    measured: Measured
+    failure: str | None = None
+
+
+def begins(steps: Sequence[Step], holds: Callable[[Step], bool]) -> float | None:
+    """Return the value of the first step of which something holds."""
+    return next((step.value for step in steps if holds(step)), None)
+
+
+def is_over(limit_ms: float) -> Callable[[Step], bool]:
+    """Return what says whether the p99 of a step is over a limit."""
+    return lambda step: step.measured.all_latencies.percentile(0.99) > limit_ms
+
+
+def has_errors(step: Step) -> bool:
+    """Return whether a call of a step failed, or the step was given up."""
+    return step.failure is not None or step.measured.errors.total() > 0
+
+
+def falls_behind(step: Step) -> bool:
+    """Return whether a node answered clearly less than the rate of the step."""
+    return step.failure is None and step.measured.rate < KEPT_UP * step.value

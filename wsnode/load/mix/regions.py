@@ -1,0 +1,91 @@
+"""The results of a run by regions of its time, with the memory and the processors of the node's processes."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from wsnode.load.histogram import Histogram
+from wsnode.load.machine import cpu_seconds, resident_bytes
+from wsnode.load.measured import Measured, Usage
+
+
+class ProcessError(OSError):
+    """There is no process of an id, or /proc does not show it."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(f"there is no process {process}, or /proc does not show it")
+        self.process = process
+
+
+class Watch:
+    """Reads what a process and those that it has started take, from one beat of a run to the next."""
+
+    def __init__(self, process: int) -> None:
+        self._process = process
+        self._before: tuple[float, float] | None = None
+
+    def sample(self, now: float, at: float) -> Usage | None:
+        """Return the memory, and the cores since the last sample; None once the process has ended."""
+        try:
+            processes = family(self._process)
+            used, memory = sum(map(cpu_seconds, processes)), sum(map(resident_bytes, processes))
+        except OSError:
+            return None
+        before, self._before = self._before, (now, used)
+        if before is None or now <= before[0]:
+            return None
+        return Usage(at, max(0.0, used - before[1]) / (now - before[0]), memory)
+
+
+def family(process: int) -> list[int]:
+    """Return a process and all those that it or they have started and that still run.
+
+    Raises:
+        ProcessError: There is no such process.
+    """
+    try:
+        tasks = [(task / "children").read_text() for task in Path(f"/proc/{process}/task").iterdir()]
+    except OSError:
+        raise ProcessError(process) from None
+    children = [int(child) for child in " ".join(tasks).split()]
+    return [process, *(each for child in children for each in family(child))]
+
+
+class Region(msgspec.Struct, frozen=True):
+    """The results from `begin` to `end`, in seconds; cores and bytes where the node's process is known."""
+
+    begin: float
+    end: float
+    latencies: Histogram
+    errors: int
+    cores: float | None
+    memory: int | None
+    """The most that was seen."""
+
+    @property
+    def rate(self) -> float:
+        """Return the replies a second."""
+        return len(self.latencies) / (self.end - self.begin)
+
+
+def regions_of(measured: Measured, count: int) -> list[Region]:
+    """Return the results of a run in so many equal parts of its time."""
+    return list(_regions(measured, measured.seconds / count, count))
+
+
+def _regions(measured: Measured, width: float, count: int) -> Iterator[Region]:
+    for number in range(count):
+        begin, end, latencies, errors = number * width, (number + 1) * width, Histogram(), 0
+        for place, piece in measured.slices.items():
+            if min(count - 1, int((place + 0.5) * measured.slice_seconds / width)) == number:
+                latencies.merge(piece.latencies)
+                errors += piece.errors
+        usage = [each for each in measured.usage if begin <= each.at < end]
+        yield Region(
+            begin, end, latencies, errors, _mean(usage), max((u.memory for u in usage), default=None)
+        )
+
+
+def _mean(usage: Sequence[Usage]) -> float | None:
+    return sum(each.cores for each in usage) / len(usage) if usage else None

@@ -1,0 +1,55 @@
+"""How far a run is, while it runs."""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from wsnode.load.histogram import Histogram
+
+BEAT_SECONDS: Final = 0.5
+"""From one beat of a process to its next."""
+
+Show: TypeAlias = Callable[[str], None]
+"""Shows a line in the place of the last one, where there is a terminal."""
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """What one process of a run has counted since its beginning."""
+
+    process: int
+    at: float
+    """Seconds from the beginning of the run."""
+    replies: int
+    errors: int
+    in_flight: int
+    latencies: Histogram
+
+
+class Progress:
+    """The latest beats of a run's processes."""
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+        self._beats: dict[int, Beat] = {}
+        self._shown = (0.0, 0)
+
+    def take(self, beat: Beat) -> None:
+        """Take a beat in the place of the last one of its process."""
+        self._beats[beat.process] = beat
+
+    def line(self) -> str:
+        """Return time, rate since the last line, requests in flight, p99 and errors in words."""
+        beats = self._beats.values()
+        at, replies = max(beat.at for beat in beats), sum(beat.replies for beat in beats)
+        before, counted = self._shown
+        if at > before:
+            self._shown = at, replies
+        latencies = Histogram()
+        for beat in beats:
+            latencies.merge(beat.latencies)
+        rate = (replies - counted) / (at - before) if at > before else 0.0
+        in_flight, errors = sum(beat.in_flight for beat in beats), sum(beat.errors for beat in beats)
+        p99 = f"p99 {latencies.percentile(0.99):.1f} ms" if len(latencies) else "no reply yet"
+        state = f"{rate:,.0f} a second  {in_flight:,} in flight  {p99}  {errors:,} errors"
+        return f"{self._name}{at:.0f} s  {state}"

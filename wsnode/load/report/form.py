@@ -1,0 +1,67 @@
+"""The forms of figures: tables as lines and as HTML, percentiles as JSON, and what two nodes are called."""
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any, Final, NamedTuple
+
+from wsnode.load.histogram import PARTS, Histogram
+
+NAMES: Final = ("A", "B")
+"""Of the node, and of the one beside it."""
+STYLES: Final = ("a", "b")
+"""Their classes in the style of a page."""
+LABEL_WIDTH: Final = 34
+CELL_WIDTH: Final = 10
+
+
+class Table(NamedTuple):
+    """The heads of columns, the first of labels, and rows of cells."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the heads and the rows, each as a line."""
+        yield self.line(self.heads)
+        yield from map(self.line, self.rows)
+
+    def line(self, cells: Sequence[str]) -> str:
+        """Return a row as a line that lies below the heads."""
+        widths = [max(CELL_WIDTH, len(head) + 1) for head in self.heads[1:]]
+        numbers = "".join(f"{cell:>{width}}" for cell, width in zip(cells[1:], widths, strict=True))
+        return f"{cells[0]:{LABEL_WIDTH}}{numbers}"
+
+    def html(self) -> str:
+        """Return the table as HTML."""
+        heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
+        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.rows)
+        return f"<table><tr>{heads}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def label(text: str, number: int, nodes: int) -> str:
+    """Return a text with the name of the node, if there are two."""
+    return f"{NAMES[number]} {text}" if nodes > 1 else text
+
+
+def decimal(value: float | None, digits: int = 3) -> str:
+    """Return a number in words, a dash if there is none."""
+    return "-" if value is None or math.isnan(value) else f"{value:,.{digits}f}"
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON has it, None if there is none."""
+    return value if math.isfinite(value) else None
+
+
+def named(percentiles: Sequence[float]) -> dict[str, float | None]:
+    """Return percentiles by their names."""
+    return {f"p{part * 100:g}": finite(value) for part, value in zip(PARTS, percentiles, strict=True)}
+
+
+def latency(latencies: Histogram) -> dict[str, Any]:
+    """Return percentiles and the greatest in milliseconds, and the histogram as from, to and count."""
+    return {
+        "latency": {**named(latencies.percentiles()), "max": latencies.greatest / 1000},
+        "histogram": [[low, high, count] for (low, high), count in latencies.buckets()],
+    }

@@ -1,0 +1,111 @@
+"""Charts of latencies: how many took how long, percentiles, over time, and by method."""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import log2
+from typing import Final
+
+from wsnode.load.histogram import Histogram
+from wsnode.load.measured import Measured
+from wsnode.load.report.charts import Range, Series, axis_of, chart, ranges
+from wsnode.load.report.form import NAMES, STYLES, label
+
+SHORTEST_MS: Final = 1e-3
+HALVES: Final = 8
+"""Points of the curve of percentiles from one halving of what is left to the next."""
+
+
+def latency_sections(measured: Sequence[Measured], noun: str = "replies") -> Iterator[str]:
+    """Yield HTML: the latencies of each node by how many took how long, by percentile, and over time."""
+    latencies = [each.all_latencies for each in measured]
+    yield "<h2>Latency</h2>"
+    yield histograms(latencies, noun)
+    yield "<h2>Latency by percentile</h2>"
+    yield percentile_curves(latencies)
+    yield "<h2>Over time</h2>"
+    yield over_time(measured, f"{noun} a second", ("",), lambda piece, width: [len(piece) / width])
+    yield over_time(
+        measured, "p50 and p99, ms", ("", " dashed"), lambda piece, _: [*piece.percentiles((0.5, 0.99))]
+    )
+
+
+def by_method(measured: Sequence[Measured]) -> str:
+    """Return for each method and node a bar from p50 over p90 to p99."""
+    methods = sorted({method for each in measured for method in each.latencies})
+    bars = [
+        Range(label(method, number, len(measured)), STYLES[number], latencies.percentiles((0.5, 0.9, 0.99)))
+        for method in methods
+        for number, each in enumerate(measured)
+        if (latencies := each.latencies.get(method))
+    ]
+    return ranges(bars, "p50, p90 and p99, ms")
+
+
+def histograms(latencies: Sequence[Histogram], noun: str = "replies") -> str:
+    """Return the share of replies by latency, each bucket as high as it would be were all equally wide."""
+    series = [
+        Series(name, style, _density(each), is_filled=True)
+        for name, style, each in zip(NAMES, STYLES, latencies, strict=False)
+    ]
+    across = axis_of([x for each in series for x, _ in each.points], is_logarithmic=True)
+    return chart(
+        series, across, axis_of([y for each in series for _, y in each.points]), ("ms", f"% of {noun}")
+    )
+
+
+def _density(latencies: Histogram, parts: int = 12) -> list[tuple[float, float]]:
+    """Return for each twelfth of a power of two how much of the replies took that long."""
+    counts = dict[int, int]()
+    for (low, high), count in latencies.buckets():
+        place = round(parts * log2(max((low + high) / 2, SHORTEST_MS)))
+        counts[place] = counts.get(place, 0) + count
+    if not counts:
+        return []
+    places = range(min(counts) - 1, max(counts) + 2)
+    return [(2 ** (place / parts), 100 * counts.get(place, 0) / len(latencies)) for place in places]
+
+
+def percentile_curves(latencies: Sequence[Histogram]) -> str:
+    """Return what one reply in ten, a hundred, a thousand … takes longer than."""
+    series = [
+        Series(name, style, _curve(each)) for name, style, each in zip(NAMES, STYLES, latencies, strict=False)
+    ]
+    across = axis_of([x for each in series for x, _ in each.points], is_logarithmic=True)
+    up = axis_of([y for each in series for _, y in each.points], is_logarithmic=True)
+    return chart(series, across, up, ("one reply in …", "took longer than … ms"))
+
+
+def _curve(latencies: Histogram) -> list[tuple[float, float]]:
+    """Return what one reply in 2, 4, 8 … takes longer than."""
+    points, one_in = [], 1.1
+    while one_in <= len(latencies):
+        points.append((one_in, latencies.percentile(1 - 1 / one_in)))
+        one_in *= 2 ** (1 / HALVES)
+    return points
+
+
+def over_time(
+    measured: Sequence[Measured],
+    words: str,
+    dashes: Sequence[str],
+    values: Callable[[Histogram, float], list[float]],
+) -> str:
+    """Return values of the slices of each node, each value as a line with a dash of its own."""
+    series = [
+        Series(name, style + dash, [(at, found[place]) for at, found in _points(each, values)])
+        for name, style, each in zip(NAMES, STYLES, measured, strict=False)
+        for place, dash in enumerate(dashes)
+    ]
+    across = axis_of([x for each in series for x, _ in each.points])
+    return chart(series, across, axis_of([y for each in series for _, y in each.points]), ("s", words))
+
+
+def _points(
+    measured: Measured, values: Callable[[Histogram, float], list[float]]
+) -> list[tuple[float, list[float]]]:
+    """Return the beginning of each whole slice and its values; the last slice may be a short one."""
+    width = measured.slice_seconds
+    return [
+        (number * width, values(piece.latencies, width))
+        for number, piece in sorted(measured.slices.items())
+        if (number + 1) * width <= measured.seconds + 0.01
+    ]

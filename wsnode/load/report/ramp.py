@@ -1,0 +1,115 @@
+"""The steps of a ramp: as lines, as JSON, and as charts."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from wsnode.load.mix.ramp import Ramp, Step, begins, falls_behind, has_errors, is_over
+from wsnode.load.mix.window import Pattern
+from wsnode.load.report.charts import Series, axis_of, chart
+from wsnode.load.report.form import NAMES, STYLES, Table, decimal, finite, label, latency
+
+HEADS: Final = ("", "replies/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "errors", "unanswered")
+
+
+def title(ramp: Ramp, pattern: Pattern) -> str:
+    """Return the title of the section, and its columns."""
+    span = f"{said(ramp, ramp.values[0])} to {said(ramp, ramp.values[-1])}"
+    fixed = f"{pattern.connections} connections, " if ramp.what == "rate" else ""
+    steps = f"{fixed}{span}, {len(ramp.values)} steps of {pattern.seconds:g} s"
+    return f"\nramp: {steps}\n{Table(HEADS, []).line(HEADS)}"
+
+
+def said(ramp: Ramp, value: float) -> str:
+    """Return the value of a step in words."""
+    return f"{value:,.0f} a second" if ramp.what == "rate" else f"{value:,.0f} connections"
+
+
+def line(ramp: Ramp, step: Step, number: int, nodes: int) -> str:
+    """Return a step on the node of that number."""
+    return Table(HEADS, []).line(_row(ramp, step, number, nodes))
+
+
+def _row(ramp: Ramp, step: Step, number: int, nodes: int) -> list[str]:
+    name, measured = label(said(ramp, step.value), number, nodes), step.measured
+    if step.failure is not None:
+        return [f"{name}: {step.failure}", *("" for _ in HEADS[1:])]
+    times = [decimal(each) for each in measured.all_percentiles()]
+    return [
+        name,
+        decimal(measured.rate, 0),
+        *times,
+        f"{measured.errors.total():,}",
+        f"{measured.unanswered:,}",
+    ]
+
+
+def limits(steps: Sequence[Sequence[Step]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
+    """Yield for each node where its p99 goes over the limit, where errors begin and where it falls behind."""
+    for number, each in enumerate(steps):
+        for words, value in found_limits(each, ramp, limit_ms).items():
+            shown = "in no step" if value is None else f"from {said(ramp, value)} on"
+            yield f"{label(words, number, len(steps))}: {shown}"
+
+
+def found_limits(steps: Sequence[Step], ramp: Ramp, limit_ms: float) -> dict[str, float | None]:
+    """Return the value of the first step of which each thing holds, None where it never does."""
+    found = {
+        f"p99 over {limit_ms:g} ms": begins(steps, is_over(limit_ms)),
+        "errors": begins(steps, has_errors),
+    }
+    if ramp.what == "rate":
+        found["less answered than asked"] = begins(steps, falls_behind)
+    return found
+
+
+def document(steps: Sequence[Step], ramp: Ramp, limit_ms: float) -> dict[str, Any]:
+    """Return the steps of a node as a JSON object."""
+    return {
+        "what": ramp.what,
+        "begins": found_limits(steps, ramp, limit_ms),
+        "steps": [
+            {
+                "value": step.value,
+                "replies_per_second": finite(step.measured.rate),
+                "errors": step.measured.errors.total(),
+                "unanswered": step.measured.unanswered,
+                "failure": step.failure,
+                "client_limit": step.measured.is_client_the_limit,
+                **latency(step.measured.all_latencies),
+            }
+            for step in steps
+        ],
+    }
+
+
+def sections(steps: Sequence[Sequence[Step]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
+    """Yield HTML: latency and rate by step, the table, and where limits are reached."""
+    unit = "requests a second asked" if ramp.what == "rate" else "connections"
+    yield "<h2>By step</h2>"
+    yield _by_step(steps, (unit, "p50 and p99, ms"), ("", " dashed"), _times, is_logarithmic=True)
+    yield _by_step(steps, (unit, "replies a second"), ("",), lambda step: [step.measured.rate])
+    rows = [_row(ramp, step, number, len(steps)) for number, each in enumerate(steps) for step in each]
+    yield Table(HEADS, rows).html()
+    yield f"<ul>{''.join(f'<li>{each}</li>' for each in limits(steps, ramp, limit_ms))}</ul>"
+
+
+def _times(step: Step) -> list[float]:
+    return step.measured.all_latencies.percentiles((0.5, 0.99))
+
+
+def _by_step(
+    steps: Sequence[Sequence[Step]],
+    labels: tuple[str, str],
+    dashes: Sequence[str],
+    values: Callable[[Step], list[float]],
+    *,
+    is_logarithmic: bool = False,
+) -> str:
+    series = [
+        Series(name, style + dash, [(step.value, values(step)[place]) for step in each if not step.failure])
+        for name, style, each in zip(NAMES, STYLES, steps, strict=False)
+        for place, dash in enumerate(dashes)
+    ]
+    across = axis_of([x for each in series for x, _ in each.points])
+    up = axis_of([y for each in series for _, y in each.points], is_logarithmic=is_logarithmic)
+    return chart(series, across, up, labels)
