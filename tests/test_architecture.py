@@ -162,6 +162,18 @@ FLOORS = {
         "taking",
         "restoring",
     ),
+    "load": (
+        "descriptors frames histogram latencies machine replies",
+        "connection measured progress",
+        "node",
+        "mix",
+        "interference lag storm replay",
+        "plan",
+        "report",
+        "run",
+    ),
+    "load/mix": ("samples", "requests", "window", "processes ramp regions"),
+    "cli/bench": ("options", "lag mix replay storm", "group"),
     "cli": (
         "failures",
         "terminal",

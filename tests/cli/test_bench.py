@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.node_process import COMMAND, Node, run
+from tests.node_process import COMMAND, Node, run, started
 
 SHORT = ("--seconds", "0.3", "--connections", "4", "--depth", "2")
 
@@ -117,4 +117,57 @@ def test_the_help_names_each_kind() -> None:
     told = run("bench", "--help").stdout
     assert "wsnode bench [OPTIONS] URL" in told
     assert "--connections" in told
-    assert re.search(r"^  mix +", told, re.MULTILINE)
+    for kind in ("mix", "lag", "storm", "replay"):
+        assert re.search(rf"^  {kind} +", told, re.MULTILINE)
+        assert run("bench", kind, "--help").returncode == 0
+
+
+def test_the_lag_of_a_development_node_is_measured_with_blocks_of_its_own(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    both = ("--subscribe", "newHeads", "--subscribe", "logs", "--logs", "7", "--subscribers", "5")
+    with started("dev", "--quiet", "--listen", "127.0.0.1:0") as development:
+        url = development.bare(development.http_url)
+        ended = run("bench", "lag", url, *both, "--seconds", "0.5", "--json", "--html", str(page))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    (found,) = json.loads(ended.stdout)["nodes"]
+    assert found["made_by"] == "eth_sendTransaction"
+    assert found["blocks"] > 0
+    assert found["kinds"]["newHeads"]["heard"] == 5 * found["blocks"]
+    assert found["kinds"]["logs"]["heard"] == 5 * 7 * found["blocks"]
+    for kind in found["kinds"].values():
+        assert (kind["missed"], kind["doubled"]) == (0, 0)
+        assert kind["after_call"]["latency"]["p99"] >= 0
+    assert "wsnode bench lag" in page.read_text()
+
+
+def test_a_served_chain_is_listened_to(node: Node) -> None:
+    ended = run("bench", "lag", node.http_url, "--seconds", "0.1", "--subscribers", "2")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "0 blocks in 0.1 s, made by others" in ended.stdout
+    ended = run("bench", "lag", node.http_url, "--drive", "mine")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: anvil_mine: ")
+
+
+def test_a_storm_is_taken(node: Node) -> None:
+    ended = run("bench", "storm", node.http_url, "--connections", "50", "--hold", "0.1")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "50 of 50 open and answered after " in ended.stdout
+    assert "50 open after 0.1 s" in ended.stdout
+    assert "failed" not in ended.stdout
+
+
+def test_a_file_is_replayed(node: Node, tmp_path: Path) -> None:
+    file = tmp_path / "requests.jsonl"
+    file.write_text('{"method":"eth_chainId","params":[]}\nnonsense\n{"method":"eth_blockNumber"}\n')
+    for more in ((), ("--http",)):
+        ended = run("bench", "replay", node.http_url, str(file), *more)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert re.search(r"^eth_chainId +", ended.stdout, re.MULTILINE)
+        assert "2 requests sent in " in ended.stdout
+        assert "line 2: " in ended.stdout
+    assert run("bench", "replay", node.http_url, str(tmp_path / "absent")).returncode == 2
+    file.write_text("nonsense\n")
+    ended = run("bench", "replay", node.http_url, str(file))
+    assert ended.returncode == 1
+    assert f"{file}: no request in 1 lines" in ended.stderr

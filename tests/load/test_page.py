@@ -8,9 +8,9 @@ import msgspec
 
 from wsnode.load.interference.head_of_line import HeadOfLine
 from wsnode.load.measured import Measured
-from wsnode.load.mix.plan import Node, Outcome, Plan
 from wsnode.load.mix.samples import Samples
 from wsnode.load.mix.window import Pattern
+from wsnode.load.plan import Node, Outcome, Plan
 from wsnode.load.report.charts import Axis
 from wsnode.load.report.document import document
 from wsnode.load.report.page import page

@@ -1,7 +1,6 @@
 """One connection on a plain socket that never blocks: WebSocket, or HTTP with a request at a time."""
 
 import base64
-import json
 import os
 import select
 import socket
@@ -13,7 +12,7 @@ from typing import TypeAlias
 
 import h11
 
-from wsnode.load.frames import PONG, MessageReader, masked_frame, request_frame
+from wsnode.load.frames import PONG, MessageReader, masked_frame, request_text
 from wsnode.upstream.address import UpstreamAddress
 
 RECEIVE_BYTES = 256 * 1024
@@ -142,18 +141,18 @@ def open_connection(url: str) -> Connection:
 
 def encoder(url: str) -> Encode:
     """Return what makes requests for a URL, as bytes for `send`."""
-    return _http_encoder(UpstreamAddress.parse(url)) if url.startswith("http") else request_frame
+    frame = framer(url)
+    return lambda identity, method, params: frame(request_text(identity, method, params))
 
 
-def _http_encoder(address: UpstreamAddress) -> Encode:
+def framer(url: str) -> Callable[[bytes], bytes]:
+    """Return what makes of a JSON text the bytes for `send`."""
+    return _http_framer(UpstreamAddress.parse(url)) if url.startswith("http") else masked_frame
+
+
+def _http_framer(address: UpstreamAddress) -> Callable[[bytes], bytes]:
     head = f"POST {address.resource} HTTP/1.1\r\n{_headers(address)}Content-Type: application/json\r\n"
-
-    def encode(identity: int, method: str, params: Sequence[object]) -> bytes:
-        request = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
-        body = json.dumps(request, separators=(",", ":")).encode()
-        return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
-
-    return encode
+    return lambda body: f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def connect(url: str) -> socket.socket:

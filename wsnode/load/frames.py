@@ -26,8 +26,13 @@ def masked_frame(payload: bytes, opcode: int = 1) -> bytes:
 
 def request_frame(identity: int, method: str, params: Sequence[object] = ()) -> bytes:
     """Return a request in a frame."""
+    return masked_frame(request_text(identity, method, params))
+
+
+def request_text(identity: int, method: str, params: Sequence[object]) -> bytes:
+    """Return a request as JSON."""
     request = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
-    return masked_frame(json.dumps(request, separators=(",", ":")).encode())
+    return json.dumps(request, separators=(",", ":")).encode()
 
 
 class MessageReader:
@@ -64,9 +69,8 @@ class MessageReader:
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if opcode == CLOSE:
-            raise ConnectionError(
-                f"the node said goodbye: {payload[2:].decode(errors='replace') or payload!r}"
-            )
+            code, reason = int.from_bytes(payload[:2]), payload[2:].decode(errors="replace")
+            raise ConnectionError(f"the node said goodbye: {code} {reason}".rstrip())
         if opcode == PING:
             self.pings.append(payload)
 

@@ -118,6 +118,14 @@ class Measured(msgspec.Struct):
         self.seconds += before
         self.busy = sorted(busy)
 
+    def join_slices(self) -> None:
+        """Join each two slices, so that half as many hold the results of a longer run."""
+        pieces, self.slices, self.slice_seconds = self.slices, {}, 2 * self.slice_seconds
+        for number, piece in pieces.items():
+            mine = self.slices.setdefault(number // 2, Slice())
+            mine.latencies.merge(piece.latencies)
+            mine.errors += piece.errors
+
     def all_percentiles(self) -> list[float]:
         """Return p50, p90, p99 and p99.9 of all methods in milliseconds."""
         return self.all_latencies.percentiles()

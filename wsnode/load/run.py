@@ -10,7 +10,6 @@ from wsnode.load.interference.head_of_line import measure_head_of_line
 from wsnode.load.interference.slow_client import measure_slow_client
 from wsnode.load.machine import machine_time
 from wsnode.load.measured import Measured, Usage
-from wsnode.load.mix.plan import Node, Outcome, Plan
 from wsnode.load.mix.processes import Runner, runners
 from wsnode.load.mix.ramp import Ramp, Step
 from wsnode.load.mix.regions import Watch, family
@@ -18,6 +17,7 @@ from wsnode.load.mix.requests import Request, make_requests
 from wsnode.load.mix.samples import take_samples
 from wsnode.load.mix.window import WARM_UP, Pattern
 from wsnode.load.node import Asker
+from wsnode.load.plan import Node, Outcome, Plan
 from wsnode.load.progress import Beat, Progress, Show
 from wsnode.load.report import ramp as ramp_text
 from wsnode.load.report import regions as regions_text

@@ -4,7 +4,10 @@ from typing import Final
 
 import click
 
+from wsnode.cli.bench.lag import lag
 from wsnode.cli.bench.mix import mix
+from wsnode.cli.bench.replay import replay
+from wsnode.cli.bench.storm import storm
 
 USUAL: Final = "mix"
 
@@ -41,4 +44,5 @@ def bench() -> None:
     """
 
 
-bench.add_command(mix)
+for kind in (mix, lag, storm, replay):
+    bench.add_command(kind)

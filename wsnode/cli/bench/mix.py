@@ -111,11 +111,11 @@ def mix(
     import msgspec
 
     from wsnode.load.descriptors import allow_connections
-    from wsnode.load.mix.plan import Plan
     from wsnode.load.mix.processes import usual_processes
     from wsnode.load.mix.ramp import Ramp, RampError
     from wsnode.load.mix.requests import REAL_MIX, MixError, read_mix
     from wsnode.load.mix.window import Pattern
+    from wsnode.load.plan import Plan
     from wsnode.load.report.document import document
     from wsnode.load.report.page import page
     from wsnode.load.run import measure

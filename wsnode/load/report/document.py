@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from wsnode.load.histogram import Histogram
 from wsnode.load.measured import Measured
-from wsnode.load.mix.plan import Outcome
+from wsnode.load.plan import Outcome
 from wsnode.load.report import ramp, regions
 from wsnode.load.report.form import NAMES, finite, latency, named
 from wsnode.upstream.address import shown
@@ -39,7 +39,7 @@ def _node(outcome: Outcome, number: int) -> dict[str, Any]:
         "address": shown(node.url),
         "client": node.version,
         "head": node.samples.head,
-        "mix": _mix(measured),
+        "mix": mix_document(measured),
     }
     if outcome.plan.ramp is not None:
         found["ramp"] = ramp.document(outcome.steps[number], outcome.plan.ramp, outcome.plan.limit_ms)
@@ -61,7 +61,8 @@ def _node(outcome: Outcome, number: int) -> dict[str, Any]:
     return found
 
 
-def _mix(measured: Measured) -> dict[str, Any]:
+def mix_document(measured: Measured) -> dict[str, Any]:
+    """Return the results of calls as a JSON object."""
     return {
         "seconds": measured.seconds,
         **_row(measured, measured.all_latencies, measured.errors.total()),

@@ -30,7 +30,7 @@ class Table(NamedTuple):
         """Return a row as a line that lies below the heads."""
         widths = [max(CELL_WIDTH, len(head) + 1) for head in self.heads[1:]]
         numbers = "".join(f"{cell:>{width}}" for cell, width in zip(cells[1:], widths, strict=True))
-        return f"{cells[0]:{LABEL_WIDTH}}{numbers}"
+        return f"{cells[0]:{LABEL_WIDTH}}{numbers}".rstrip()
 
     def html(self) -> str:
         """Return the table as HTML."""

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from html import escape
 
-from wsnode.load.mix.plan import Outcome
+from wsnode.load.plan import Outcome
 from wsnode.load.report import frame, plots, ramp, regions, text
-from wsnode.load.report.form import NAMES
 from wsnode.upstream.address import shown
 
 
@@ -18,10 +17,7 @@ def _body(outcome: Outcome) -> Iterator[str]:
     for number, node in enumerate(outcome.nodes):
         yield frame.key(number, text.title("", shown(node.url), node.version, node.samples.head).strip())
     yield frame.note(text.load(outcome.plan.pattern))
-    for name, measured in zip(NAMES, outcome.mix, strict=False):
-        if measured.busy:
-            words = f"client of {name}: {text.client(measured)}"
-            yield frame.note(words, is_warning=measured.is_client_the_limit)
+    yield from plots.clients(outcome.mix)
     if outcome.plan.ramp is not None:
         yield from ramp.sections(outcome.steps, outcome.plan.ramp, outcome.plan.limit_ms)
     yield from plots.latency_sections(outcome.mix)

@@ -1,4 +1,4 @@
-"""Charts of latencies: how many took how long, percentiles, over time, and by method."""
+"""Sections of pages about latencies: how many took how long, percentiles, over time, and by method."""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import log2
@@ -8,6 +8,8 @@ from wsnode.load.histogram import Histogram
 from wsnode.load.measured import Measured
 from wsnode.load.report.charts import Range, Series, axis_of, chart, ranges
 from wsnode.load.report.form import NAMES, STYLES, label
+from wsnode.load.report.frame import note
+from wsnode.load.report.text import client
 
 SHORTEST_MS: Final = 1e-3
 HALVES: Final = 8
@@ -26,6 +28,13 @@ def latency_sections(measured: Sequence[Measured], noun: str = "replies") -> Ite
     yield over_time(
         measured, "p50 and p99, ms", ("", " dashed"), lambda piece, _: [*piece.percentiles((0.5, 0.99))]
     )
+
+
+def clients(measured: Sequence[Measured]) -> Iterator[str]:
+    """Yield HTML: what the client itself used for each node, and whether it was the limit."""
+    for name, each in zip(NAMES, measured, strict=False):
+        if each.busy:
+            yield note(f"client of {name}: {client(each)}", is_warning=each.is_client_the_limit)
 
 
 def by_method(measured: Sequence[Measured]) -> str:

@@ -1,0 +1,108 @@
+"""`wsnode bench lag`: how late subscribers hear of blocks and logs."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from wsnode.cli.bench.options import Sectioned, ignore, option, results_options, urls_of, write_page
+from wsnode.cli.options import FiniteRange
+from wsnode.cli.terminal import PassingLine, one_line_failures, say
+
+KINDS = ("newHeads", "logs")
+LISTEN, BLOCKS = "Subscribers", "Blocks"
+
+
+@click.command(cls=Sectioned)
+@click.argument("url", metavar="URL")
+@option(
+    LISTEN,
+    "--subscribers",
+    type=click.IntRange(1, 10_000),
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="How many, on a connection each.",
+)
+@option(
+    LISTEN,
+    "--subscribe",
+    "kinds",
+    type=click.Choice(KINDS),
+    multiple=True,
+    default=("newHeads",),
+    show_default=True,
+    help="To what; give it twice for both.",
+)
+@option(
+    LISTEN,
+    "--seconds",
+    type=FiniteRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    metavar="S",
+    help="How long on a node.",
+)
+@option(
+    BLOCKS,
+    "--drive",
+    type=click.Choice(["auto", "mine", "send", "none"]),
+    default="auto",
+    show_default=True,
+    help="Make blocks by evm_mine, by transactions of the node's account, or none; auto: what works.",
+)
+@option(
+    BLOCKS,
+    "--logs",
+    type=click.IntRange(1, 10_000),
+    default=10,
+    show_default=True,
+    metavar="K",
+    help="Logs of each block made, with --subscribe logs.",
+)
+@option(
+    BLOCKS,
+    "--interval",
+    type=FiniteRange(min=0),
+    default=0.1,
+    show_default=True,
+    metavar="S",
+    help="Seconds between blocks; each waits until one subscriber has heard of the last.",
+)
+@results_options
+def lag(
+    *,
+    url: str,
+    against: str | None,
+    subscribers: int,
+    kinds: tuple[str, ...],
+    seconds: float,
+    drive: str,
+    logs: int,
+    interval: float,
+    as_json: bool,
+    page_file: Path | None,
+) -> None:
+    """Measure how late subscribers hear of new blocks and of logs.
+
+    The time counts from the first of all subscribers that hears of a block, and from the reply to the call
+    that made it. A development node is made to produce blocks; with any other this listens.
+    """
+    import msgspec
+
+    from wsnode.load.descriptors import allow_connections
+    from wsnode.load.lag.measure import LagPlan, measure_lags
+    from wsnode.load.report.lag import document, lines, page
+
+    urls = urls_of(url, against)
+    plan = LagPlan(subscribers, tuple(dict.fromkeys(kinds)), logs, drive, interval, seconds)
+    line, tell = PassingLine(sys.stderr), ignore if as_json else say
+    with one_line_failures():
+        allow_connections(subscribers)
+        found = measure_lags(urls, plan, line.show)
+        line.show("")
+        for each in lines(found, plan):
+            tell(each)
+        write_page(page_file, lambda: page(found, plan))
+    if as_json:
+        say(msgspec.json.encode(document(found, plan)).decode())

@@ -1,0 +1,91 @@
+"""`wsnode bench replay`: recorded requests."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from wsnode.cli.bench.options import Sectioned, ignore, option, results_options, urls_of, write_page
+from wsnode.cli.options import FiniteRange
+from wsnode.cli.terminal import PassingLine, one_line_failures, say
+
+LOAD, PACE = "Load", "Pace"
+
+
+@click.command(cls=Sectioned)
+@click.argument("url", metavar="URL")
+@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@option(
+    LOAD,
+    "--connections",
+    type=click.IntRange(1, 20_000),
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="How many.",
+)
+@option(
+    LOAD,
+    "--depth",
+    type=click.IntRange(1, 1024),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="Requests in flight on each, where neither times nor --rate say when they are sent.",
+)
+@option(LOAD, "--http", "over_http", is_flag=True, help="Over HTTP, a request at a time on a connection.")
+@option(LOAD, "--seconds", type=FiniteRange(min=0.1), metavar="S", help="Send nothing after these.")
+@option(
+    PACE,
+    "--speed",
+    type=FiniteRange(min=0.001),
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help="So many times as fast as the times in the file.",
+)
+@option(PACE, "--rate", type=FiniteRange(min=0.1), metavar="N", help="Requests a second, whatever the times.")
+@option(PACE, "--untimed", is_flag=True, help="Pass over the times: --depth in flight on each connection.")
+@results_options
+def replay(
+    *,
+    url: str,
+    file: Path,
+    against: str | None,
+    connections: int,
+    depth: int,
+    over_http: bool,
+    seconds: float | None,
+    speed: float,
+    rate: float | None,
+    untimed: bool,
+    as_json: bool,
+    page_file: Path | None,
+) -> None:
+    """Send the requests of FILE, one JSON-RPC request a line.
+
+    A line may have a member `time`, in seconds or as RFC 3339: then requests keep their distances in time,
+    and latency counts from when each was due. Lines that are no requests are left out and named.
+    """
+    import msgspec
+
+    from wsnode.load.descriptors import allow_connections
+    from wsnode.load.replay.measure import ReplayPlan, measure_replay
+    from wsnode.load.report.replay import document, lines, page
+
+    if untimed and (rate is not None or speed != 1):
+        raise click.UsageError("--untimed goes with neither --rate nor --speed")
+    urls = urls_of(url, against, over_http=over_http)
+    plan = ReplayPlan(
+        file, connections, 1 if over_http else depth, rate, speed, keeps_time=not untimed, seconds=seconds
+    )
+    line, tell = PassingLine(sys.stderr), ignore if as_json else say
+    with one_line_failures():
+        allow_connections(connections)
+        found = [measure_replay(each, plan, line.show) for each in urls]
+        line.show("")
+        for each in lines(found, plan):
+            tell(each)
+        write_page(page_file, lambda: page(found, plan))
+    if as_json:
+        say(msgspec.json.encode(document(found, plan)).decode())

@@ -1,0 +1,94 @@
+"""`wsnode bench storm`: many connections at once."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from wsnode.cli.bench.options import Sectioned, ignore, option, results_options, urls_of, write_page
+from wsnode.cli.options import FiniteRange
+from wsnode.cli.terminal import PassingLine, one_line_failures, say
+
+STORM = "Storm"
+
+
+@click.command(cls=Sectioned)
+@click.argument("url", metavar="URL")
+@option(
+    STORM,
+    "--connections",
+    type=click.IntRange(1, 20_000),
+    default=1000,
+    show_default=True,
+    metavar="C",
+    help="How many.",
+)
+@option(
+    STORM,
+    "--rate",
+    type=FiniteRange(min=0.1),
+    metavar="R",
+    help="How many a second; as fast as the node takes them if not given.",
+)
+@option(
+    STORM,
+    "--opening",
+    type=click.IntRange(1, 20_000),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="How many are being opened at once, without --rate.",
+)
+@option(
+    STORM,
+    "--hold",
+    type=FiniteRange(min=0),
+    default=0.0,
+    show_default=True,
+    metavar="S",
+    help="Keep all open for so many seconds, then call on each once more.",
+)
+@option(
+    STORM,
+    "--timeout",
+    type=FiniteRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds within which a connection is open and its call answered.",
+)
+@results_options
+def storm(
+    *,
+    url: str,
+    against: str | None,
+    connections: int,
+    rate: float | None,
+    opening: int,
+    hold: float,
+    timeout: float,
+    as_json: bool,
+    page_file: Path | None,
+) -> None:
+    """Open many connections, and call once on each.
+
+    Measured is how long each takes to open and until its first answer; failures are counted by kind.
+    """
+    import msgspec
+
+    from wsnode.load.descriptors import allow_connections
+    from wsnode.load.report.storm import document, lines, page
+    from wsnode.load.storm.measure import StormPlan, measure_storm
+
+    urls = urls_of(url, against)
+    plan = StormPlan(connections, rate, opening, hold, timeout)
+    line, tell = PassingLine(sys.stderr), ignore if as_json else say
+    with one_line_failures():
+        allow_connections(connections)
+        found = [measure_storm(each, plan, line.show) for each in urls]
+        line.show("")
+        for each in lines(found, plan):
+            tell(each)
+        write_page(page_file, lambda: page(found, plan))
+    if as_json:
+        say(msgspec.json.encode(document(found, plan)).decode())

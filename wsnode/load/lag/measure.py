@@ -1,0 +1,266 @@
+"""Subscribers to a node, and blocks that it is made to produce meanwhile."""
+
+import selectors
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from wsnode.load.connection import encoder
+from wsnode.load.lag.arrival import StampedConnection
+from wsnode.load.lag.drive import TOPIC, Drive, choose
+from wsnode.load.lag.notice import HEADS, LOGS, Notice, Reply, read
+from wsnode.load.lag.tally import Call, Tally
+from wsnode.load.node import Asker
+from wsnode.load.progress import BEAT_SECONDS, Show
+
+SUBSCRIBE_SECONDS: Final = 30.0
+STALL_SECONDS: Final = 30.0
+"""A call whose block is not heard of after these is given up, and the next one made."""
+GRACE_SECONDS: Final = 5.0
+"""After the last block, for subscribers that have not heard of it yet."""
+TURN_SECONDS: Final = 0.05
+SLICES: Final = 120
+
+
+class LagPlan(msgspec.Struct, frozen=True):
+    """How many subscribers to what, and the blocks that are made meanwhile."""
+
+    subscribers: int = 16
+    kinds: tuple[str, ...] = (HEADS,)
+    logs: int = 10
+    """Of a block that is made."""
+    way: str = "auto"
+    interval: float = 0.1
+    """Seconds from one call that makes a block to the next."""
+    seconds: float = 10.0
+
+    @property
+    def wanted_logs(self) -> int:
+        """Return how many logs each block that is made has."""
+        return self.logs if LOGS in self.kinds else 0
+
+
+class Lag(msgspec.Struct, frozen=True):
+    """What all subscribers to a node heard."""
+
+    url: str
+    version: str
+    drive: str | None
+    """The methods that made blocks, None if none did."""
+    tally: Tally
+    seconds: float
+    lost: list[str]
+    """Why connections were lost, one for each."""
+
+
+def measure_lag(url: str, plan: LagPlan, show: Show) -> Lag:
+    """Return when each subscriber heard of what happened in the plan's time.
+
+    Raises:
+        ConnectionError: The node refused a connection or a subscription, or how blocks are to be made.
+    """
+    with Asker(url) as asker:
+        version, drive = asker.version(), choose(asker, plan.way, plan.wanted_logs)
+    run = _Run(url, plan, drive)
+    try:
+        run.subscribe()
+        seconds = run.measure(show)
+    finally:
+        run.close()
+    return Lag(url, version, None if drive is None else drive.name, run.tally, seconds, run.lost)
+
+
+class _Driver:
+    """Makes one block after another on a connection of its own."""
+
+    def __init__(self, url: str, drive: Drive, interval: float, tally: Tally) -> None:
+        self.connection = StampedConnection(url)
+        self._encode = encoder(url)
+        self._calls = drive.calls
+        self._interval = interval
+        self._tally = tally
+        self._step = 0
+        self._identity = 0
+        self._due = time.time()
+        self._last: Call | None = None
+
+    def go_on(self, now: float) -> None:
+        """Make the next block if it is due, and the last one was heard of or is given up."""
+        if now < self._due or self._step:
+            return
+        if self._last in self._tally.calls:
+            if now - self._due < STALL_SECONDS:
+                return
+            self._tally.give_up()
+        self._due = max(self._due + self._interval, now)
+        self._last = Call(now)
+        self._tally.calls.append(self._last)
+        self._send()
+
+    def take(self, reply: Reply, at: float) -> None:
+        """Take the answer to a call.
+
+        Raises:
+            ConnectionError: The call was refused.
+        """
+        if reply.refusal is not None:
+            raise ConnectionError(f"{self._calls[self._step - 1].method}: {reply.refusal}")
+        if self._step < len(self._calls):
+            self._send()
+            return
+        self._step = 0
+        if self._last is not None:
+            self._last.replied = at
+
+    def _send(self) -> None:
+        call = self._calls[self._step]
+        self._step += 1
+        self._identity += 1
+        self.connection.send(self._encode(self._identity, call.method, call.params))
+
+    def wait(self, now: float) -> float:
+        """Return for how long there is nothing to do."""
+        return self._due - now if self._due > now else TURN_SECONDS
+
+
+class _Run:
+    """All subscribers, and what makes blocks."""
+
+    def __init__(self, url: str, plan: LagPlan, drive: Drive | None) -> None:
+        self.lost = list[str]()
+        # What nobody makes is not expected either.
+        logs = 0 if drive is None else plan.wanted_logs
+        self.tally = Tally(plan.subscribers, plan.kinds, plan.seconds / SLICES, logs)
+        self._plan = plan
+        self._selector = selectors.DefaultSelector()
+        self._encode = encoder(url)
+        self._filter = {} if drive is None else {"topics": [f"0x{TOPIC}"]}
+        self._subscribers = list[StampedConnection]()
+        self._waiting = plan.subscribers * len(plan.kinds)
+        self._driver: _Driver | None = None
+        try:
+            for number in range(plan.subscribers):
+                self._subscribers.append(self._opened(url, number))
+            if drive is not None:
+                self._driver = _Driver(url, drive, plan.interval, self.tally)
+                self._selector.register(self._driver.connection.socket, selectors.EVENT_READ, None)
+        except BaseException:
+            self.close()
+            raise
+
+    def _opened(self, url: str, number: int) -> StampedConnection:
+        connection = StampedConnection(url)
+        self._selector.register(connection.socket, selectors.EVENT_READ, number)
+        return connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._selector.close()
+        for connection in self._subscribers:
+            connection.close()
+        if self._driver is not None:
+            self._driver.connection.close()
+
+    def subscribe(self) -> None:
+        """Subscribe on all connections, and wait until the node has confirmed it.
+
+        Raises:
+            ConnectionError: It refused one, or did not answer.
+        """
+        for connection in self._subscribers:
+            for identity, kind in enumerate(self._plan.kinds):
+                params: list[object] = [kind, self._filter] if kind == LOGS else [kind]
+                connection.send(self._encode(identity, "eth_subscribe", params))
+        end = time.time() + SUBSCRIBE_SECONDS
+        while self._waiting:
+            if time.time() > end:
+                raise ConnectionError(
+                    f"no answer to {self._waiting} eth_subscribe in {SUBSCRIBE_SECONDS:g} s"
+                )
+            self._turn(TURN_SECONDS)
+        self.tally.begin(time.time())
+
+    def measure(self, show: Show) -> float:
+        """Make blocks or listen for the plan's time, wait for what is under way, and return the seconds."""
+        began = shown = now = time.time()
+        used = time.process_time()
+        while (now := time.time()) - began < self._plan.seconds and self._subscribers_left():
+            if self._driver is not None:
+                self._driver.go_on(now)
+            self._turn(TURN_SECONDS if self._driver is None else min(TURN_SECONDS, self._driver.wait(now)))
+            if now - shown > BEAT_SECONDS:
+                shown = now
+                self.tally.forget(now)
+                show(self._line(now - began))
+        self._wait_grace()
+        seconds, busy = now - began, (time.process_time() - used) / (time.time() - began)
+        self.tally.end()
+        for measured in (self.tally.after_first, self.tally.after_call):
+            measured.seconds, measured.busy = seconds, [busy]
+        return seconds
+
+    def _wait_grace(self) -> None:
+        end = time.time() + GRACE_SECONDS
+        while time.time() < end and self._subscribers_left() and not self.tally.is_complete:
+            self._turn(TURN_SECONDS)
+
+    def _subscribers_left(self) -> int:
+        return self._plan.subscribers - len(self.lost)
+
+    def _line(self, seconds: float) -> str:
+        tally = self.tally
+        p99 = tally.after_first.all_latencies.percentile(0.99)
+        return (
+            f"{seconds:.0f} s  {tally.blocks:,} blocks  {tally.heard.total():,} notifications  "
+            f"p99 {p99:.1f} ms  {len(self.lost):,} connections lost"
+        )
+
+    def _turn(self, seconds: float) -> None:
+        """Read all that has arrived, then look at it in the order of its times."""
+        arrived = list[tuple[float, int | None, list[bytes]]]()
+        for key, _events in self._selector.select(seconds):
+            number: int | None = key.data
+            try:
+                messages, at = self._connection(number).receive_stamped()
+            except OSError as error:
+                self._lose(number, error)
+            else:
+                arrived.append((at, number, messages))
+        for at, number, messages in sorted(arrived, key=lambda each: each[0]):
+            for message in messages:
+                self._take(number, read(message), at)
+
+    def _connection(self, number: int | None) -> StampedConnection:
+        if number is not None:
+            return self._subscribers[number]
+        assert self._driver is not None
+        return self._driver.connection
+
+    def _lose(self, number: int | None, error: OSError) -> None:
+        if number is None or self._waiting:
+            raise ConnectionError(str(error)) from error
+        self._selector.unregister(self._subscribers[number].socket)
+        self.lost.append(str(error))
+
+    def _take(self, number: int | None, found: Notice | Reply | None, at: float) -> None:
+        if isinstance(found, Notice):
+            if number is not None:
+                self.tally.hear(number, found, at)
+        elif isinstance(found, Reply) and number is None:
+            if self._driver is not None:
+                self._driver.take(found, at)
+        elif isinstance(found, Reply):
+            if found.refusal is not None:
+                raise ConnectionError(f"eth_subscribe: {found.refusal}")
+            self._waiting -= 1
+
+
+def measure_lags(urls: Sequence[str], plan: LagPlan, show: Show) -> list[Lag]:
+    """Return the lags of each node, one after another.
+
+    Raises:
+        ConnectionError: As `measure_lag`.
+    """
+    return [measure_lag(url, plan, show) for url in urls]

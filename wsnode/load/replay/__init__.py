@@ -1,0 +1,1 @@
+"""Requests recorded in a file, sent to a node again."""

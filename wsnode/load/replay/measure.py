@@ -1,0 +1,235 @@
+"""Recorded requests on many connections: with their distances in time, at a rate, or as a window of them."""
+
+import itertools
+import selectors
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from wsnode.load.connection import framer, open_connection
+from wsnode.load.measured import Measured
+from wsnode.load.node import Asker
+from wsnode.load.progress import BEAT_SECONDS, Beat, Progress, Show
+from wsnode.load.replay.lines import Lines, Recorded, ReplayError
+from wsnode.load.replies import error_text, outcome
+
+LOST_SECONDS: Final = 30.0
+TURN_SECONDS: Final = 0.05
+MOST_IN_FLIGHT: Final = 16_384
+MOST_BYTES: Final = 64 * 2**20
+"""Of the requests in flight: beyond it, or beyond so many, the next one is not read."""
+MOST_METHODS: Final = 1000
+LONGEST_METHOD: Final = 100
+OTHERS: Final = "other methods"
+MOST_SLICES: Final = 480
+
+
+class ReplayPlan(msgspec.Struct, frozen=True):
+    """The file, and how its requests are sent."""
+
+    file: Path
+    connections: int = 16
+    depth: int = 4
+    """Requests in flight on each connection, where nothing says when they are sent."""
+    rate: float | None = None
+    """Requests a second, whatever their times are."""
+    speed: float = 1.0
+    """How many times as fast as recorded."""
+    keeps_time: bool = True
+    """Whether times in the file are kept; without them there are none."""
+    seconds: float | None = None
+    """After which no more requests are sent."""
+
+
+class Replay(msgspec.Struct):
+    """What a node answered, and the lines that were no requests."""
+
+    url: str
+    version: str
+    measured: Measured
+    sent: int
+    lines: int
+    malformed: int
+    shown: list[str]
+    is_paced: bool
+
+
+def measure_replay(url: str, plan: ReplayPlan, show: Show) -> Replay:
+    """Send the requests of a file, and return what was answered.
+
+    Raises:
+        ConnectionError: A connection was refused or lost, or the node stopped answering.
+        ReplayError: The file holds no request.
+        OSError: It cannot be read.
+    """
+    with Asker(url) as asker:
+        version = asker.version()
+    with plan.file.open("rb") as file:
+        lines = Lines(file)
+        requests = iter(lines)
+        if (first := next(requests, None)) is None:
+            raise ReplayError(f"{plan.file}: no request in {lines.count} lines{_why(lines)}")
+        run = _Run(url, plan, itertools.chain([first], requests), show)
+        run.is_paced = plan.rate is not None or (plan.keeps_time and first.time is not None)
+        try:
+            run.measure()
+        finally:
+            run.close()
+    return Replay(
+        url, version, run.measured, run.sent, lines.count, lines.malformed, lines.shown, run.is_paced
+    )
+
+
+def _why(lines: Lines) -> str:
+    return f"; {lines.shown[0]}" if lines.shown else ""
+
+
+class _InFlight(msgspec.Struct, frozen=True):
+    """A request that is not answered: its method, since when it was due, its connection and its bytes."""
+
+    method: str
+    since: float
+    connection: int
+    size: int
+
+
+class _Run:
+    """The connections, and the requests in flight on them."""
+
+    def __init__(self, url: str, plan: ReplayPlan, requests: Iterator[Recorded], show: Show) -> None:
+        self.measured = Measured()
+        self.sent = 0
+        self.is_paced = False
+        self._plan = plan
+        self._requests = requests
+        self._next = next(requests, None)
+        self._first_time = None if self._next is None else self._next.time
+        self._frame = framer(url)
+        self._show = show
+        self._progress = Progress()
+        self._in_flight: dict[int, _InFlight] = {}
+        self._bytes = 0
+        self._selector = selectors.DefaultSelector()
+        self._connections = [open_connection(url) for _ in range(plan.connections)]
+        self._loads = [0] * plan.connections
+        self._unfilled = dict.fromkeys(range(plan.connections))
+        """The numbers of connections on which more requests may be in flight."""
+        self._began = self._last_reply = self._heard = self._due = time.perf_counter()
+        for number, connection in enumerate(self._connections):
+            self._selector.register(connection.socket, selectors.EVENT_READ, number)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._selector.close()
+        for connection in self._connections:
+            connection.close()
+
+    def measure(self) -> None:
+        """Send all requests, and wait for their answers.
+
+        Raises:
+            ConnectionError: A connection was lost, or the node stopped answering.
+        """
+        used = time.process_time()
+        self._began = self._last_reply = self._due = time.perf_counter()
+        while self._next is not None or self._in_flight:
+            now = time.perf_counter()
+            if self._in_flight and now - self._last_reply > LOST_SECONDS:
+                raise ConnectionError(f"no reply in {LOST_SECONDS:g} s")
+            if self._plan.seconds is not None and now - self._began >= self._plan.seconds:
+                self._next = None
+            self._send_some(now)
+            for key, _events in self._selector.select(self._pause(now)):
+                self._take(key.data)
+            self._keep_going(now)
+        seconds = time.perf_counter() - self._began
+        self.measured.seconds = seconds
+        self.measured.busy = [(time.process_time() - used) / seconds]
+
+    def _send_some(self, now: float) -> None:
+        if self.is_paced:
+            self._send_due(now)
+            return
+        while self._unfilled and self._next is not None and self._has_room:
+            number = next(iter(self._unfilled))
+            self._send(number, now)
+            if self._loads[number] >= self._plan.depth:
+                del self._unfilled[number]
+
+    def _send_due(self, now: float) -> None:
+        while self._next is not None and self._has_room and (due := self._due_of(self._next)) <= now:
+            self._due = due
+            self.measured.lateness.add(now - due)
+            self._send(self.sent % len(self._connections), due)
+
+    def _due_of(self, request: Recorded) -> float:
+        """Return when a request is due; one without a time, or with an earlier one, with the one before."""
+        if self._plan.rate is not None:
+            return self._began + self.sent / self._plan.rate
+        if request.time is None or self._first_time is None:
+            return self._due
+        return max(self._due, self._began + (request.time - self._first_time) / self._plan.speed)
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._in_flight) < MOST_IN_FLIGHT and self._bytes < MOST_BYTES
+
+    def _send(self, number: int, since: float) -> None:
+        request = self._next
+        assert request is not None, "it was looked at"
+        self.sent += 1
+        frame = self._frame(_body(self.sent, request))
+        method = self._known(request.method)
+        if not self._in_flight:
+            self._last_reply = time.perf_counter()
+        self._in_flight[self.sent] = _InFlight(method, since, number, len(frame))
+        self._bytes += len(frame)
+        self._loads[number] += 1
+        self._connections[number].send(frame)
+        self._next = next(self._requests, None)
+
+    def _known(self, method: str) -> str:
+        methods, method = self.measured.latencies, method[:LONGEST_METHOD]
+        return method if method in methods or len(methods) < MOST_METHODS else OTHERS
+
+    def _take(self, number: int) -> None:
+        messages = self._connections[number].receive()
+        now = time.perf_counter()
+        for message in messages:
+            identity, is_error = outcome(message)
+            found = self._in_flight.pop(identity, None) if identity is not None else None
+            if found is None:
+                continue
+            self._last_reply = now
+            self._bytes -= found.size
+            self._loads[found.connection] -= 1
+            self._unfilled[found.connection] = None
+            error = error_text(message) if is_error else None
+            self.measured.add(found.method, now - found.since, error, now - self._began)
+
+    def _pause(self, now: float) -> float:
+        if not self.is_paced or self._next is None or not self._has_room:
+            return TURN_SECONDS
+        return min(TURN_SECONDS, max(0.0, self._due_of(self._next) - now))
+
+    def _keep_going(self, now: float) -> None:
+        if now - self._heard < BEAT_SECONDS:
+            return
+        self._heard = now
+        for connection in self._connections:
+            connection.flush()
+        measured = self.measured
+        if len(measured.slices) > MOST_SLICES:
+            measured.join_slices()
+        errors, in_flight = measured.errors.total(), len(self._in_flight)
+        beat = Beat(0, now - self._began, measured.replies, errors, in_flight, measured.all_latencies)
+        self._progress.take(beat)
+        self._show(self._progress.line())
+
+
+def _body(identity: int, request: Recorded) -> bytes:
+    method = msgspec.json.encode(request.method)
+    return b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % (identity, method, request.params)

@@ -1,0 +1,138 @@
+"""The lag of notifications: as lines, as JSON, and as a page."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from wsnode.load.histogram import Histogram
+from wsnode.load.lag.measure import Lag, LagPlan
+from wsnode.load.lag.notice import LOGS
+from wsnode.load.measured import Measured
+from wsnode.load.report import frame, plots, text
+from wsnode.load.report.form import NAMES, Table, decimal, label, latency
+from wsnode.upstream.address import shown
+
+HEADS: Final = ("", "heard", "p50 ms", "p90 ms", "p99 ms", "max ms", "missed", "doubled")
+VERSION: Final = 1
+
+
+def title(plan: LagPlan) -> str:
+    """Return the plan in words."""
+    kinds = " and ".join(plan.kinds)
+    return f"lag: {plan.subscribers:,} subscribers of {kinds}, {plan.seconds:g} s"
+
+
+def lines(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
+    """Yield what all nodes gave."""
+    for number, lag in enumerate(found):
+        yield f"{NAMES[number]}  {shown(lag.url)}  {lag.version}"
+    yield f"\n{title(plan)}"
+    for number, lag in enumerate(found):
+        yield label(driven(lag, plan), number, len(found))
+    yield from table(found, plan).lines()
+    for number, lag in enumerate(found):
+        yield from (label(note, number, len(found)) for note in notes(lag))
+
+
+def driven(lag: Lag, plan: LagPlan) -> str:
+    """Return how many blocks there were, and how they were made."""
+    blocks = f"{lag.tally.blocks:,} blocks in {lag.seconds:.1f} s"
+    if lag.drive is None:
+        return f"{blocks}, made by others"
+    logs = f", {plan.logs:,} logs each" if LOGS in plan.kinds else ""
+    return f"{blocks}{logs}, by {lag.drive}, one each {plan.interval:g} s at most"
+
+
+def table(found: Sequence[Lag], plan: LagPlan) -> Table:
+    """Return the lags of each kind on each node, after the first subscriber to hear and after the call."""
+    rows = list[list[str]]()
+    for kind in plan.kinds:
+        for number, lag in enumerate(found):
+            tally = lag.tally
+            counts = [f"{tally.missed[kind]:,}", f"{tally.doubled[kind]:,}"]
+            first = label(f"{kind} after the first", number, len(found))
+            rows.append([first, f"{tally.heard[kind]:,}", *_times(tally.after_first, kind), *counts])
+            if lag.drive is not None:
+                called = label(f"{kind} after the call", number, len(found))
+                rows.append([called, "", *_times(tally.after_call, kind), "", ""])
+    return Table(HEADS, rows)
+
+
+def _times(measured: Measured, kind: str) -> list[str]:
+    latencies = measured.latencies.get(kind, Histogram())
+    times = [latencies.percentile(part) for part in (0.5, 0.9, 0.99)]
+    return [*(decimal(time) for time in times), decimal(latencies.greatest / 1000 if latencies else None)]
+
+
+def notes(lag: Lag) -> Iterator[str]:
+    """Yield what the figures do not say by themselves."""
+    tally = lag.tally
+    if tally.before_reply:
+        yield f"{tally.before_reply:,} notifications came before the reply to the call, which counts as 0 ms"
+    if tally.unheard:
+        yield f"{tally.unheard:,} calls made blocks that no subscriber heard of"
+    if lag.lost:
+        yield f"{len(lag.lost):,} connections were lost, the first one: {lag.lost[0]}"
+    yield f"client: {text.client(tally.after_first)}"
+
+
+def document(found: Sequence[Lag], plan: LagPlan) -> dict[str, Any]:
+    """Return the lags as a JSON object, in milliseconds; addresses without paths, which may hold keys."""
+    return {
+        "version": VERSION,
+        "lag": {
+            "subscribers": plan.subscribers,
+            "kinds": list(plan.kinds),
+            "logs": plan.wanted_logs,
+            "interval": plan.interval,
+            "seconds": plan.seconds,
+        },
+        "nodes": [_node(lag, plan, number) for number, lag in enumerate(found)],
+    }
+
+
+def _node(lag: Lag, plan: LagPlan, number: int) -> dict[str, Any]:
+    tally = lag.tally
+    return {
+        "name": NAMES[number],
+        "address": shown(lag.url),
+        "client": lag.version,
+        "made_by": lag.drive,
+        "seconds": lag.seconds,
+        "blocks": tally.blocks,
+        "before_reply": tally.before_reply,
+        "unheard_calls": tally.unheard,
+        "lost_connections": lag.lost,
+        "client_limit": tally.after_first.is_client_the_limit,
+        "kinds": {
+            kind: {
+                "heard": tally.heard[kind],
+                "missed": tally.missed[kind],
+                "doubled": tally.doubled[kind],
+                "after_first": latency(tally.after_first.latencies.get(kind, Histogram())),
+                "after_call": latency(tally.after_call.latencies.get(kind, Histogram())),
+            }
+            for kind in plan.kinds
+        },
+    }
+
+
+def page(found: Sequence[Lag], plan: LagPlan) -> str:
+    """Return the lags as a page."""
+    return frame.page("wsnode bench lag", _sections(found, plan))
+
+
+def _sections(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
+    for number, lag in enumerate(found):
+        yield frame.key(number, f"{shown(lag.url)} {lag.version}: {driven(lag, plan)}")
+    yield frame.note(title(plan))
+    yield table(found, plan).html()
+    for number, lag in enumerate(found):
+        for each in notes(lag):
+            is_warning = bool(lag.lost or lag.tally.unheard or lag.tally.after_first.is_client_the_limit)
+            yield frame.note(label(each, number, len(found)), is_warning=is_warning)
+    yield "<h2>By kind, after the first subscriber</h2>"
+    yield plots.by_method([lag.tally.after_first for lag in found])
+    yield from plots.latency_sections([lag.tally.after_first for lag in found], "notifications")
+    if any(lag.drive is not None for lag in found):
+        yield "<h2>By kind, after the call</h2>"
+        yield plots.by_method([lag.tally.after_call for lag in found])

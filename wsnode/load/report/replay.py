@@ -1,0 +1,88 @@
+"""A replay: as lines, as JSON, and as a page."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from wsnode.load.replay.measure import Replay, ReplayPlan
+from wsnode.load.report import frame, plots, text
+from wsnode.load.report.document import mix_document
+from wsnode.load.report.form import NAMES, label
+from wsnode.upstream.address import shown
+
+VERSION: Final = 1
+
+
+def title(plan: ReplayPlan, *, is_paced: bool) -> str:
+    """Return the plan in words."""
+    if plan.rate is not None:
+        pace = f"{plan.rate:,g} requests a second"
+    elif is_paced:
+        pace = "with its times" if plan.speed == 1 else f"with its times, {plan.speed:g} times as fast"
+    else:
+        pace = f"{plan.depth} in flight on each"
+    return f"replay: {plan.file.name}, {plan.connections} connections, {pace}"
+
+
+def lines(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
+    """Yield what all nodes gave."""
+    for number, replay in enumerate(found):
+        yield f"{NAMES[number]}  {shown(replay.url)}  {replay.version}"
+    yield f"\n{title(plan, is_paced=found[0].is_paced)}\n{text.COLUMNS}"
+    yield from text.mix([replay.measured for replay in found])
+    for number, replay in enumerate(found):
+        yield from (label(note, number, len(found)) for note in notes(replay))
+
+
+def notes(replay: Replay) -> Iterator[str]:
+    """Yield how much was sent, and which lines were none."""
+    yield f"{replay.sent:,} requests sent in {replay.measured.seconds:.2f} s"
+    if replay.malformed:
+        yield f"{replay.malformed:,} of {replay.lines:,} lines are no requests"
+        yield from replay.shown
+
+
+def document(found: Sequence[Replay], plan: ReplayPlan) -> dict[str, Any]:
+    """Return the replays as a JSON object, in milliseconds; addresses without paths, which may hold keys."""
+    return {
+        "version": VERSION,
+        "replay": {
+            "file": plan.file.name,
+            "connections": plan.connections,
+            "depth": None if found[0].is_paced else plan.depth,
+            "rate": plan.rate,
+            "speed": plan.speed,
+        },
+        "nodes": [
+            {
+                "name": NAMES[number],
+                "address": shown(replay.url),
+                "client": replay.version,
+                "sent": replay.sent,
+                "lines": replay.lines,
+                "malformed": replay.malformed,
+                "malformed_lines": replay.shown,
+                **mix_document(replay.measured),
+            }
+            for number, replay in enumerate(found)
+        ],
+    }
+
+
+def page(found: Sequence[Replay], plan: ReplayPlan) -> str:
+    """Return the replays as a page."""
+    return frame.page("wsnode bench replay", _sections(found, plan))
+
+
+def _sections(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
+    for number, replay in enumerate(found):
+        yield frame.key(number, f"{shown(replay.url)} {replay.version}")
+    yield frame.note(title(plan, is_paced=found[0].is_paced))
+    for number, replay in enumerate(found):
+        for note in notes(replay):
+            yield frame.note(label(note, number, len(found)), is_warning=bool(replay.malformed))
+    measured = [replay.measured for replay in found]
+    yield from plots.clients(measured)
+    yield from plots.latency_sections(measured)
+    yield "<h2>By method</h2>"
+    yield plots.by_method(measured)
+    yield text.table(measured).html()

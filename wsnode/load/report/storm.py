@@ -1,0 +1,121 @@
+"""A storm of connections: as lines, as JSON, and as a page."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from wsnode.load.histogram import Histogram
+from wsnode.load.report import frame, plots, text
+from wsnode.load.report.form import NAMES, Table, decimal, label, latency
+from wsnode.load.storm.measure import FIRST, LAST, OPEN, Storm, StormPlan
+from wsnode.upstream.address import shown
+
+HEADS: Final = ("", "connections", "p50 ms", "p90 ms", "p99 ms", "max ms")
+VERSION: Final = 1
+
+
+def title(plan: StormPlan) -> str:
+    """Return the plan in words."""
+    pace = f"{plan.rate:,g} a second" if plan.rate is not None else f"{plan.opening:,} being opened at once"
+    hold = f", held for {plan.hold:g} s" if plan.hold else ""
+    return f"storm: {plan.connections:,} connections, {pace}{hold}"
+
+
+def lines(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
+    """Yield what all nodes gave."""
+    for number, storm in enumerate(found):
+        yield f"{NAMES[number]}  {shown(storm.url)}  {storm.version}"
+    yield f"\n{title(plan)}"
+    yield from table(found, plan).lines()
+    for number, storm in enumerate(found):
+        yield from (label(note, number, len(found)) for note in notes(storm, plan))
+
+
+def table(found: Sequence[Storm], plan: StormPlan) -> Table:
+    """Return the times of each node's connections."""
+    return Table(
+        HEADS,
+        [
+            [label(name, number, len(found)), f"{len(latencies):,}", *_times(latencies)]
+            for name in (OPEN, FIRST, *((LAST,) if plan.hold else ()))
+            for number, storm in enumerate(found)
+            for latencies in [_latencies(storm, name)]
+        ],
+    )
+
+
+def _latencies(storm: Storm, name: str) -> Histogram:
+    found = storm.opened.latencies | storm.answered.latencies
+    return found.get(name, Histogram())
+
+
+def _times(latencies: Histogram) -> list[str]:
+    times = [decimal(latencies.percentile(part)) for part in (0.5, 0.9, 0.99)]
+    return [*times, decimal(latencies.greatest / 1000 if latencies else None)]
+
+
+def notes(storm: Storm, plan: StormPlan) -> Iterator[str]:
+    """Yield what became of the connections in words."""
+    rate = storm.opened.replies / storm.seconds if storm.seconds else 0.0
+    done = f"{storm.opened.replies:,} of {plan.connections:,} open and answered"
+    yield f"{done} after {storm.seconds:.2f} s: {rate:,.0f} a second"
+    yield from _counted("failed", storm.failures)
+    yield from _counted("lost later", storm.lost)
+    if plan.hold:
+        yield f"{storm.held:,} open after {plan.hold:g} s"
+    yield f"client: {text.client(storm.opened)}"
+
+
+def _counted(words: str, failures: Counter[str]) -> Iterator[str]:
+    for reason, count in failures.most_common():
+        yield f"{words}: {count:,}: {reason}"
+
+
+def document(found: Sequence[Storm], plan: StormPlan) -> dict[str, Any]:
+    """Return the storms as a JSON object, in milliseconds; addresses without paths, which may hold keys."""
+    return {
+        "version": VERSION,
+        "storm": {
+            "connections": plan.connections,
+            "rate": plan.rate,
+            "opening": plan.opening if plan.rate is None else None,
+            "hold": plan.hold,
+            "timeout": plan.timeout,
+        },
+        "nodes": [
+            {
+                "name": NAMES[number],
+                "address": shown(storm.url),
+                "client": storm.version,
+                "seconds": storm.seconds,
+                "open": latency(_latencies(storm, OPEN)),
+                "first_answer": latency(_latencies(storm, FIRST)),
+                "answer_after_hold": latency(_latencies(storm, LAST)) if plan.hold else None,
+                "opened": storm.opened.replies,
+                "failures": dict(storm.failures),
+                "lost": dict(storm.lost),
+                "held": storm.held,
+                "client_limit": storm.opened.is_client_the_limit,
+            }
+            for number, storm in enumerate(found)
+        ],
+    }
+
+
+def page(found: Sequence[Storm], plan: StormPlan) -> str:
+    """Return the storms as a page."""
+    return frame.page("wsnode bench storm", _sections(found, plan))
+
+
+def _sections(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
+    for number, storm in enumerate(found):
+        yield frame.key(number, f"{shown(storm.url)} {storm.version}")
+    yield frame.note(title(plan))
+    yield table(found, plan).html()
+    for number, storm in enumerate(found):
+        is_warning = bool(storm.failures or storm.lost or storm.opened.is_client_the_limit)
+        for each in notes(storm, plan):
+            yield frame.note(label(each, number, len(found)), is_warning=is_warning)
+    yield from plots.latency_sections([storm.opened for storm in found], "connections")
+    yield "<h2>Calls</h2>"
+    yield plots.by_method([storm.answered for storm in found])

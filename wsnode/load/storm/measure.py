@@ -1,0 +1,211 @@
+"""A storm of connections on a node, and whether it keeps them."""
+
+import selectors
+import socket
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from wsnode.load.measured import Measured
+from wsnode.load.node import Asker
+from wsnode.load.progress import BEAT_SECONDS, Show
+from wsnode.load.storm.opening import FailedError, Opening, Stage, Target
+
+TURN_SECONDS: Final = 0.05
+SLICE_SECONDS: Final = 0.1
+OPEN: Final = "open"
+FIRST: Final = "first answer"
+LAST: Final = "answer after the hold"
+
+
+class StormPlan(msgspec.Struct, frozen=True):
+    """How many connections are opened, and how fast."""
+
+    connections: int = 1000
+    rate: float | None = None
+    """A second; without one as fast as the node takes them."""
+    opening: int = 256
+    """Connections without an answer at the same time, unless there is a rate."""
+    hold: float = 0.0
+    """Seconds for which all are kept open."""
+    timeout: float = 10.0
+    """Seconds within which a connection is open and its call answered."""
+
+
+class Storm(msgspec.Struct):
+    """What became of the connections to a node."""
+
+    url: str
+    version: str
+    opened: Measured = msgspec.field(default_factory=lambda: Measured(slice_seconds=SLICE_SECONDS))
+    """Times from the first packet to the end of the handshake."""
+    answered: Measured = msgspec.field(default_factory=lambda: Measured(slice_seconds=SLICE_SECONDS))
+    """Times of the first call on each, and of one after the hold."""
+    failures: Counter[str] = msgspec.field(default_factory=Counter)
+    """Connections that were not opened, or whose first call was not answered."""
+    lost: Counter[str] = msgspec.field(default_factory=Counter)
+    """Connections that failed later."""
+    seconds: float = 0.0
+    """Until the last one had its answer, or had failed."""
+    held: int = 0
+    """Connections that were open in the end."""
+
+
+def measure_storm(url: str, plan: StormPlan, show: Show) -> Storm:
+    """Open connections, hold them, and return what became of them.
+
+    Raises:
+        ConnectionError: The node does not answer before the storm.
+    """
+    with Asker(url) as asker:
+        storm = Storm(url, asker.version())
+    run = _Run(Target(url), plan, storm, show)
+    used, began = time.process_time(), time.perf_counter()
+    try:
+        run.open_all()
+        if plan.hold:
+            run.hold()
+    finally:
+        run.close()
+    busy = (time.process_time() - used) / (time.perf_counter() - began)
+    for measured in (storm.opened, storm.answered):
+        measured.seconds, measured.busy = storm.seconds, [busy]
+    return storm
+
+
+class _Run:
+    """The connections of a storm."""
+
+    def __init__(self, target: Target, plan: StormPlan, storm: Storm, show: Show) -> None:
+        self._target = target
+        self._plan = plan
+        self._storm = storm
+        self._show = show
+        self._selector = selectors.DefaultSelector()
+        self._waiting: dict[Opening, None] = {}
+        """Those whose call is not answered yet, the oldest first."""
+        self._held: dict[Opening, None] = {}
+        self._started = 0
+        self._began = self._shown = time.perf_counter()
+
+    def open_all(self) -> None:
+        """Open all connections and have a call answered on each."""
+        self._began = time.perf_counter()
+        while self._started < self._plan.connections or self._waiting:
+            now = time.perf_counter()
+            self._start_some(now)
+            self._turn(self._pause(now))
+            self._give_up()
+        self._storm.seconds = time.perf_counter() - self._began
+        self._storm.held = len(self._held)
+
+    def hold(self) -> None:
+        """Keep the connections open, and have a call answered on each once more."""
+        end = time.perf_counter() + self._plan.hold
+        while time.perf_counter() < end:
+            self._turn(min(TURN_SECONDS, max(0.0, end - time.perf_counter())))
+        left = deque(self._held)
+        while left or self._waiting:
+            while left and len(self._waiting) < self._plan.opening:
+                self._ask(left.popleft())
+            self._turn(TURN_SECONDS)
+            self._give_up()
+        self._storm.held = len(self._held)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._selector.close()
+        for each in (*self._waiting, *self._held):
+            each.socket.close()
+
+    def _start_some(self, now: float) -> None:
+        plan = self._plan
+        due = plan.connections if plan.rate is None else int((now - self._began) * plan.rate) + 1
+        room = (
+            plan.connections if plan.rate is not None else self._started + plan.opening - len(self._waiting)
+        )
+        for _ in range(self._started, min(due, room, plan.connections)):
+            self._started += 1
+            try:
+                opening = Opening(self._target)
+            except FailedError as error:
+                self._storm.failures[str(error)] += 1
+                continue
+            self._waiting[opening] = None
+            self._selector.register(opening.socket, opening.events, opening)
+
+    def _pause(self, now: float) -> float:
+        if self._plan.rate is None or self._started >= self._plan.connections:
+            return TURN_SECONDS
+        return min(TURN_SECONDS, max(0.0, self._began + self._started / self._plan.rate - now))
+
+    def _ask(self, opening: Opening) -> None:
+        # It may have been lost since.
+        if opening in self._held:
+            del self._held[opening]
+            self._waiting[opening] = None
+            self._go_on(opening, opening.ask)
+
+    def _turn(self, seconds: float) -> None:
+        for key, _events in self._selector.select(seconds):
+            self._go_on(key.data, key.data.go_on)
+        now = time.perf_counter()
+        if now - self._shown > BEAT_SECONDS:
+            self._shown = now
+            self._show(self._line(now))
+
+    def _go_on(self, opening: Opening, step: Callable[[], None]) -> None:
+        before, failure = opening.socket, None
+        try:
+            step()
+        except FailedError as error:
+            failure = str(error)
+        if opening in self._waiting and opening.answered is not None:
+            self._count(opening)
+        if failure is not None:
+            self._drop(opening, before, failure)
+        elif opening.socket is before:
+            self._selector.modify(before, opening.events, opening)
+        else:
+            # Encryption has wrapped it.
+            self._selector.unregister(before)
+            self._selector.register(opening.socket, opening.events, opening)
+
+    def _count(self, opening: Opening) -> None:
+        del self._waiting[opening]
+        self._held[opening] = None
+        assert opening.opened is not None, "the call was answered"
+        assert opening.answered is not None, "it is counted then"
+        taken, at = opening.answered - opening.asked, opening.answered - self._began
+        if opening.asked > opening.opened:
+            self._storm.answered.add(LAST, taken, None, at)
+            return
+        self._storm.opened.add(OPEN, opening.opened - opening.began, None, opening.opened - self._began)
+        self._storm.answered.add(FIRST, taken, None, at)
+
+    def _give_up(self) -> None:
+        now = time.perf_counter()
+        for opening in [*self._waiting]:
+            since = opening.asked if opening.stage is Stage.HELD else opening.began
+            if now - since < self._plan.timeout:
+                break
+            failure = f"{opening.stage.value} in {self._plan.timeout:g} s"
+            self._drop(opening, opening.socket, failure)
+
+    def _drop(self, opening: Opening, registered: socket.socket, failure: str) -> None:
+        is_late = opening.stage is Stage.HELD
+        (self._storm.lost if is_late else self._storm.failures)[failure] += 1
+        self._selector.unregister(registered)
+        opening.socket.close()
+        self._waiting.pop(opening, None)
+        self._held.pop(opening, None)
+
+    def _line(self, now: float) -> str:
+        failed = self._storm.failures.total()
+        return (
+            f"{now - self._began:.0f} s  {self._started:,} begun  {len(self._held):,} open  "
+            f"{len(self._waiting):,} waiting  {failed:,} failed  {self._storm.lost.total():,} lost"
+        )
