@@ -1,6 +1,7 @@
 """What the kernel says of this machine and of processes on it, from /proc."""
 
 import os
+import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,6 +28,18 @@ def machine_time() -> MachineTime:
     seconds = [TICK * int(field) for field in fields]
     idle = seconds[3] + seconds[4]
     return MachineTime(sum(seconds) - idle, sum(seconds))
+
+
+class ClientUse:
+    """What this process and all of this machine compute from now on."""
+
+    def __init__(self) -> None:
+        self._used, self._began, self._machine = time.process_time(), time.perf_counter(), machine_time()
+
+    def parts(self) -> tuple[float, float]:
+        """Return the part of a core that this process used, and that of all cores that was in use."""
+        seconds = time.perf_counter() - self._began
+        return (time.process_time() - self._used) / seconds, machine_time().part_since(self._machine)
 
 
 def cpu_seconds(process: int) -> float:

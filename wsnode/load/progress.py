@@ -52,4 +52,4 @@ class Progress:
         in_flight, errors = sum(beat.in_flight for beat in beats), sum(beat.errors for beat in beats)
         p99 = f"p99 {latencies.percentile(0.99):.1f} ms" if len(latencies) else "no reply yet"
         state = f"{rate:,.0f} a second  {in_flight:,} in flight  {p99}  {errors:,} errors"
-        return f"{self._name}{at:.0f} s  {state}"
+        return f"{self._name}{at:.1f} s  {state}"

@@ -12,6 +12,8 @@ from wsnode.load.lag.arrival import StampedConnection
 from wsnode.load.lag.drive import TOPIC, Drive, choose
 from wsnode.load.lag.notice import HEADS, LOGS, Notice, Reply, read
 from wsnode.load.lag.tally import Call, Tally
+from wsnode.load.machine import ClientUse
+from wsnode.load.measured import SLICE_SECONDS
 from wsnode.load.node import Asker
 from wsnode.load.progress import BEAT_SECONDS, Show
 
@@ -22,6 +24,8 @@ GRACE_SECONDS: Final = 5.0
 """After the last block, for subscribers that have not heard of it yet."""
 TURN_SECONDS: Final = 0.05
 SLICES: Final = 120
+"""Points over time, at most."""
+SLICE_BLOCKS: Final = 5
 
 
 class LagPlan(msgspec.Struct, frozen=True):
@@ -40,6 +44,11 @@ class LagPlan(msgspec.Struct, frozen=True):
     def wanted_logs(self) -> int:
         """Return how many logs each block that is made has."""
         return self.logs if LOGS in self.kinds else 0
+
+    @property
+    def slice_seconds(self) -> float:
+        """Return the time of a point over time, which has some blocks."""
+        return max(self.seconds / SLICES, SLICE_BLOCKS * self.interval, SLICE_SECONDS)
 
 
 class Lag(msgspec.Struct, frozen=True):
@@ -132,7 +141,7 @@ class _Run:
         self.lost = list[str]()
         # What nobody makes is not expected either.
         logs = 0 if drive is None else plan.wanted_logs
-        self.tally = Tally(plan.subscribers, plan.kinds, plan.seconds / SLICES, logs)
+        self.tally = Tally(plan.subscribers, plan.kinds, plan.slice_seconds, logs)
         self._plan = plan
         self._selector = selectors.DefaultSelector()
         self._encode = encoder(url)
@@ -185,7 +194,7 @@ class _Run:
     def measure(self, show: Show) -> float:
         """Make blocks or listen for the plan's time, wait for what is under way, and return the seconds."""
         began = shown = now = time.time()
-        used = time.process_time()
+        use = ClientUse()
         while (now := time.time()) - began < self._plan.seconds and self._subscribers_left():
             if self._driver is not None:
                 self._driver.go_on(now)
@@ -195,11 +204,11 @@ class _Run:
                 self.tally.forget(now)
                 show(self._line(now - began))
         self._wait_grace()
-        seconds, busy = now - began, (time.process_time() - used) / (time.time() - began)
+        busy, machine = use.parts()
         self.tally.end()
         for measured in (self.tally.after_first, self.tally.after_call):
-            measured.seconds, measured.busy = seconds, [busy]
-        return seconds
+            measured.seconds, measured.busy, measured.machine = now - began, [busy], machine
+        return now - began
 
     def _wait_grace(self) -> None:
         end = time.time() + GRACE_SECONDS
@@ -213,7 +222,7 @@ class _Run:
         tally = self.tally
         p99 = tally.after_first.all_latencies.percentile(0.99)
         return (
-            f"{seconds:.0f} s  {tally.blocks:,} blocks  {tally.heard.total():,} notifications  "
+            f"{seconds:.1f} s  {tally.blocks:,} blocks  {tally.heard.total():,} notifications  "
             f"p99 {p99:.1f} ms  {len(self.lost):,} connections lost"
         )
 

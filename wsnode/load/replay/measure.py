@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from wsnode.load.connection import framer, open_connection
+from wsnode.load.machine import ClientUse
 from wsnode.load.measured import Measured
 from wsnode.load.node import Asker
 from wsnode.load.progress import BEAT_SECONDS, Beat, Progress, Show
@@ -133,7 +134,7 @@ class _Run:
         Raises:
             ConnectionError: A connection was lost, or the node stopped answering.
         """
-        used = time.process_time()
+        use = ClientUse()
         self._began = self._last_reply = self._due = time.perf_counter()
         while self._next is not None or self._in_flight:
             now = time.perf_counter()
@@ -145,9 +146,8 @@ class _Run:
             for key, _events in self._selector.select(self._pause(now)):
                 self._take(key.data)
             self._keep_going(now)
-        seconds = time.perf_counter() - self._began
-        self.measured.seconds = seconds
-        self.measured.busy = [(time.process_time() - used) / seconds]
+        busy, self.measured.machine = use.parts()
+        self.measured.seconds, self.measured.busy = time.perf_counter() - self._began, [busy]
 
     def _send_some(self, now: float) -> None:
         if self.is_paced:

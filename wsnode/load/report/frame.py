@@ -39,6 +39,11 @@ def key(number: int, words: str) -> str:
     return f'<p><b class="key-{STYLES[number]}">{NAMES[number]}</b> {escape(words)}</p>'
 
 
+def notes(items: Iterable[str]) -> str:
+    """Return a list."""
+    return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in items)}</ul>"
+
+
 def note(words: str, *, is_warning: bool = False) -> str:
     """Return a paragraph."""
     kind = ' class="warning"' if is_warning else ""

@@ -30,7 +30,8 @@ def lines(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
         yield label(driven(lag, plan), number, len(found))
     yield from table(found, plan).lines()
     for number, lag in enumerate(found):
-        yield from (label(note, number, len(found)) for note in notes(lag))
+        client = f"client: {text.client(lag.tally.after_first)}"
+        yield from (label(note, number, len(found)) for note in (*notes(lag), client))
 
 
 def driven(lag: Lag, plan: LagPlan) -> str:
@@ -72,7 +73,6 @@ def notes(lag: Lag) -> Iterator[str]:
         yield f"{tally.unheard:,} calls made blocks that no subscriber heard of"
     if lag.lost:
         yield f"{len(lag.lost):,} connections were lost, the first one: {lag.lost[0]}"
-    yield f"client: {text.client(tally.after_first)}"
 
 
 def document(found: Sequence[Lag], plan: LagPlan) -> dict[str, Any]:
@@ -126,10 +126,10 @@ def _sections(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
         yield frame.key(number, f"{shown(lag.url)} {lag.version}: {driven(lag, plan)}")
     yield frame.note(title(plan))
     yield table(found, plan).html()
-    for number, lag in enumerate(found):
-        for each in notes(lag):
-            is_warning = bool(lag.lost or lag.tally.unheard or lag.tally.after_first.is_client_the_limit)
-            yield frame.note(label(each, number, len(found)), is_warning=is_warning)
+    yield frame.notes(
+        label(each, number, len(found)) for number, lag in enumerate(found) for each in notes(lag)
+    )
+    yield from plots.clients([lag.tally.after_first for lag in found])
     yield "<h2>By kind, after the first subscriber</h2>"
     yield plots.by_method([lag.tally.after_first for lag in found])
     yield from plots.latency_sections([lag.tally.after_first for lag in found], "notifications")

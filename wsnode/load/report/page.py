@@ -16,10 +16,11 @@ def page(outcome: Outcome) -> str:
 def _body(outcome: Outcome) -> Iterator[str]:
     for number, node in enumerate(outcome.nodes):
         yield frame.key(number, text.title("", shown(node.url), node.version, node.samples.head).strip())
-    yield frame.note(text.load(outcome.plan.pattern))
+    pattern, growth = outcome.plan.pattern, outcome.plan.ramp
+    yield frame.note(text.load(pattern) if growth is None else ramp.words(growth, pattern))
     yield from plots.clients(outcome.mix)
-    if outcome.plan.ramp is not None:
-        yield from ramp.sections(outcome.steps, outcome.plan.ramp, outcome.plan.limit_ms)
+    if growth is not None:
+        yield from ramp.sections(outcome.steps, growth, outcome.plan.limit_ms)
     yield from plots.latency_sections(outcome.mix)
     yield "<h2>By method</h2>"
     yield plots.by_method(outcome.mix)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from wsnode.load.mix.ramp import Ramp, Step, begins, falls_behind, has_errors, is_over
 from wsnode.load.mix.window import Pattern
+from wsnode.load.report import frame
 from wsnode.load.report.charts import Series, axis_of, chart
 from wsnode.load.report.form import NAMES, STYLES, Table, decimal, finite, label, latency
 
@@ -13,10 +14,15 @@ HEADS: Final = ("", "replies/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "erro
 
 def title(ramp: Ramp, pattern: Pattern) -> str:
     """Return the title of the section, and its columns."""
+    return f"\nramp: {words(ramp, pattern)}\n{Table(HEADS, []).line(HEADS)}"
+
+
+def words(ramp: Ramp, pattern: Pattern) -> str:
+    """Return the ramp in words."""
     span = f"{said(ramp, ramp.values[0])} to {said(ramp, ramp.values[-1])}"
     fixed = f"{pattern.connections} connections, " if ramp.what == "rate" else ""
-    steps = f"{fixed}{span}, {len(ramp.values)} steps of {pattern.seconds:g} s"
-    return f"\nramp: {steps}\n{Table(HEADS, []).line(HEADS)}"
+    depth = "" if ramp.what == "rate" or pattern.rate else f", {pattern.depth} in flight on each"
+    return f"{fixed}{span}{depth}, {len(ramp.values)} steps of {pattern.seconds:g} s"
 
 
 def said(ramp: Ramp, value: float) -> str:
@@ -44,11 +50,14 @@ def _row(ramp: Ramp, step: Step, number: int, nodes: int) -> list[str]:
 
 
 def limits(steps: Sequence[Sequence[Step]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
-    """Yield for each node where its p99 goes over the limit, where errors begin and where it falls behind."""
+    """Yield for each node where p99 goes over the limit, errors begin, and it falls behind."""
     for number, each in enumerate(steps):
-        for words, value in found_limits(each, ramp, limit_ms).items():
+        for name, value in found_limits(each, ramp, limit_ms).items():
             shown = "in no step" if value is None else f"from {said(ramp, value)} on"
-            yield f"{label(words, number, len(steps))}: {shown}"
+            yield f"{label(name, number, len(steps))}: {shown}"
+        if limited := [step.value for step in each if step.measured.is_client_the_limit]:
+            values = ", ".join(f"{value:,.0f}" for value in limited)
+            yield label(f"the client or its machine was the limit: at {values}", number, len(steps))
 
 
 def found_limits(steps: Sequence[Step], ramp: Ramp, limit_ms: float) -> dict[str, float | None]:
@@ -88,9 +97,14 @@ def sections(steps: Sequence[Sequence[Step]], ramp: Ramp, limit_ms: float) -> It
     yield "<h2>By step</h2>"
     yield _by_step(steps, (unit, "p50 and p99, ms"), ("", " dashed"), _times, is_logarithmic=True)
     yield _by_step(steps, (unit, "replies a second"), ("",), lambda step: [step.measured.rate])
-    rows = [_row(ramp, step, number, len(steps)) for number, each in enumerate(steps) for step in each]
+    rows = [
+        _row(ramp, each[place], number, len(steps))
+        for place in range(max(map(len, steps)))
+        for number, each in enumerate(steps)
+        if place < len(each)
+    ]
     yield Table(HEADS, rows).html()
-    yield f"<ul>{''.join(f'<li>{each}</li>' for each in limits(steps, ramp, limit_ms))}</ul>"
+    yield frame.notes(limits(steps, ramp, limit_ms))
 
 
 def _times(step: Step) -> list[float]:

@@ -1,6 +1,7 @@
 """A replay: as lines, as JSON, and as a page."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from wsnode.load.replay.measure import Replay, ReplayPlan
@@ -29,8 +30,14 @@ def lines(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
         yield f"{NAMES[number]}  {shown(replay.url)}  {replay.version}"
     yield f"\n{title(plan, is_paced=found[0].is_paced)}\n{text.COLUMNS}"
     yield from text.mix([replay.measured for replay in found])
+    yield from _all_notes(found)
+
+
+def _all_notes(found: Sequence[Replay]) -> Iterator[str]:
     for number, replay in enumerate(found):
-        yield from (label(note, number, len(found)) for note in notes(replay))
+        # Both have been sent the lines of one file.
+        chosen = notes(replay) if number == 0 else islice(notes(replay), 1)
+        yield from (label(note, number, len(found)) for note in chosen)
 
 
 def notes(replay: Replay) -> Iterator[str]:
@@ -77,9 +84,7 @@ def _sections(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
     for number, replay in enumerate(found):
         yield frame.key(number, f"{shown(replay.url)} {replay.version}")
     yield frame.note(title(plan, is_paced=found[0].is_paced))
-    for number, replay in enumerate(found):
-        for note in notes(replay):
-            yield frame.note(label(note, number, len(found)), is_warning=bool(replay.malformed))
+    yield frame.notes(_all_notes(found))
     measured = [replay.measured for replay in found]
     yield from plots.clients(measured)
     yield from plots.latency_sections(measured)

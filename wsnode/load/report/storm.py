@@ -28,7 +28,8 @@ def lines(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
     yield f"\n{title(plan)}"
     yield from table(found, plan).lines()
     for number, storm in enumerate(found):
-        yield from (label(note, number, len(found)) for note in notes(storm, plan))
+        client = f"client: {text.client(storm.opened)}"
+        yield from (label(note, number, len(found)) for note in (*notes(storm, plan), client))
 
 
 def table(found: Sequence[Storm], plan: StormPlan) -> Table:
@@ -63,7 +64,6 @@ def notes(storm: Storm, plan: StormPlan) -> Iterator[str]:
     yield from _counted("lost later", storm.lost)
     if plan.hold:
         yield f"{storm.held:,} open after {plan.hold:g} s"
-    yield f"client: {text.client(storm.opened)}"
 
 
 def _counted(words: str, failures: Counter[str]) -> Iterator[str]:
@@ -112,10 +112,10 @@ def _sections(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
         yield frame.key(number, f"{shown(storm.url)} {storm.version}")
     yield frame.note(title(plan))
     yield table(found, plan).html()
-    for number, storm in enumerate(found):
-        is_warning = bool(storm.failures or storm.lost or storm.opened.is_client_the_limit)
-        for each in notes(storm, plan):
-            yield frame.note(label(each, number, len(found)), is_warning=is_warning)
+    yield frame.notes(
+        label(each, number, len(found)) for number, storm in enumerate(found) for each in notes(storm, plan)
+    )
+    yield from plots.clients([storm.opened for storm in found])
     yield from plots.latency_sections([storm.opened for storm in found], "connections")
     yield "<h2>Calls</h2>"
     yield plots.by_method([storm.answered for storm in found])

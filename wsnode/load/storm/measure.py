@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from wsnode.load.machine import ClientUse
 from wsnode.load.measured import Measured
 from wsnode.load.node import Asker
 from wsnode.load.progress import BEAT_SECONDS, Show
@@ -63,16 +64,16 @@ def measure_storm(url: str, plan: StormPlan, show: Show) -> Storm:
     with Asker(url) as asker:
         storm = Storm(url, asker.version())
     run = _Run(Target(url), plan, storm, show)
-    used, began = time.process_time(), time.perf_counter()
+    use = ClientUse()
     try:
         run.open_all()
         if plan.hold:
             run.hold()
     finally:
         run.close()
-    busy = (time.process_time() - used) / (time.perf_counter() - began)
+    busy, machine = use.parts()
     for measured in (storm.opened, storm.answered):
-        measured.seconds, measured.busy = storm.seconds, [busy]
+        measured.seconds, measured.busy, measured.machine = storm.seconds, [busy], machine
     return storm
 
 
@@ -206,6 +207,6 @@ class _Run:
     def _line(self, now: float) -> str:
         failed = self._storm.failures.total()
         return (
-            f"{now - self._began:.0f} s  {self._started:,} begun  {len(self._held):,} open  "
+            f"{now - self._began:.1f} s  {self._started:,} begun  {len(self._held):,} open  "
             f"{len(self._waiting):,} waiting  {failed:,} failed  {self._storm.lost.total():,} lost"
         )
