@@ -33,6 +33,13 @@ class PassingLine:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream if stream.isatty() else None
 
+    def __enter__(self) -> "PassingLine":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Leave nothing of it in front of what is printed next."""
+        self.show("")
+
     def show(self, text: str) -> None:
         """Show `text` in the place of the last one, cut to the width of the terminal."""
         if self._stream is not None:

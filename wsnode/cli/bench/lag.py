@@ -96,13 +96,11 @@ def lag(
 
     urls = urls_of(url, against)
     plan = LagPlan(subscribers, tuple(dict.fromkeys(kinds)), logs, drive, interval, seconds)
-    line, tell = PassingLine(sys.stderr), ignore if as_json else say
-    with one_line_failures():
+    with one_line_failures(), PassingLine(sys.stderr) as line:
         allow_connections(subscribers)
         found = measure_lags(urls, plan, line.show)
-        line.show("")
         for each in lines(found, plan):
-            tell(each)
+            (ignore if as_json else line.say)(each)
         write_page(page_file, lambda: page(found, plan))
     if as_json:
         say(msgspec.json.encode(document(found, plan)).decode())

@@ -137,11 +137,9 @@ def mix(
     fewest = pattern.connections if growth is None else growth.least_connections(pattern)
     count = min(processes or usual_processes(fewest), fewest)
     plan = Plan(chosen, pattern, seed, count, growth, p99_limit, regions or 0, list(pids))
-    line = PassingLine(sys.stderr)
-    with one_line_failures():
+    with one_line_failures(), PassingLine(sys.stderr) as line:
         allow_connections(connections if growth is None else growth.most_connections(pattern))
         outcome = measure(urls, plan, ignore if as_json else line.say, line.show)
         write_page(page_file, lambda: page(outcome))
-    line.show("")
     if as_json:
         say(msgspec.json.encode(document(outcome)).decode())

@@ -79,13 +79,11 @@ def replay(
     plan = ReplayPlan(
         file, connections, 1 if over_http else depth, rate, speed, keeps_time=not untimed, seconds=seconds
     )
-    line, tell = PassingLine(sys.stderr), ignore if as_json else say
-    with one_line_failures():
+    with one_line_failures(), PassingLine(sys.stderr) as line:
         allow_connections(connections)
         found = [measure_replay(each, plan, line.show) for each in urls]
-        line.show("")
         for each in lines(found, plan):
-            tell(each)
+            (ignore if as_json else line.say)(each)
         write_page(page_file, lambda: page(found, plan))
     if as_json:
         say(msgspec.json.encode(document(found, plan)).decode())

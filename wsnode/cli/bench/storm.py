@@ -82,13 +82,11 @@ def storm(
 
     urls = urls_of(url, against)
     plan = StormPlan(connections, rate, opening, hold, timeout)
-    line, tell = PassingLine(sys.stderr), ignore if as_json else say
-    with one_line_failures():
+    with one_line_failures(), PassingLine(sys.stderr) as line:
         allow_connections(connections)
         found = [measure_storm(each, plan, line.show) for each in urls]
-        line.show("")
         for each in lines(found, plan):
-            tell(each)
+            (ignore if as_json else line.say)(each)
         write_page(page_file, lambda: page(found, plan))
     if as_json:
         say(msgspec.json.encode(document(found, plan)).decode())
