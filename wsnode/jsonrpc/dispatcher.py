@@ -42,9 +42,14 @@ class Dispatcher:
         self._bugs = itertools.count(1)
 
     @cached_property
+    def engine_names(self) -> frozenset[str]:
+        """Return the names of the methods that the engine may answer without a handler."""
+        return frozenset(method.name for method in self.registry.methods.values() if method.at_engine)
+
+    @cached_property
     def engine_methods(self) -> EngineMethods:
-        """Return the methods that the engine may answer without a handler."""
-        return EngineMethods([method.name for method in self.registry.methods.values() if method.at_engine])
+        """Return these methods for the engine."""
+        return EngineMethods(sorted(self.engine_names))
 
     @property
     def is_crowded(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any, TypeAlias
 
 from wsnode.jsonrpc.batches.parked import Running, fetched
@@ -38,7 +39,7 @@ Item: TypeAlias = Request | bytes | UnusableRequestError
 class Batch(Calls):
     """The calls of one batch, or the one of a long message, which share one view however long they take."""
 
-    __slots__ = ()
+    __slots__ = ("_due", "_end", "_error", "_parked", "_replies", "_size", "_slice_end")
 
     may_move = False
 
@@ -83,94 +84,143 @@ class Batch(Calls):
 
     def run(self, items: Sequence[Request | bytes]) -> Replying:
         """Return the reply to a batch, None if it held notifications only."""
-        bounds, clock = self._dispatcher.bounds, self._dispatcher.clock
-        replies: list[bytes] = []
-        parked: list[Running] = []
-        size, error = 0, None
         if (arrivals := self._dispatcher.registry.arrivals) is not None and arrivals.is_behind:
             yield from self._wait_first_for_all(arrivals, items)
-        began = slice_began = clock()
+        self._start()
         try:
-            place = 0
-            while place < len(items):
-                item: Item = items[place]
-                place += 1
-                if (now := clock()) - slice_began > bounds.slice_seconds:
-                    try:
-                        yield size
-                    except TimeLimitError:
-                        error = error or request_timed_out()
-                    except RpcError as refusal:
-                        error = error or refusal
-                    self.mark = 0.0
-                    slice_began = now = clock()
-                if now - began > bounds.batch_seconds:
-                    error = error or request_timed_out()
-                if isinstance(item, bytes) and is_long(item):
-                    try:
-                        item = yield from aside(partial(_decode_long, item))
-                    except RpcError as refusal:
-                        error = error or refusal
-                held = len(self.held)
-                answer = _refuse_item(item, error) if error else self._answer_item(item)
-                if answer is None or isinstance(answer, bytes):
-                    reply = answer
-                else:
-                    call = Running(answer, len(replies), item)
-                    yield from call.run(size)
-                    if call.is_fetching:
-                        parked.append(call)
-                        replies.append(b"")
-                        continue
-                    if call.waits_for is not None:
-                        # It may change what the parked ones read.
-                        size, error = yield from self._unpark(parked, replies, size, began)
-                    reply = _refuse_item(item, error) if error else (yield from call.finish(size))
-                    call.close()
-                if reply and not error and size + len(reply) > bounds.batch_reply_bytes:
-                    error = response_too_large()
-                    reply = _refuse_item(item, error)
-                    self._take_back(held)
-                if reply:
-                    replies.append(reply)
-                    size += len(reply)
-                if self.may_go_together and not error:
-                    room = bounds.batch_reply_bytes - size
-                    text, count = self.go_together(items, place, self.reply_bytes, room, are_messages=False)
-                    if count:
-                        replies.append(text)
-                        # Its commas are not counted, as those between the others are not.
-                        size += len(text) - (count - 1)
-                        place += count
-            yield from self._unpark(parked, replies, size, began)
+            yield from self._answer_all(items)
+            yield from self._unpark()
         finally:
-            for call in parked:
+            for call in self._parked:
                 call.close()
             self.end_turn()
-        replies = [reply for reply in replies if reply]
+        replies = [reply for reply in self._replies if reply]
         return (yield from _listed(replies)) if replies else None
 
-    def _unpark(
-        self, parked: list[Running], replies: list[bytes], size: int, began: float
-    ) -> Generator[Step, Any, tuple[int, RpcError | None]]:
-        """Put the replies of parked calls to their places; return the size of all, and the batch's error."""
+    def _start(self) -> None:
+        bounds, now = self._dispatcher.bounds, self._dispatcher.clock()
+        self._replies: list[bytes] = []
+        self._parked: list[Running] = []
+        self._size = 0
+        self._error: RpcError | None = None
+        self._slice_end, self._end = now + bounds.slice_seconds, now + bounds.batch_seconds
+        self._due = min(self._slice_end, self._end)
+        """When the slice ends, or the time of the batch."""
+
+    def _answer_all(self, items: Sequence[Request | bytes]) -> Generator[Step, Any, None]:
+        clock, engine_names = self._dispatcher.clock, self._dispatcher.engine_names
+        most = self._dispatcher.bounds.batch_reply_bytes
+        place, count = 0, len(items)
+        while place < count:
+            if clock() > self._due:
+                yield from self._pause()
+            item: Item = items[place]
+            place += 1
+            held = len(self.held)
+            # The usual item has no function of its own: each takes a fifth of what a small call does.
+            if type(item) is tuple and self._error is None and len(item[1]) <= QUICK_BYTES:
+                answer = self.call(item)
+            else:
+                item = yield from self._read(item)
+                answer = self._answer_item(item)
+            if answer is not None and not isinstance(answer, bytes):
+                answer = yield from self._finish(answer, item)
+            if answer:
+                if self._size + len(answer) > most and self._error is None:
+                    answer = self._refuse_rest(item, held)
+                self._replies.append(answer)
+                self._size += len(answer)
+            if self.may_go_together and place < count and self._error is None:
+                name = items[place][0]
+                if name in engine_names or name in self.results:
+                    place += self._add_together(items, place)
+
+    def _pause(self) -> Generator[Step, Any, None]:
+        """Let others run at the end of a slice; at the end of the batch's time, refuse what is left."""
+        clock = self._dispatcher.clock
+        if (now := clock()) > self._slice_end:
+            try:
+                yield self._size
+            except TimeLimitError:
+                self._error = self._error or request_timed_out()
+            except RpcError as refusal:
+                self._error = self._error or refusal
+            self.mark = 0.0
+            now = clock()
+            self._slice_end = now + self._dispatcher.bounds.slice_seconds
+        if now > self._end:
+            self._error = self._error or request_timed_out()
+            self._end = inf
+        self._due = min(self._slice_end, self._end)
+
+    def _read(self, item: Item) -> Generator[Step, Any, Item]:
+        """Return an item, read by a thread if it is long."""
+        if isinstance(item, bytes) and is_long(item):
+            try:
+                item = yield from aside(partial(_decode_long, item))
+            except RpcError as refusal:
+                self._error = self._error or refusal
+        return item
+
+    def _answer_item(self, item: Item) -> bytes | Replying | None:
+        if self._error is not None:
+            return _refuse_item(item, self._error)
+        try:
+            return self.call_of(_request_of(item))
+        except UnusableRequestError as unusable:
+            return unusable.reply
+
+    def _finish(self, steps: Replying, item: Item) -> Generator[Step, Any, bytes | None]:
+        """Return the reply of a call in slices, None if there is none yet, because it waits beside others."""
+        call = Running(steps, len(self._replies), item)
+        yield from call.run(self._size)
+        if call.is_fetching:
+            self._parked.append(call)
+            self._replies.append(b"")
+            return None
+        if call.waits_for is not None:
+            # It may change what the parked ones read.
+            yield from self._unpark()
+        reply = _refuse_item(item, self._error) if self._error else (yield from call.finish(self._size))
+        call.close()
+        return reply
+
+    def _refuse_rest(self, item: Item, held: int) -> bytes:
+        """Return the reply to an item, and let that of all after it be, that they are too much.
+
+        Before the item's call there were `held` subscriptions.
+        """
+        self._error = response_too_large()
+        self._take_back(held)
+        return _refuse_item(item, self._error) or b""
+
+    def _add_together(self, items: Sequence[Request | bytes], place: int) -> int:
+        """Take the replies that the engine has from `place` on, and return their number."""
+        room = self._dispatcher.bounds.batch_reply_bytes - self._size
+        text, count = self.go_together(items, place, self.reply_bytes, room, are_messages=False)
+        if count:
+            self._replies.append(text)
+            # Its commas are not counted, as those between the others are not.
+            self._size += len(text) - (count - 1)
+        return count
+
+    def _unpark(self) -> Generator[Step, Any, None]:
+        """Put the replies of parked calls to their places."""
         bounds, supplies = self._dispatcher.bounds, self._dispatcher.registry.supplies
-        error: RpcError | None = None
-        while parked:
+        while parked := self._parked:
             assert supplies is not None, "something has fetched for them"
-            yield from fetched(parked, supplies, size)
-            if self._dispatcher.clock() - began > bounds.batch_seconds:
-                error = request_timed_out()
-            for call in [call for call in parked if error or not call.is_fetching]:
+            yield from fetched(parked, supplies, self._size)
+            if self._dispatcher.clock() > self._end:
+                self._error = self._error or request_timed_out()
+            for call in [call for call in parked if self._error or not call.is_fetching]:
                 parked.remove(call)
-                reply = (yield from call.finish(size)) if error is None else None
+                reply = None if self._error else (yield from call.finish(self._size))
                 call.close()
-                if error is None and size + len(reply or b"") > bounds.batch_reply_bytes:
-                    error = response_too_large()
-                reply = _refuse_item(call.request, error) if error else reply
-                replies[call.place] = reply or b""
-                size += len(reply or b"")
-        return size, error
+                if self._error is None and self._size + len(reply or b"") > bounds.batch_reply_bytes:
+                    self._error = response_too_large()
+                reply = _refuse_item(call.request, self._error) if self._error else reply
+                self._replies[call.place] = reply or b""
+                self._size += len(reply or b"")
 
     def _wait_first_for_all(
         self, arrivals: Arrivals, items: Sequence[Request | bytes]
@@ -202,12 +252,6 @@ class Batch(Calls):
         del self.held[count:]
         if begun and self.channel is not None:
             self.channel.take_back(begun)
-
-    def _answer_item(self, item: Item) -> bytes | Replying | None:
-        try:
-            return self.call_of(_request_of(item))
-        except UnusableRequestError as unusable:
-            return unusable.reply
 
     def call_of(self, request: Request) -> bytes | Replying | None:
         """Return what `call` returns; where the parameters are long, a thread reads them."""
