@@ -173,7 +173,7 @@ FLOORS = {
         "run",
     ),
     "load/mix": ("samples", "requests", "window", "processes ramp regions"),
-    "cli/bench": ("options", "lag mix replay storm", "group"),
+    "cli/bench": ("options running", "lag mix replay storm", "group"),
     "cli": (
         "failures",
         "terminal",

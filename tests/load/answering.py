@@ -1,6 +1,7 @@
 """A node for tests, on a free port: each connection is a thread that runs a function."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,12 +15,14 @@ Admit = Callable[[ServerConnection, Request], Response | None]
 
 
 @contextmanager
-def answering(converse: Converse, admit: Admit | None = None) -> Iterator[str]:
+def answering(
+    converse: Converse, admit: Admit | None = None, tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
     """Serve, and give the URL; `admit` may refuse a connection."""
-    with serve(converse, "127.0.0.1", 0, process_request=admit) as server:
+    with serve(converse, "127.0.0.1", 0, process_request=admit, ssl=tls) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        yield f"{'ws' if tls is None else 'wss'}://127.0.0.1:{server.socket.getsockname()[1]}"
         server.shutdown()
         thread.join()
 

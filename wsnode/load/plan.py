@@ -27,6 +27,11 @@ class Plan(msgspec.Struct, frozen=True):
     watched: list[int] = []
     """The ids of the nodes' processes, as far as they are known and run here."""
 
+    @property
+    def most_connections(self) -> int:
+        """Return how many connections there are at once."""
+        return self.pattern.connections if self.ramp is None else self.ramp.most_connections(self.pattern)
+
 
 class Node(msgspec.Struct, frozen=True):
     """A node under measurement, and what its chain holds."""

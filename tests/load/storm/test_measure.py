@@ -1,15 +1,18 @@
 """Storms on nodes that take connections, refuse them, and do not answer."""
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection
 
 from tests.load.answering import answering, converse, refusal
+from tests.server.certificates import make_certificate
 from wsnode.load.report import storm as report
 from wsnode.load.storm.measure import FIRST, LAST, Storm, StormPlan, measure_storm
 
@@ -48,6 +51,15 @@ def test_all_connections_are_opened_and_answered() -> None:
     assert (storm.opened.replies, storm.held) == (40, 40)
     assert {name: len(each) for name, each in storm.answered.latencies.items()} == {FIRST: 40}
     assert (storm.failures.total(), storm.lost.total()) == (0, 0)
+
+
+def test_encrypted_connections_are_opened_too(tmp_path: Path) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*make_certificate(tmp_path))
+    with answering(converse, tls=tls) as url:
+        storm = measured(url, StormPlan(connections=5, opening=2, hold=0.1))
+    assert {name: len(each) for name, each in storm.answered.latencies.items()} == {FIRST: 5, LAST: 5}
+    assert (storm.failures.total(), storm.held) == (0, 5)
 
 
 def test_held_connections_are_asked_once_more() -> None:

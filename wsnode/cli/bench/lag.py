@@ -1,13 +1,12 @@
 """`wsnode bench lag`: how late subscribers hear of blocks and logs."""
 
-import sys
 from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, ignore, option, results_options, urls_of, write_page
+from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
+from wsnode.cli.bench.running import run_kind
 from wsnode.cli.options import FiniteRange
-from wsnode.cli.terminal import PassingLine, one_line_failures, say
 
 KINDS = ("newHeads", "logs")
 LISTEN, BLOCKS = "Subscribers", "Blocks"
@@ -88,19 +87,9 @@ def lag(
     The time counts from the first of all subscribers that hears of a block, and from the reply to the call
     that made it. A development node is made to produce blocks; with any other this listens.
     """
-    import msgspec
-
-    from wsnode.load.descriptors import allow_connections
-    from wsnode.load.lag.measure import LagPlan, measure_lags
-    from wsnode.load.report.lag import document, lines, page
+    from wsnode.load.lag.measure import LagPlan, measure_lag
+    from wsnode.load.report import lag as report
 
     urls = urls_of(url, against)
     plan = LagPlan(subscribers, tuple(dict.fromkeys(kinds)), logs, drive, interval, seconds)
-    with one_line_failures(), PassingLine(sys.stderr) as line:
-        allow_connections(subscribers)
-        found = measure_lags(urls, plan, line.show)
-        for each in lines(found, plan):
-            (ignore if as_json else line.say)(each)
-        write_page(page_file, lambda: page(found, plan))
-    if as_json:
-        say(msgspec.json.encode(document(found, plan)).decode())
+    run_kind(urls, plan, measure_lag, report, connections=subscribers, as_json=as_json, page_file=page_file)

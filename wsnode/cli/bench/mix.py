@@ -1,13 +1,19 @@
 """`wsnode bench URL`: a mix of calls."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, ignore, option, results_options, urls_of, write_page
+from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
 from wsnode.cli.options import FiniteRange
 from wsnode.cli.terminal import PassingLine, one_line_failures, say
+
+if TYPE_CHECKING:
+    from wsnode.load.mix.ramp import Ramp
+    from wsnode.load.plan import Plan
 
 LOAD, TIME = "Load", "Ramp and regions"
 
@@ -108,38 +114,57 @@ def mix(
     seed: int,
 ) -> None:
     """Put a mix of calls on any node."""
-    import msgspec
-
-    from wsnode.load.descriptors import allow_connections
     from wsnode.load.mix.processes import usual_processes
-    from wsnode.load.mix.ramp import Ramp, RampError
-    from wsnode.load.mix.requests import REAL_MIX, MixError, read_mix
     from wsnode.load.mix.window import Pattern
     from wsnode.load.plan import Plan
-    from wsnode.load.report.document import document
-    from wsnode.load.report.page import page
-    from wsnode.load.run import measure
 
     urls = urls_of(url, against, over_http=over_http)
     if len(pids) > len(urls):
         raise click.UsageError("--pid: one for each node, in their order")
-    try:
-        chosen = read_mix(REAL_MIX if shares is None else shares)
-    except MixError as error:
-        raise click.BadParameter(str(error), param_hint="--mix") from error
-    try:
-        growth = None if ramp is None else Ramp.parse(ramp)
-    except RampError as error:
-        raise click.BadParameter(str(error), param_hint="--ramp") from error
+    growth = None if ramp is None else _ramp(ramp)
     if growth is not None and regions is not None:
         raise click.UsageError("--ramp and --regions exclude each other: the steps are the regions")
     pattern = Pattern(connections, 1 if over_http else depth, seconds, rate)
     fewest = pattern.connections if growth is None else growth.least_connections(pattern)
     count = min(processes or usual_processes(fewest), fewest)
-    plan = Plan(chosen, pattern, seed, count, growth, p99_limit, regions or 0, list(pids))
+    plan = Plan(_mix(shares), pattern, seed, count, growth, p99_limit, regions or 0, list(pids))
+    _run(urls, plan, as_json=as_json, page_file=page_file)
+
+
+def _mix(text: str | None) -> dict[str, float]:
+    from wsnode.load.mix.requests import REAL_MIX, MixError, read_mix
+
+    try:
+        return read_mix(REAL_MIX if text is None else text)
+    except MixError as error:
+        raise click.BadParameter(str(error), param_hint="--mix") from error
+
+
+def _ramp(text: str) -> "Ramp":
+    from wsnode.load.mix.ramp import Ramp, RampError
+
+    try:
+        return Ramp.parse(text)
+    except RampError as error:
+        raise click.BadParameter(str(error), param_hint="--ramp") from error
+
+
+def _run(urls: Sequence[str], plan: "Plan", *, as_json: bool, page_file: Path | None) -> None:
+    import msgspec
+
+    from wsnode.load.descriptors import allow_connections
+    from wsnode.load.report.document import document
+    from wsnode.load.report.page import page
+    from wsnode.load.run import measure
+
     with one_line_failures(), PassingLine(sys.stderr) as line:
-        allow_connections(connections if growth is None else growth.most_connections(pattern))
+        allow_connections(plan.most_connections)
         outcome = measure(urls, plan, ignore if as_json else line.say, line.show)
-        write_page(page_file, lambda: page(outcome))
+        if page_file is not None:
+            page_file.write_text(page(outcome))
     if as_json:
         say(msgspec.json.encode(document(outcome)).decode())
+
+
+def ignore(_line: str) -> None:
+    """Print nothing: the JSON object comes at the end."""

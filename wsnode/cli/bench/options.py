@@ -1,7 +1,6 @@
 """Options that the kinds of `wsnode bench` share, in sections of their help, and the printing of results."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -52,17 +51,3 @@ def urls_of(url: str, against: str | None, *, over_http: bool = False) -> Sequen
     """Return the URLs of the nodes to measure, one or two."""
     addresses = [checked_addresses(each) for each in (url, against) if each is not None]
     return [each.http if over_http else each.websocket for each in addresses]
-
-
-def write_page(file: Path | None, text: Callable[[], str]) -> None:
-    """Write a page where one is wanted.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    if file is not None:
-        file.write_text(text())
-
-
-def ignore(_line: str) -> None:
-    """Print nothing: the JSON object comes at the end."""

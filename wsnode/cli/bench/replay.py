@@ -1,13 +1,12 @@
 """`wsnode bench replay`: recorded requests."""
 
-import sys
 from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, ignore, option, results_options, urls_of, write_page
+from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
+from wsnode.cli.bench.running import run_kind
 from wsnode.cli.options import FiniteRange
-from wsnode.cli.terminal import PassingLine, one_line_failures, say
 
 LOAD, PACE = "Load", "Pace"
 
@@ -67,11 +66,8 @@ def replay(
     A line may have a member `time`, in seconds or as RFC 3339: then requests keep their distances in time,
     and latency counts from when each was due. Lines that are no requests are left out and named.
     """
-    import msgspec
-
-    from wsnode.load.descriptors import allow_connections
     from wsnode.load.replay.measure import ReplayPlan, measure_replay
-    from wsnode.load.report.replay import document, lines, page
+    from wsnode.load.report import replay as report
 
     if untimed and (rate is not None or speed != 1):
         raise click.UsageError("--untimed goes with neither --rate nor --speed")
@@ -79,11 +75,6 @@ def replay(
     plan = ReplayPlan(
         file, connections, 1 if over_http else depth, rate, speed, keeps_time=not untimed, seconds=seconds
     )
-    with one_line_failures(), PassingLine(sys.stderr) as line:
-        allow_connections(connections)
-        found = [measure_replay(each, plan, line.show) for each in urls]
-        for each in lines(found, plan):
-            (ignore if as_json else line.say)(each)
-        write_page(page_file, lambda: page(found, plan))
-    if as_json:
-        say(msgspec.json.encode(document(found, plan)).decode())
+    run_kind(
+        urls, plan, measure_replay, report, connections=connections, as_json=as_json, page_file=page_file
+    )

@@ -1,13 +1,12 @@
 """`wsnode bench storm`: many connections at once."""
 
-import sys
 from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, ignore, option, results_options, urls_of, write_page
+from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
+from wsnode.cli.bench.running import run_kind
 from wsnode.cli.options import FiniteRange
-from wsnode.cli.terminal import PassingLine, one_line_failures, say
 
 STORM = "Storm"
 
@@ -74,19 +73,9 @@ def storm(
 
     Measured is how long each takes to open and until its first answer; failures are counted by kind.
     """
-    import msgspec
-
-    from wsnode.load.descriptors import allow_connections
-    from wsnode.load.report.storm import document, lines, page
+    from wsnode.load.report import storm as report
     from wsnode.load.storm.measure import StormPlan, measure_storm
 
     urls = urls_of(url, against)
     plan = StormPlan(connections, rate, opening, hold, timeout)
-    with one_line_failures(), PassingLine(sys.stderr) as line:
-        allow_connections(connections)
-        found = [measure_storm(each, plan, line.show) for each in urls]
-        for each in lines(found, plan):
-            (ignore if as_json else line.say)(each)
-        write_page(page_file, lambda: page(found, plan))
-    if as_json:
-        say(msgspec.json.encode(document(found, plan)).decode())
+    run_kind(urls, plan, measure_storm, report, connections=connections, as_json=as_json, page_file=page_file)

@@ -2,7 +2,6 @@
 
 import selectors
 import time
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -11,7 +10,7 @@ from wsnode.load.connection import encoder
 from wsnode.load.lag.arrival import StampedConnection
 from wsnode.load.lag.drive import TOPIC, Drive, choose
 from wsnode.load.lag.notice import HEADS, LOGS, Notice, Reply, read
-from wsnode.load.lag.tally import Call, Tally
+from wsnode.load.lag.tally import KEPT_SECONDS, Call, Tally
 from wsnode.load.machine import ClientUse
 from wsnode.load.measured import SLICE_SECONDS
 from wsnode.load.node import Asker
@@ -21,7 +20,7 @@ SUBSCRIBE_SECONDS: Final = 30.0
 STALL_SECONDS: Final = 30.0
 """A call whose block is not heard of after these is given up, and the next one made."""
 GRACE_SECONDS: Final = 5.0
-"""After the last block, for subscribers that have not heard of it yet."""
+"""Without a notification, after the last block: then no more are waited for."""
 TURN_SECONDS: Final = 0.05
 SLICES: Final = 120
 """Points over time, at most."""
@@ -211,9 +210,16 @@ class _Run:
         return now - began
 
     def _wait_grace(self) -> None:
-        end = time.time() + GRACE_SECONDS
-        while time.time() < end and self._subscribers_left() and not self.tally.is_complete:
+        latest, end = time.time() + KEPT_SECONDS, time.time() + GRACE_SECONDS
+        heard = self.tally.heard.total()
+        while time.time() < min(end, latest) and not self._is_over:
             self._turn(TURN_SECONDS)
+            if self.tally.heard.total() > heard:
+                heard, end = self.tally.heard.total(), time.time() + GRACE_SECONDS
+
+    @property
+    def _is_over(self) -> bool:
+        return not self._subscribers_left() or self.tally.is_complete
 
     def _subscribers_left(self) -> int:
         return self._plan.subscribers - len(self.lost)
@@ -264,12 +270,3 @@ class _Run:
             if found.refusal is not None:
                 raise ConnectionError(f"eth_subscribe: {found.refusal}")
             self._waiting -= 1
-
-
-def measure_lags(urls: Sequence[str], plan: LagPlan, show: Show) -> list[Lag]:
-    """Return the lags of each node, one after another.
-
-    Raises:
-        ConnectionError: As `measure_lag`.
-    """
-    return [measure_lag(url, plan, show) for url in urls]

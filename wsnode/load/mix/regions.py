@@ -1,6 +1,7 @@
 """The results of a run by regions of its time, with the memory and the processors of the node's processes."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -48,8 +49,12 @@ def family(process: int) -> list[int]:
         tasks = [(task / "children").read_text() for task in Path(f"/proc/{process}/task").iterdir()]
     except OSError:
         raise ProcessError(process) from None
-    children = [int(child) for child in " ".join(tasks).split()]
-    return [process, *(each for child in children for each in family(child))]
+    found = [process]
+    for child in " ".join(tasks).split():
+        # It may have ended since.
+        with suppress(ProcessError):
+            found += family(int(child))
+    return found
 
 
 class Region(msgspec.Struct, frozen=True):

@@ -1,0 +1,52 @@
+"""The run of a kind of `wsnode bench` on one node or two, and the printing of its results."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from wsnode.cli.terminal import PassingLine, one_line_failures, say
+
+Plan = TypeVar("Plan")
+Found = TypeVar("Found")
+PlanOf = TypeVar("PlanOf", contravariant=True)
+FoundOf = TypeVar("FoundOf", contravariant=True)
+
+
+class Report(Protocol[FoundOf, PlanOf]):
+    """The forms of the results of all nodes."""
+
+    def lines(self, found: Sequence[FoundOf], plan: PlanOf, /) -> Iterator[str]:
+        """Yield them as lines."""
+
+    def document(self, found: Sequence[FoundOf], plan: PlanOf, /) -> dict[str, Any]:
+        """Return them as a JSON object."""
+
+    def page(self, found: Sequence[FoundOf], plan: PlanOf, /) -> str:
+        """Return them as HTML."""
+
+
+def run_kind(
+    urls: Sequence[str],
+    plan: Plan,
+    measure: Callable[[str, Plan, Callable[[str], None]], Found],
+    report: Report[Found, Plan],
+    *,
+    connections: int,
+    as_json: bool,
+    page_file: Path | None,
+) -> None:
+    """Measure each node, one after another, and print what was found."""
+    import msgspec
+
+    from wsnode.load.descriptors import allow_connections
+
+    with one_line_failures(), PassingLine(sys.stderr) as line:
+        allow_connections(connections)
+        found = [measure(url, plan, line.show) for url in urls]
+        for each in () if as_json else report.lines(found, plan):
+            line.say(each)
+        if page_file is not None:
+            page_file.write_text(report.page(found, plan))
+    if as_json:
+        say(msgspec.json.encode(report.document(found, plan)).decode())
