@@ -139,7 +139,7 @@ FLOORS = {
         "follower",
     ),
     "sync/follow/blocks": ("fetching", "asking", "ranges walk"),
-    "cluster": ("address records", "journal", "redis_journal"),
+    "cluster": ("address records", "journal steps", "redis_journal tenure", "publisher"),
     "node": (
         "addresses settings views",
         "config",

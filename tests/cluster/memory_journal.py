@@ -27,6 +27,7 @@ class MemoryJournal:
     """Implements `Journal` as a server that is asked by one task at a time."""
 
     def __init__(self, genesis: bytes, bounds: Bounds | None = None) -> None:
+        self.place = "memory"
         self._genesis = genesis
         self._bounds = bounds or Bounds()
         self._entries: list[tuple[RecordId, bytes, bool]] = []

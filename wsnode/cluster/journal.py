@@ -67,6 +67,9 @@ class Journal(Protocol):
     Every method raises JournalAwayError.
     """
 
+    place: str
+    """Where it is, without secrets."""
+
     async def claim(self, holder: str, floor: int = 0) -> Lease:
         """Return a lease of a new epoch, above `floor` and all before, for a process that has it or may.
 

@@ -109,7 +109,7 @@ class RedisJournal:
         self, client: "coredis.Redis[bytes]", place: str, prefix: str, genesis: bytes, bounds: Bounds
     ) -> None:
         self._client = client
-        self._place = place
+        self.place = place
         self._genesis = genesis
         self._bounds = bounds
         self._keys = [f"{prefix}:{name}" for name in ("log", "lease", "epoch", "genesis")]
@@ -152,12 +152,14 @@ class RedisJournal:
             LeaseLostError, TipMovedError, RecordTooLargeError: As `Journal.append`.
             JournalAwayError: Redis cannot be reached; the record may have been appended.
         """
+        # A block of 8 MiB takes too long to compress for the event loop.
+        content = await trio.to_thread.run_sync(encode_record, record)
         what, *values = await self._run_with(
             lease,
             _APPEND,
             "" if record.previous is None else str(record.previous),
             str(record.id),
-            encode_record(record),
+            content,
             str(int(isinstance(record.change, Block))),
             str(self._bounds.records),
             str(self._bounds.bytes),
@@ -189,7 +191,7 @@ class RedisJournal:
                 {self._log: start}, count=RECORDS_AT_ONCE, block=max(1, int(seconds * 1000))
             )
         entries = [entry for each in (found or {}).values() for entry in each]
-        records = [self._record(entry) for entry in entries]
+        records = await trio.to_thread.run_sync(self._records, entries)
         require_linked(after, records)
         return records
 
@@ -203,7 +205,7 @@ class RedisJournal:
         end = "+" if before is None else f"({before}"
         with self._asking():
             entries = await self._client.xrevrange(self._log, end=end, count=min(most, RECORDS_AT_ONCE))
-        return [self._record(entry) for entry in entries]
+        return await trio.to_thread.run_sync(self._records, entries)
 
     async def keep_genesis(self, lease: Lease, genesis: bytes) -> None:
         """Keep the chain's genesis file for readers.
@@ -241,8 +243,11 @@ class RedisJournal:
 
     @contextmanager
     def _asking(self, seconds: float = 0) -> Iterator[None]:
-        with _as_away(self._place), trio.fail_after(seconds + ANSWER_SECONDS):
+        with _as_away(self.place), trio.fail_after(seconds + ANSWER_SECONDS):
             yield
+
+    def _records(self, entries: Sequence[Any]) -> list[Record]:
+        return [self._record(entry) for entry in entries]
 
     def _record(self, entry: Any) -> Record:
         content = entry.field_values.get(b"record")

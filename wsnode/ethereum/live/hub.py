@@ -116,6 +116,11 @@ class Hub:
                 logger.exception("a change of head was not followed")
         return change
 
+    @property
+    def next_look(self) -> trio.Event:
+        """Return what is set once it has looked at the store again."""
+        return self._looked
+
     async def wait_move(self, head: Head) -> None:
         """Wait until the head is another one than `head`."""
         while self.head == head:

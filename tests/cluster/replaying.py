@@ -1,0 +1,61 @@
+"""A chain of records: every change made again on a chain of its own, every standing compared."""
+
+from wsnode.cluster.records import Block, ChainId, Change, Down, Patch, Standing
+from wsnode.ethereum.chain import Chain, Marks
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.development.builder import BlockBuilder
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.state import BlockAttributes
+from wsnode.ethereum.storage import meta
+
+
+def standing_of(chain: Chain) -> Standing:
+    """Return how a chain stands, by what it is and not by how it came to be."""
+    with chain.snapshot() as view:
+        safe, finalized = (meta.marked_head(view.reader, mark) for mark in (meta.SAFE, meta.FINALIZED))
+        return Standing(view.head, Hash32(chain.state.state_root), view.chain_id, safe, finalized)
+
+
+class Replayed:
+    """A chain that makes changes again."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self._builder = BlockBuilder(chain)
+
+    def apply(self, change: Change, after: Standing) -> None:
+        """Make a change; the chain stands as the record says then."""
+        match change:
+            case Block():
+                self._append(change)
+            case Down():
+                self._builder.unwind(after.head.number, after.state_root)
+            case Patch(accounts):
+                self._builder.patch(accounts)
+            case ChainId():
+                self._builder.set_chain_id(after.chain_id)
+        self.chain.mark(Marks(after.safe, after.finalized))
+        assert standing_of(self.chain) == after
+
+    def _append(self, change: Block) -> None:
+        (block,), error = decode_blocks(self.chain.spec, [change.rlp])
+        assert error is None, error
+        assert not change.senders
+        tree = self._builder.tree
+        with tree.whole():
+            extension = tree.extend([block], _attributes(block) if change.is_free else None)
+            assert extension.error is None, extension.error
+            tree.store(tree.take_pending())
+
+
+def _attributes(block: UnverifiedBlock) -> BlockAttributes:
+    fields = header_fields(block.header)
+    return BlockAttributes(
+        timestamp=fields.timestamp,
+        fee_recipient=fields.beneficiary,
+        prev_randao=bytes(32),
+        gas_limit=fields.gas_limit,
+        parent_beacon_block_root=bytes(32),
+        base_fee=fields.base_fee,
+    )

@@ -1,0 +1,161 @@
+"""The task that publishes a chain: one tenure after another, whatever ends the last one."""
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final, Protocol
+
+import trio
+
+from wsnode.cluster.journal import (
+    Journal,
+    JournalAwayError,
+    Lease,
+    LeaseLostError,
+    LeaseTakenError,
+    TipMovedError,
+)
+from wsnode.cluster.records import OtherChainError, RecordTooLargeError, UnreadableRecordError
+from wsnode.cluster.tenure import BehindError, Published, Report, Tenure, UnrelatedJournalError
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import CorruptRowError
+from wsnode.ethereum.live.branches import UnknownBlockError
+from wsnode.ethereum.state import StateError
+from wsnode.ethereum.storage.errors import StoreError
+
+RETRY_SECONDS: Final = 1.0
+QUIET_SECONDS: Final = 60.0
+"""From one line of the log to the next while nothing can be published, for one reason."""
+RELEASE_SECONDS: Final = 1.0
+FAILURES: Final = (
+    BehindError,
+    CorruptRowError,
+    JournalAwayError,
+    LeaseLostError,
+    OtherChainError,
+    RecordTooLargeError,
+    StateError,
+    StoreError,
+    TipMovedError,
+    UnknownBlockError,
+    UnreadableRecordError,
+    UnrelatedJournalError,
+)
+"""What keeps a writer from publishing for a while, and none of it from serving."""
+
+logger = logging.getLogger("wsnode.journal")
+
+
+class Changes(Protocol):
+    """Notices the changes of a chain, as a hub does."""
+
+    is_held: bool
+    """Whether a change of several steps is in progress, to be published as one."""
+
+    @property
+    def next_look(self) -> trio.Event:
+        """Return what is set once the chain may have changed."""
+
+
+OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
+
+
+class Publisher:
+    """Publishes one chain to one journal, for as long as its process writes that chain."""
+
+    def __init__(
+        self, chain: Chain, changes: Changes, open_journal: OpenJournal, *, is_development: bool
+    ) -> None:
+        """With `is_development`, no other process has the chain: it is published even where it went back."""
+        holder = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
+        self._chain = chain
+        self._published = Published(chain, holder, is_development=is_development)
+        self._changes = changes
+        self._open = open_journal
+        self._said: tuple[type[Exception], float] | None = None
+        self._version = -1
+        """The version of the store that has been published."""
+        self._advanced = trio.Event()
+
+    @property
+    def report(self) -> Report:
+        """Return what has been done."""
+        return self._published.report
+
+    @property
+    def lag(self) -> int | None:
+        """Return how many blocks the journal is behind at least; None before that is known."""
+        head = self.report.head
+        return None if head is None else max(0, self._chain.head.number - head.number)
+
+    async def run(self) -> None:
+        """Publish for ever; whatever goes wrong is said in the log, and tried again."""
+        while True:
+            try:
+                async with self._open() as journal:
+                    await self._lead(journal)
+            except LeaseTakenError as error:
+                self._wait(error, logging.INFO)
+            except FAILURES as error:
+                self.report.failures += 1
+                self._wait(error, logging.WARNING)
+            await trio.sleep(RETRY_SECONDS)
+
+    async def finish(self, seconds: float) -> bool:
+        """Return whether all that is stored is published, after waiting for that for some seconds."""
+        with trio.move_on_after(seconds):
+            while not self._is_current():
+                await self._advanced.wait()
+        return self._is_current()
+
+    def _is_current(self) -> bool:
+        with self._chain.snapshot() as view:
+            return self._version == view.version
+
+    async def _lead(self, journal: Journal) -> None:
+        tenure = await Tenure.begin(self._published, journal)
+        self.report.is_leading, self.report.error, self._said = True, None, None
+        logger.info(
+            "%s: blocks are published in epoch %d, after record %s",
+            journal.place,
+            tenure.lease.epoch,
+            self.report.published or "none",
+        )
+        try:
+            await self._publish(tenure)
+        except trio.Cancelled:
+            await self._release(tenure.lease)
+            raise
+        finally:
+            self.report.is_leading = False
+
+    async def _publish(self, tenure: Tenure) -> None:
+        while True:
+            change = self._changes.next_look
+            if not self._changes.is_held:
+                self._version = await tenure.catch_up()
+                advanced, self._advanced = self._advanced, trio.Event()
+                advanced.set()
+            while not change.is_set():
+                with trio.move_on_at(tenure.next_renewal):
+                    await change.wait()
+                await tenure.renew()
+
+    async def _release(self, lease: Lease) -> None:
+        """Let another process write at once; the present connections are being closed."""
+        with trio.move_on_after(RELEASE_SECONDS, shield=True):
+            try:
+                async with self._open() as journal:
+                    await journal.release(lease)
+            except JournalAwayError as error:
+                # The lease expires by itself.
+                logger.debug("%s", error)
+
+    def _wait(self, error: Exception, level: int) -> None:
+        self.report.error = str(error)
+        now = trio.current_time()
+        if self._said is None or self._said[0] is not type(error) or now >= self._said[1] + QUIET_SECONDS:
+            self._said = type(error), now
+            logger.log(level, "no blocks are published: %s", error)

@@ -1,0 +1,189 @@
+"""The steps that lead from one standing of a chain to that of its store: what a journal has to be told.
+
+They follow from the store alone, so a writer that was killed, or whose journal lost records, continues
+wherever the journal ends.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from wsnode.cluster.records import Block, ChainId, Change, Down, Marks, Patch, Standing
+from wsnode.ethereum.appender import recent_rows
+from wsnode.ethereum.codec.blocks import block_from_rows
+from wsnode.ethereum.codec.rlp import ADDRESS_SIZE, LIST, block_transactions, content, encoded_items
+from wsnode.ethereum.codec.rows import Rows, block_rlp, header_fields
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.branches import canonical_rows, dropped_from, head_of
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.storage import chain_ids, meta, patches
+
+STEPS_AT_ONCE: Final = 64
+BYTES_AT_ONCE: Final = 8 << 20
+_NO_NUMBER: Final = b"\x80"
+"""RLP of zero."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A change, and how the chain stands after it."""
+
+    change: Change
+    after: Standing
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """What no snapshot of a chain tells."""
+
+    chain_id: int
+    """The id that the genesis file has."""
+    is_development: bool
+    """Whether its blocks may have what others' must not: unsigned transactions, chosen fees and limits."""
+
+
+def first_standing(view: Snapshot, origin: Origin, most: int) -> Standing:
+    """Return the standing with which an empty journal begins: up to `most` blocks below the head.
+
+    At the first block of the chain its patches, and another chain id, are yet to come; at any other they are
+    there.
+    """
+    number = max(view.earliest, view.number - most)
+    header = view.header(number)
+    assert header is not None, "a block up to the head is stored"
+    head, root = head_of(header), _unpatched(view, number)
+    if number == view.earliest:
+        return Standing(head, root, origin.chain_id)
+    ids = chain_ids.chain_ids(view.reader)
+    patched = patches.state_root(view.reader, number, root)
+    return Standing(head, patched, _chain_id(ids, origin, number + 1))
+
+
+def next_steps(view: Snapshot, origin: Origin, known: Standing, known_head: Head | None = None) -> list[Step]:
+    """Return the first steps from a standing to that of a snapshot, none once there is nothing left.
+
+    They are up to `STEPS_AT_ONCE`, and few more than `BYTES_AT_ONCE`. `known_head` is a block that the
+    standing's head descends from, in place of that head where its own ancestors are not stored here.
+
+    Raises:
+        UnknownBlockError: The block is not stored.
+    """
+    steps: list[Step] = []
+    size = 0
+    for step in _Way(view, origin, known).steps(known_head or known.head):
+        steps.append(step)
+        size += _size(step.change)
+        if len(steps) >= STEPS_AT_ONCE or size >= BYTES_AT_ONCE:
+            break
+    return steps
+
+
+class _Way:
+    """The way to a snapshot, and how far it has been gone."""
+
+    def __init__(self, view: Snapshot, origin: Origin, standing: Standing) -> None:
+        self._view = view
+        self._origin = origin
+        self._standing = standing
+        self._ids = chain_ids.chain_ids(view.reader)
+
+    def steps(self, known: Head) -> Iterator[Step]:
+        _dropped, ancestor = dropped_from(self._view, Position.after(known))
+        yield from self._down(ancestor)
+        yield from self._patches(ancestor.number)
+        for number in range(ancestor.number + 1, self._view.number + 1):
+            yield from self._chain_id(number)
+            yield self._block(number)
+            yield from self._patches(number)
+        yield from self._chain_id(self._view.number + 1)
+        yield from self._marks()
+
+    def _step(self, change: Change, **members: object) -> Step:
+        self._standing = msgspec.structs.replace(self._standing, **members)
+        return Step(change, self._standing)
+
+    def _down(self, ancestor: Head) -> Iterator[Step]:
+        """Go down to a common block, to its state without patches unless the present one is on the way."""
+        standing, roots = self._standing, self._roots(ancestor.number)
+        if standing.head != ancestor or standing.state_root not in roots:
+            safe, finalized = (_not_above(ancestor, mark) for mark in (standing.safe, standing.finalized))
+            yield self._step(Down(), head=ancestor, state_root=roots[0], safe=safe, finalized=finalized)
+
+    def _patches(self, number: int) -> Iterator[Step]:
+        roots = self._roots(number)
+        # A root that there was twice is that of the later patch, so that nothing is repeated.
+        done = len(roots) - 1 - roots[::-1].index(self._standing.state_root)
+        for patch in patches.patches(self._view.reader, number)[done:]:
+            yield self._step(Patch(patch.accounts), state_root=patch.state_root)
+
+    def _roots(self, number: int) -> list[Hash32]:
+        """Return the roots of the states that there were after a block, oldest first."""
+        made = patches.patches(self._view.reader, number)
+        return [_unpatched(self._view, number), *(patch.state_root for patch in made)]
+
+    def _chain_id(self, number: int) -> Iterator[Step]:
+        wanted = _chain_id(self._ids, self._origin, number)
+        if wanted != self._standing.chain_id:
+            yield self._step(ChainId(), chain_id=wanted)
+
+    def _block(self, number: int) -> Step:
+        header, body, _receipts = canonical_rows(self._view, number)
+        rlp = block_rlp(header, body)
+        members = {"head": head_of(header), "state_root": Hash32(header_fields(header).state_root)}
+        if number == self._view.number:
+            members |= self._wanted_marks()
+        if not self._origin.is_development:
+            return self._step(Block(rlp), **members)
+        is_free = _breaks_rules(self._view, (header, body))
+        return self._step(Block(rlp, impersonated_senders(header, body), is_free), **members)
+
+    def _marks(self) -> Iterator[Step]:
+        wanted = self._wanted_marks()
+        if wanted != {"safe": self._standing.safe, "finalized": self._standing.finalized}:
+            yield self._step(Marks(), **wanted)
+
+    def _wanted_marks(self) -> dict[str, Head | None]:
+        names = {"safe": meta.SAFE, "finalized": meta.FINALIZED}
+        return {name: meta.marked_head(self._view.reader, mark) for name, mark in names.items()}
+
+
+def _chain_id(ids: Sequence[tuple[int, int]], origin: Origin, number: int) -> int:
+    """Return the chain id of a block."""
+    return next((given for first, given in reversed(ids) if first <= number), origin.chain_id)
+
+
+def _unpatched(view: Snapshot, number: int) -> Hash32:
+    header = view.header(number)
+    assert header is not None, "a block up to the head is stored"
+    return Hash32(header_fields(header).state_root)
+
+
+def _not_above(head: Head, mark: Head | None) -> Head | None:
+    return head if mark is not None and mark.number > head.number else mark
+
+
+def _breaks_rules(view: Snapshot, rows: Rows) -> bool:
+    """Return whether a block's maker chose what the rules would have had otherwise."""
+    block = block_from_rows(view.spec, *rows)
+    ancestors = recent_rows(view, Hash32(block.parent_hash))
+    total = view.total_difficulty(block.number - 1)
+    return view.state.verify_header(block, ancestors, total_difficulty=total) is not None
+
+
+def impersonated_senders(header: bytes, body: bytes) -> dict[int, Address]:
+    """Return the senders that stand in a block in place of signatures, by the transactions' indices."""
+    senders: dict[int, Address] = {}
+    for index, encoded in enumerate(block_transactions(header, body)):
+        r, s = encoded_items(encoded if encoded[0] >= LIST else encoded[1:])[-2:]
+        # No signature has an `s` of zero.
+        if s == _NO_NUMBER:
+            start, length = content(r, 0)
+            senders[index] = Address(r[start : start + length].rjust(ADDRESS_SIZE, b"\0"))
+    return senders
+
+
+def _size(change: Change) -> int:
+    if isinstance(change, Block):
+        return len(change.rlp)
+    return len(change.accounts) if isinstance(change, Patch) else 0

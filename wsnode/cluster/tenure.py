@@ -1,0 +1,240 @@
+"""One writer's time with the lease of a journal: what leads from the journal's end to the store is appended.
+
+The store is the only queue: nothing else is remembered of what a journal has yet to be told.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Final, Self
+
+import msgspec
+import trio
+
+from wsnode.cluster.journal import Journal, JournalAwayError, Lease, TipMovedError
+from wsnode.cluster.records import Block, Record, RecordId, Standing
+from wsnode.cluster.steps import Origin, Step, first_standing, next_steps
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ChainSpec
+
+RENEWAL_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 4.0
+"""Without a renewal for as long, the writer stops: the lease lasts a second longer."""
+BEGINNING_BLOCKS: Final = 10_000
+"""With how many blocks below the head an empty journal begins."""
+RECORDS_BACK: Final = 8
+
+
+class BehindError(Exception):
+    """The journal is further than this store, which would only take its readers back."""
+
+    def __init__(self, head: Head, tip: Head) -> None:
+        super().__init__(
+            f"the head is block {head}, and the journal is at block {tip}, which is unknown here"
+        )
+        self.head, self.tip = head, tip
+
+
+class UnrelatedJournalError(Exception):
+    """No block of the journal is known here."""
+
+    def __init__(self, tip: Head) -> None:
+        super().__init__(
+            f"the journal is at block {tip}, and nothing that it has is known here: "
+            "delete its keys, or name another `network` in its URL"
+        )
+        self.tip = tip
+
+
+class Report(msgspec.Struct):
+    """What the writer of a journal has done, for metrics."""
+
+    is_leading: bool = False
+    epoch: int = 0
+    published: RecordId | None = None
+    """The last record."""
+    head: Head | None = None
+    """The head that readers of the journal have with it."""
+    records: int = 0
+    failures: int = 0
+    error: str | None = None
+    """Why nothing can be published now."""
+
+
+class Published:
+    """A chain that is published: what is the same in all tenures of its process."""
+
+    def __init__(self, chain: Chain, holder: str, *, is_development: bool) -> None:
+        """With `is_development`, no other process has the chain: it is published even where it went back."""
+        self.chain = chain
+        self.holder = holder
+        self.genesis = chain.folder.read_genesis()
+        self.origin = Origin(ChainSpec(self.genesis).chain_id, is_development)
+        self.report = Report()
+
+    def knows(self, head: Head) -> bool:
+        """Return whether a block is stored, on the chain or beside it."""
+        with self.chain.snapshot() as view:
+            return view.number_of(head.hash) is not None or view.side_header(head.hash) is not None
+
+
+class Tenure:
+    """A lease, and the journal's end as its holder has left it."""
+
+    def __init__(
+        self, published: Published, journal: Journal, lease: Lease, tip: Record | None, began: float
+    ) -> None:
+        self.lease = lease
+        self._published = published
+        self._journal = journal
+        self._tip = tip
+        self._sequence = 0
+        self._known: Head | None = None
+        """The block to go on from where the journal's head is unknown here."""
+        self._renewed = began
+
+    @classmethod
+    async def begin(cls, published: Published, journal: Journal) -> Self:
+        """Return a new tenure, in a new epoch.
+
+        Raises:
+            LeaseTakenError: Another process has the lease.
+            BehindError, UnrelatedJournalError: The journal does not end with a block known here.
+            LeaseLostError, JournalAwayError, UnreadableRecordError, OtherChainError: As the journal.
+        """
+        began = trio.current_time()
+        lease = await journal.claim(published.holder, published.report.epoch)
+        published.report.epoch = lease.epoch
+        await journal.keep_genesis(lease, published.genesis)
+        tenure = cls(published, journal, lease, await journal.tip(), began)
+        try:
+            await tenure._find_known()
+        except BehindError:
+            await journal.release(lease)
+            raise
+        tenure._note()
+        return tenure
+
+    @property
+    def next_renewal(self) -> float:
+        """Return when the lease is to be renewed."""
+        return self._renewed + RENEWAL_SECONDS
+
+    async def catch_up(self) -> int:
+        """Append all steps to the store's head, and return the version of the store that is published.
+
+        Raises:
+            TipMovedError: The journal has lost records, or another process has written some.
+            LeaseLostError, RecordTooLargeError, JournalAwayError: As `Journal.append`.
+            StoreError, StateError, CorruptRowError: The chain cannot be read.
+        """
+        while True:
+            # What a change of several steps leaves behind in between is not seen: nothing is awaited before.
+            with self._published.chain.snapshot() as view:
+                before = self._standing(view)
+                work = partial(next_steps, view, self._published.origin, before, self._known)
+                steps: list[Step] = await trio.to_thread.run_sync(work)
+                version = view.version
+            if not steps:
+                return version
+            for step in steps:
+                await self.renew()
+                before = await self._append(before, step)
+
+    def _standing(self, view: Snapshot) -> Standing:
+        if self._tip is not None:
+            return self._tip.after
+        return first_standing(view, self._published.origin, BEGINNING_BLOCKS)
+
+    async def _append(self, before: Standing, step: Step) -> Standing:
+        record = Record(
+            Hash32(self._published.chain.spec.genesis_hash),
+            RecordId(self.lease.epoch, self._sequence + 1),
+            self._last_id,
+            before,
+            step.after,
+            step.change,
+        )
+        with self._in_time():
+            await self._journal.append(self.lease, record)
+        self._tip, self._known, self._sequence = record, None, record.id.sequence
+        self._published.report.records += 1
+        self._note()
+        return record.after
+
+    async def renew(self) -> None:
+        """Renew the lease if that is due.
+
+        Raises:
+            TipMovedError: The journal has lost records.
+            LeaseLostError, JournalAwayError: As `Journal.renew`.
+        """
+        now = trio.current_time()
+        if now < self.next_renewal:
+            return
+        with self._in_time():
+            found = await self._journal.renew(self.lease)
+        self._renewed = now
+        if found != self._last_id:
+            raise TipMovedError(self._last_id, found)
+
+    @property
+    def _last_id(self) -> RecordId | None:
+        return None if self._tip is None else self._tip.id
+
+    def _note(self) -> None:
+        report = self._published.report
+        report.published = self._last_id
+        report.head = None if self._tip is None else self._tip.after.head
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Give up what is asked of the journal before the lease may have expired.
+
+        Raises:
+            JournalAwayError: It took longer.
+        """
+        # A process that was stopped for longer may ask once more: the journal knows whose lease it is.
+        deadline = max(self._renewed + PATIENCE_SECONDS, trio.current_time() + RENEWAL_SECONDS)
+        try:
+            with trio.fail_at(deadline):
+                yield
+        except trio.TooSlowError:
+            raise JournalAwayError(self._journal.place, "the lease was not renewed in time") from None
+
+    async def _find_known(self) -> None:
+        """Find the block to go on from.
+
+        Raises:
+            BehindError, UnrelatedJournalError: There is none.
+        """
+        if self._tip is None or self._published.knows(self._tip.after.head):
+            return
+        head, is_sole = self._published.chain.head, self._published.origin.is_development
+        if not is_sole and head.number < self._tip.after.head.number:
+            raise BehindError(head, self._tip.after.head)
+        self._known = await self._known_ancestor(self._tip)
+        if self._known is None and not is_sole:
+            raise UnrelatedJournalError(self._tip.after.head)
+        self._known = self._known or self._first_block()
+
+    async def _known_ancestor(self, tip: Record) -> Head | None:
+        """Return the last known ancestor of the journal's head that its records tell of."""
+        ancestor, last = tip.after.head, None
+        while records := await self._journal.read_back(last, RECORDS_BACK):
+            for record in records:
+                if isinstance(record.change, Block) and record.after.head == ancestor:
+                    ancestor = record.before.head
+                    if self._published.knows(ancestor):
+                        return ancestor
+            last = records[-1].id
+        return None
+
+    def _first_block(self) -> Head:
+        with self._published.chain.snapshot() as view:
+            first = view.hash_of(view.earliest)
+            assert first is not None, "the first block is stored"
+            return Head(view.earliest, first)
