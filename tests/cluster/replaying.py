@@ -6,7 +6,7 @@ from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.state import BlockAttributes
+from wsnode.ethereum.state import BlockAttributes, StateError
 from wsnode.ethereum.storage import meta
 
 
@@ -36,7 +36,20 @@ class Replayed:
             case ChainId():
                 self._builder.set_chain_id(after.chain_id)
         self.chain.mark(Marks(after.safe, after.finalized))
-        assert standing_of(self.chain) == after
+        found = standing_of(self.chain)
+        assert found.agrees_with(after)
+        assert (found.safe, found.finalized) == (after.safe or found.safe, after.finalized or found.finalized)
+
+    def go_back(self, standing: Standing) -> bool:
+        """Take back what followed a standing, and return whether the chain ever stood so."""
+        with self.chain.snapshot() as view:
+            is_canonical = view.number_of(standing.head.hash) is not None
+        try:
+            if is_canonical:
+                self._builder.unwind(standing.head.number, standing.state_root)
+        except StateError:
+            return False
+        return is_canonical and standing.agrees_with(standing_of(self.chain))
 
     def _append(self, change: Block) -> None:
         (block,), error = decode_blocks(self.chain.spec, [change.rlp])

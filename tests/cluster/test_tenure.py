@@ -45,6 +45,7 @@ class Writer:
             if self._tenure is None:
                 self._tenure = await Tenure.begin(self.published, self._journal)
             await self._tenure.catch_up()
+            await self._tenure.renew()
         except EXPECTED:
             self._tenure = None
             return False
@@ -59,10 +60,17 @@ class Writer:
 class World:
     """The journal and both writers."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, clock: MockClock | None = None) -> None:
+        self._clock = clock
         chains = [stack.enter_context(new_chain()) for _ in range(2)]
         self.journal = MemoryJournal(chains[0].spec.genesis_hash)
         self.writers = [Writer(name, chain, self.journal) for name, chain in zip("ab", chains, strict=True)]
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass, for the journal and for the writers."""
+        self.journal.now += seconds
+        if self._clock is not None:
+            self._clock.jump(seconds)
 
 
 PLACES = st.integers(0, 1)
@@ -90,7 +98,7 @@ async def happen(world: World, deed: tuple[object, ...]) -> None:
         case ("empty",):
             world.journal.lose(world.journal.entries)
         case ("pause", float(seconds)):
-            world.journal.now += seconds
+            world.pause(seconds)
         case ("away", bool(is_away)):
             world.journal.is_away = is_away
         case ("die", int(place)):
@@ -120,11 +128,11 @@ async def all_records(journal: MemoryJournal) -> list[Record]:
 def test_every_journal_ends_as_the_last_writer_stands(deeds: list[tuple[object, ...]], last: int) -> None:
     async def history() -> None:
         with ExitStack() as stack:
-            world = World(stack)
+            world = World(stack, clock)
             for deed in deeds:
                 await happen(world, deed)
             world.journal.is_away = False
-            world.journal.now += LEASE_SECONDS + 1
+            world.pause(LEASE_SECONDS + 1)
             writer = world.writers[last]
             while not await writer.publish():
                 pass
@@ -136,7 +144,8 @@ def test_every_journal_ends_as_the_last_writer_stands(deeds: list[tuple[object, 
             for record in records:
                 replayed.apply(record.change, record.after)
 
-    trio.run(history)
+    clock = MockClock()
+    trio.run(history, clock=clock)
 
 
 async def test_a_writer_goes_on_where_the_one_before_stopped() -> None:

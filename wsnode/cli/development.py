@@ -12,6 +12,7 @@ from wsnode.cli.options import (
     address_options,
     fit_address,
     guest_options,
+    journal_option,
     limit_option,
     log_level_option,
     one_process_option,
@@ -221,6 +222,7 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
 @click.option(
     "--state", type=FILE, metavar="FILE", help="Both of the next two; the file need not be there yet."
 )
+@journal_option
 @click.option("--load-state", type=FILE, metavar="FILE", help="Begin with the accounts of anvil's file.")
 @click.option("--dump-state", type=FILE, metavar="FILE", help="Write all accounts there at the end.")
 def dev(
@@ -239,6 +241,7 @@ def dev(
     state: Path | None,
     load_state: Path | None,
     dump_state: Path | None,
+    journal: str | None,
     **options: Any,
 ) -> None:
     """Serve an empty chain to test against.
@@ -255,14 +258,18 @@ def dev(
         raise click.UsageError("--fork-block: give a --fork too")
     if fork and (base_fee is not None or files[0] is not None):
         raise click.UsageError("--fork: the other chain has its base fee and its state")
+    if fork and journal is not None:
+        raise click.UsageError("--journal: a forked chain cannot be published, its state is another chain's")
     with one_line_failures():
         from wsnode.demo.accounts import derived
         from wsnode.demo.genesis import ForkSource
         from wsnode.demo.run import Beginning, Served, serve_development
         from wsnode.demo.state_file import StateFiles
         from wsnode.ethereum.pool.order import Order
+        from wsnode.node.config import journal_config
 
-        served = Served(block_time=block_time, gas_limit=gas_limit, **told)
+        published = journal_config(journal)
+        served = Served(block_time=block_time, gas_limit=gas_limit, journal=published, **told)
         beginning = Beginning(
             accounts=derived(mnemonic, accounts),
             balance=balance * ETHER,

@@ -12,6 +12,7 @@ from wsnode.cli.options import (
     data_option,
     fit_address,
     guest_options,
+    journal_option,
     log_level_option,
 )
 from wsnode.cli.terminal import one_line_failures
@@ -55,6 +56,7 @@ from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
     is_flag=True,
     help="Follow them even where they replace what is final here.",
 )
+@journal_option
 @click.option(
     "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
 )
@@ -75,6 +77,7 @@ def follow(
     window: int | None,
     checkpoint: str | None,
     chain: str | None,
+    journal: str | None,
     open_to_all: bool,
     **options: Any,
 ) -> None:
@@ -101,6 +104,7 @@ def follow(
             checkpoint=checkpoint,
             chain=chain,
         )
+        published = config.journal_config(journal)
         settings = {
             "listen": str(address),
             "open": open_to_all,
@@ -112,7 +116,9 @@ def follow(
         }
 
         def read_config() -> config.Config:
-            return config.overridden(config.of_folder(data, options["vhost"], follow=told), **settings)
+            return config.overridden(
+                config.of_folder(data, options["vhost"], follow=told, journal=published), **settings
+            )
 
         given = read_config()
         begin(data, read_genesis(genesis), told.keeps)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.options import FILE, data_option
+from wsnode.cli.options import FILE, data_option, journal_option
 from wsnode.cli.terminal import (
     announce_head,
     one_line_failures,
@@ -28,7 +28,8 @@ def app() -> None:
 @click.argument("files", metavar="CHAIN.rlp …", nargs=-1, required=True)
 @data_option
 @click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain, in geth's format.")
-def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None) -> None:
+@journal_option
+def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, journal: str | None) -> None:
     """Execute and verify every block of RLP files; importing again continues.
 
     The files are .rlp or .rlp.gz; - is stdin.
@@ -37,14 +38,22 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None) -> N
         import trio
 
         from wsnode.ethereum.chain import Chain
+        from wsnode.node.config import journal_config
         from wsnode.node.networks import ETHEREUM_FOLDER
         from wsnode.sync.importer import import_files
 
+        told = journal_config(journal)
         with Chain.open(data / ETHEREUM_FOLDER, read_genesis(genesis), writer=True) as chain:
             chain.require_full()
             try:
                 with shown_progress() as shown:
-                    trio.run(import_files, chain, files, shown)
+                    work = partial(import_files, chain, files, shown)
+                    if told is None:
+                        trio.run(work)
+                    else:
+                        from wsnode.node.growth.publishing import publishing
+
+                        trio.run(publishing, chain, told, work)
             finally:
                 announce_head(chain.head)
 

@@ -22,7 +22,14 @@ from wsnode.cli import (
     verify,
 )
 from wsnode.cli.bench.group import bench
-from wsnode.cli.options import FILE, address_options, fit_address, guest_options, log_level_option
+from wsnode.cli.options import (
+    FILE,
+    address_options,
+    fit_address,
+    guest_options,
+    journal_option,
+    log_level_option,
+)
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
 
@@ -69,6 +76,7 @@ def show_version(context: click.Context) -> None:
 @click.option("--engine", metavar="HOST:PORT", help="Where a consensus client drives the chain.")
 @click.option("--jwt-secret", type=FILE, metavar="FILE", help="The secret of its tokens; made if absent.")
 @click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain that it drives.")
+@journal_option
 @click.option(
     "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
 )
@@ -90,6 +98,7 @@ def serve(
     engine: str | None,
     jwt_secret: Path | None,
     genesis: Path | None,
+    journal: str | None,
     workers: int | None,
     unix_socket: str | None,
     open_to_all: bool,
@@ -110,6 +119,12 @@ def serve(
         raise click.UsageError("--engine: a --config names the engines of its networks")
     if engine is None and (jwt_secret is not None or genesis is not None):
         raise click.UsageError("--jwt-secret and --genesis go with --engine")
+    if engine is None and journal is not None:
+        raise click.UsageError(
+            "--journal goes with --engine: the process that writes a chain publishes it"
+            if file is None
+            else "--journal: a --config names the journals of its networks"
+        )
     fit_address(listen, host, port, DEFAULT_LISTEN)
     settings: dict[str, Any] = {
         "workers": workers,
@@ -129,12 +144,13 @@ def serve(
         if engine is not None:
             secret, first = (None if path is None else str(path) for path in (jwt_secret, genesis))
             driver = config.EngineConfig(engine, secret, first)
+        told_journal = config.journal_config(journal)
 
         def read_config() -> config.Config:
             told = (
                 config_file.read(file)
                 if file is not None
-                else config.of_folder(data or Path(), vhost, engine=driver)
+                else config.of_folder(data or Path(), vhost, engine=driver, journal=told_journal)
             )
             address = fit_address(listen, host, port, told.listen)
             return config.overridden(told, **settings, listen=str(address))

@@ -128,6 +128,16 @@ def _refuse_workers(_context: click.Context, _option: click.Parameter, given: st
         )
 
 
+def journal_option(command: Command) -> Command:
+    """Add `journal`, the URL of the journal that a command publishes its chain to."""
+    return click.option(
+        "--journal",
+        metavar="URL",
+        help="Publish each block to this Redis, for `wsnode replica` elsewhere: redis://, rediss://, "
+        "redis+sentinel://, redis+cluster:// or unix://.",
+    )(command)
+
+
 def data_option(command: Command) -> Command:
     """Add `data`, the folder that a command works on."""
     return click.option("--data", type=FILE, metavar="DIR", required=True, help="The folder of one network.")(

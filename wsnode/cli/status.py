@@ -63,7 +63,15 @@ def lines_of(status: dict[str, Any]) -> list[str]:
         lines[0] += f", {lag} blocks behind"
     if "trust" in status:
         lines.append(f"trust: {status['trust']}")
+    if (journal := status.get("journal")) is not None:
+        lines.append(_journal_line(journal))
     return lines + [_upstream_line(upstream) for upstream in status["upstreams"]]
+
+
+def _journal_line(journal: dict[str, Any]) -> str:
+    if not journal["leading"]:
+        return f"journal: not published to: {journal.get('error', 'not reached yet')}"
+    return f"journal: published in epoch {journal['epoch']}, {journal['lag'] or 0} blocks behind"
 
 
 def _upstream_line(upstream: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import trio
 
@@ -90,6 +90,17 @@ class Publisher:
         head = self.report.head
         return None if head is None else max(0, self._chain.head.number - head.number)
 
+    def status(self) -> dict[str, Any]:
+        """Return what `wsnode_status` says of the journal."""
+        report = self.report
+        return {
+            "leading": report.is_leading,
+            "epoch": report.epoch,
+            "published": None if report.published is None else str(report.published),
+            "lag": self.lag,
+            **({} if report.error is None else {"error": report.error}),
+        }
+
     async def run(self) -> None:
         """Publish for ever; whatever goes wrong is said in the log, and tried again."""
         while True:
@@ -111,8 +122,7 @@ class Publisher:
         return self._is_current()
 
     def _is_current(self) -> bool:
-        with self._chain.snapshot() as view:
-            return self._version == view.version
+        return self._version == self._chain.version
 
     async def _lead(self, journal: Journal) -> None:
         tenure = await Tenure.begin(self._published, journal)

@@ -87,6 +87,14 @@ class Standing(msgspec.Struct, frozen=True, array_like=True):
     safe: Head | None = None
     finalized: Head | None = None
 
+    def agrees_with(self, other: Self) -> bool:
+        """Return whether the next block is the same on top of both; only their marks may differ.
+
+        A journal that was emptied tells of marks with its last block alone, so this is how a reader finds its
+        place.
+        """
+        return (self.head, self.state_root, self.chain_id) == (other.head, other.state_root, other.chain_id)
+
     def __str__(self) -> str:
         return f"{self.head}, state {hexadecimal(self.state_root)}, chain id {self.chain_id}"
 

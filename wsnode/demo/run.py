@@ -27,7 +27,15 @@ from wsnode.ethereum.primitives.values import Address as EthereumAddress
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
 from wsnode.node.addresses import Address, announce_ready
-from wsnode.node.config import Config, ConfigurationError, ForkConfig, Guests, NetworkConfig, overridden
+from wsnode.node.config import (
+    Config,
+    ConfigurationError,
+    ForkConfig,
+    Guests,
+    JournalConfig,
+    NetworkConfig,
+    overridden,
+)
 from wsnode.node.config_file import AllLimits
 from wsnode.node.networks import ETHEREUM_FOLDER
 from wsnode.node.run import run
@@ -49,6 +57,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     gas_limit: int = GAS_LIMIT_TARGET
     guests: Guests = Guests()
     limits: AllLimits = AllLimits()
+    journal: JournalConfig | None = None
 
     @property
     def tells(self) -> bool:
@@ -272,7 +281,9 @@ def _serve(
 ) -> ChainFolder:
     """Serve until a signal, and return where the chain lies in the end."""
     fork = None if source is None else ForkConfig(tuple(source.urls))
-    network = NetworkConfig(str(folder), served.guests.hosts, gas_limit=served.gas_limit, fork=fork)
+    network = NetworkConfig(
+        str(folder), served.guests.hosts, gas_limit=served.gas_limit, fork=fork, journal=served.journal
+    )
     level = "error" if served.is_quiet else served.log_level
     config = overridden(
         Config(

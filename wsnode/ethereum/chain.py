@@ -173,6 +173,12 @@ class Chain:
         return head
 
     @property
+    def version(self) -> int:
+        """Return the version of the store, another one after each commit."""
+        with self.store.read() as reader:
+            return reader.version
+
+    @property
     def head(self) -> Head:
         """Return the committed head."""
         with self.snapshot() as snapshot:

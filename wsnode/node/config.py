@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from wsnode.cluster.address import JournalAddress, JournalAddressError
+from wsnode.cluster.journal import Bounds
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.form.limits import CallLimits
@@ -100,6 +102,39 @@ class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Address.parse(self.listen)
 
 
+class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The journal to which the process that writes a chain publishes it, and what that keeps."""
+
+    url: str
+    records: Annotated[int, msgspec.Meta(ge=1000, le=100_000_000)] = 100_000
+    """The most records; the first ones are dropped beyond them."""
+    bytes: Annotated[int, msgspec.Meta(ge=1 << 20, le=1 << 40)] = 1 << 30
+    """The most bytes of records, which a Redis has in memory."""
+    blocks: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 128
+    """The last blocks, which stay whatever their size."""
+
+    @property
+    def address(self) -> JournalAddress:
+        """Return where it is.
+
+        Raises:
+            JournalAddressError: `url` is no address of a journal.
+        """
+        return JournalAddress.parse(self.url)
+
+    @property
+    def bounds(self) -> Bounds:
+        """Return what it keeps."""
+        return Bounds(records=self.records, bytes=self.bytes, blocks=self.blocks)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the URL is none of a journal."""
+        try:
+            _ = self.address
+        except JournalAddressError as error:
+            raise ValueError(str(error)) from None
+
+
 class ForkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The nodes that prove the state below a chain's first block, and have the blocks below it."""
 
@@ -121,6 +156,8 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The nodes of the chain on which a development chain began."""
     engine: EngineConfig | None = None
     """The port on which a consensus client chooses the head; without it other processes write the chain."""
+    journal: JournalConfig | None = None
+    """The journal to which the chain is published by the process that writes it."""
 
     @property
     def is_live(self) -> bool:
@@ -202,6 +239,7 @@ def of_folder(
     hosts: Sequence[str] = (),
     follow: FollowConfig | None = None,
     engine: EngineConfig | None = None,
+    journal: JournalConfig | None = None,
 ) -> Config:
     """Return the configuration of a node that serves one folder; `hosts` are named besides local ones.
 
@@ -210,8 +248,20 @@ def of_folder(
     """
     if engine is not None:
         _ = engine.address
-    network = NetworkConfig(str(data), tuple(hosts), follow=follow, engine=engine)
+    network = NetworkConfig(str(data), tuple(hosts), follow=follow, engine=engine, journal=journal)
     return Config(networks={data.absolute().name: network})
+
+
+def journal_config(url: str | None) -> JournalConfig | None:
+    """Return what a command line says of a journal.
+
+    Raises:
+        ConfigurationError: It is no address of one.
+    """
+    try:
+        return None if url is None else JournalConfig(url)
+    except ValueError as error:
+        raise ConfigurationError(f"--journal: {error}") from None
 
 
 def follow_config(

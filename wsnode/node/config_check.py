@@ -79,6 +79,8 @@ def _roles(network: NetworkConfig) -> Iterator[str]:
         yield f"follows {len(network.follow.upstreams)} upstreams"
     if network.engine is not None:
         yield f"driven at {network.engine.address}"
+    if network.journal is not None:
+        yield f"published to {network.journal.address}"
     if not network.is_live:
         yield "served as other processes write it"
     if network.hosts:

@@ -15,6 +15,7 @@ from wsnode.node.config import (
     EngineConfig,
     FollowConfig,
     ForkConfig,
+    JournalConfig,
     MetricsConfig,
     NetworkConfig,
     PartnerConfig,
@@ -56,6 +57,7 @@ _NETWORK = Known(
         "follow": Known(FollowConfig.__struct_fields__),
         "fork": Known(ForkConfig.__struct_fields__),
         "engine": Known(EngineConfig.__struct_fields__),
+        "journal": Known(JournalConfig.__struct_fields__),
     },
 )
 KNOWN = Known(
@@ -104,6 +106,7 @@ def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") 
     except ListenError as error:
         raise ConfigurationError(f"{source}: metrics.listen: {error}") from None
     _require_engines(config, source)
+    _require_journals(config, source)
     try:
         require_one_writer(config)
     except ConfigurationError as error:
@@ -124,6 +127,15 @@ def _require_engines(config: Config, source: str) -> None:
             _ = network.engine.address
         except ListenError as error:
             raise ConfigurationError(f"{place}.listen: {error}") from None
+
+
+def _require_journals(config: Config, source: str) -> None:
+    for name, network in config.networks.items():
+        if network.journal is not None and not network.is_live:
+            raise ConfigurationError(
+                f"{source}: networks.{name}.journal: the process that writes a chain publishes it; "
+                "this one would need `follow` or `engine`"
+            )
 
 
 def _require_known_names(content: dict[str, Any], source: str, text: str) -> None:

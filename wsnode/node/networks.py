@@ -38,6 +38,7 @@ from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
+    from wsnode.cluster.publisher import Publisher
     from wsnode.node.growth.forking import Forking
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
@@ -94,6 +95,7 @@ def network_of(
     with_test_methods: bool = False,
     filter_table: FilterTable | None = None,
     relay: Relay | None = None,
+    publisher: "Publisher | None" = None,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     ethereum, starknet = families
@@ -112,6 +114,7 @@ def network_of(
         filter_table=filter_table,
         relay=relay,
         announced=nothing_known if followed is None else followed.announced_height,
+        journal=None if publisher is None else publisher.status,
     )
     if starknet is not None:
         from wsnode.starknet.rpc.methods import add_methods
@@ -236,6 +239,13 @@ def open_network(
             processes.follows(name, follower)
         elif network.follow is not None:
             followed = processes.followed(name, ethereum.spec, hub, relay)
+        publisher = None
+        if network.journal is not None and writer:
+            from wsnode.node.growth.publishing import publisher_of
+
+            publisher = publisher_of(ethereum, hub, network.journal, is_development=grow is not None)
+            if follower is not None:
+                follower.follower.journal = publisher.status
         made = network_of(
             name,
             network.hosts,
@@ -251,7 +261,12 @@ def open_network(
             with_test_methods=config.open,
             filter_table=_filter_table(folder, config, stack),
             relay=relay,
+            publisher=publisher,
         )
+        if publisher is not None:
+            from wsnode.node.growth.publishing import published
+
+            made = published(made, publisher)
         if forking is not None:
             from wsnode.node.growth.forking import forked
 

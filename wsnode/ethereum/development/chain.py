@@ -120,6 +120,7 @@ class DevelopmentChain(BlockMaker):
                 await self._become(begun)
             elif (funds := self._funds) is not None:
                 await written(lambda: self._builder.patch(funds))
+                self._tree.tell()
                 self._pool.refresh()
             self._moments.clear()
             self.decide(Setting(), NO_WISHES)
@@ -168,6 +169,7 @@ class DevelopmentChain(BlockMaker):
                 await written(lambda: self._builder.set_chain_id(chain_id))
             except ChainIdsError as error:
                 raise ControlError(str(error)) from None
+            self._tree.tell()
             self._pool.drop_of_other_chains()
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
@@ -250,4 +252,5 @@ class DevelopmentChain(BlockMaker):
     async def _patch(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
         text = msgspec.json.encode({hexadecimal(address): each for address, each in accounts.items()})
         await written(lambda: self._builder.patch(text))
+        self._tree.tell()
         self._pool.refresh()

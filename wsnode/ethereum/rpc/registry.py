@@ -42,7 +42,7 @@ from wsnode.ethereum.rpc.logs.filter_table import FilterTable
 from wsnode.ethereum.rpc.node import following as node_following
 from wsnode.ethereum.rpc.node import fork_configuration, min_block
 from wsnode.ethereum.rpc.node import methods as node
-from wsnode.ethereum.rpc.node.following import Following
+from wsnode.ethereum.rpc.node.following import Following, TellStatus
 from wsnode.ethereum.rpc.otterscan import methods as otterscan_methods
 from wsnode.ethereum.rpc.parity import methods as parity_methods
 from wsnode.ethereum.rpc.parity import schemas as parity_schemas
@@ -84,6 +84,7 @@ def build_registry(
     filter_table: FilterTable | None = None,
     relay: sending.Relay | None = None,
     announced: Announced = nothing_known,
+    journal: TellStatus | None = None,
 ) -> Registry:
     """Return the methods of a network, which answer from snapshots of `chain`.
 
@@ -92,6 +93,7 @@ def build_registry(
     `gas_limit`. `timer` measures how long building takes; `unavailable` goes to the registry.
     `filter_table` keeps the filters that are polled, in this process's memory if None.
     `relay` has the node's other processes take a transaction. `announced` says how high blocks elsewhere are.
+    `journal` returns what `wsnode_status` says of the journal that the chain is published to.
     """
     registry = Registry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
@@ -104,7 +106,7 @@ def build_registry(
     block_methods = blocks.Blocks(pending)
     version = node.client_version if development is None else node.development_version
     node.add_methods(registry, version)
-    node_following.add_methods(registry, following)
+    node_following.add_methods(registry, following, journal)
     blocks.add_methods(registry, block_methods)
     headers.add_methods(registry)
     transactions.add_methods(registry, block_methods, pool)

@@ -1,7 +1,7 @@
 """What a node that follows others tells of that: eth_syncing, net_peerCount, wsnode_status."""
 
-from collections.abc import Generator
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Generator
+from typing import Any, Final, Protocol, TypeAlias
 
 from wsnode.ethereum.live.sync_feed import SyncProgress
 from wsnode.ethereum.rpc.form.results import quantity
@@ -38,6 +38,10 @@ UPSTREAM: Final = record(
     },
     {"reason": STRING},
 )
+JOURNAL: Final = record(
+    {"leading": BOOLEAN, "epoch": COUNT, "published": or_null(STRING), "lag": or_null(COUNT)},
+    {"error": STRING},
+)
 STATUS: Final = record(
     {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
     {
@@ -48,8 +52,12 @@ STATUS: Final = record(
         "reorganisations": COUNT,
         "earliest": QUANTITY,
         "window": COUNT,
+        "journal": JOURNAL,
     },
 )
+
+
+TellStatus: TypeAlias = Callable[[], dict[str, Any]]
 
 
 class Following(Protocol):
@@ -77,8 +85,9 @@ class Following(Protocol):
 class FollowingMethods:
     """The methods of a chain that follows, or of one that does not."""
 
-    def __init__(self, following: Following | None) -> None:
+    def __init__(self, following: Following | None, journal: TellStatus | None) -> None:
         self._following = following
+        self._journal = journal
 
     def syncing(self) -> Any:
         """Return false at the head, else where the node is on its way there."""
@@ -92,15 +101,16 @@ class FollowingMethods:
     def status(self, view: Snapshot) -> Generator[Step, Any, dict[str, Any]]:
         """Return how the chain grows, what is trusted for it, its head, and the state of each upstream."""
         if self._following is None:
-            return {"mode": "stored", "head": view.head.members(), "upstreams": []}
+            journal = {} if self._journal is None else {"journal": self._journal()}
+            return {"mode": "stored", "head": view.head.members(), "upstreams": [], **journal}
         # Another process may be the one that follows.
         status: dict[str, Any] = yield AsyncCall(self._following.tell_status)
         return status
 
 
-def add_methods(registry: Registry, following: Following | None) -> None:
-    """Register this module's methods."""
-    methods = FollowingMethods(following)
+def add_methods(registry: Registry, following: Following | None, journal: TellStatus | None) -> None:
+    """Register this module's methods; `journal` returns what is told of the journal of a published chain."""
+    methods = FollowingMethods(following, journal)
     steady = following is None
     registry.method("eth_syncing", view=False, steady=steady, result=SYNCING)(methods.syncing)
     registry.method("net_peerCount", view=False, steady=steady, result=QUANTITY)(methods.peer_count)
