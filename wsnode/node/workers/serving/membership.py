@@ -80,7 +80,9 @@ class Membership:
         """Take what the parent says of the other processes."""
         match message:
             case Standing() | Heard():
-                self._elsewhere[message.network].hear(message)
+                # Between two releases of a configuration others may follow what this one does not have.
+                if (followed := self._elsewhere.get(message.network)) is not None:
+                    followed.hear(message)
             case Sent(number):
                 self._sends.answer(number, message)
             case Found(number, status):

@@ -50,20 +50,25 @@ class Telling:
 
     def answer(self, message: Inquire) -> None:
         """Say how a network is followed."""
-        status = self._followed[message.network].follower.status()
-        self._pair.post(Found(message.number, msgspec.json.encode(status), message.row))
+        followed = self._followed.get(message.network)
+        status = b"" if followed is None else msgspec.json.encode(followed.follower.status())
+        self._pair.post(Found(message.number, status, message.row))
 
     async def send(self, message: Send) -> None:
         """Send a worker's transaction to the nodes that are followed, and answer."""
-        followed = self._followed[message.network]
-        failure = None
+        self._pair.post(Sent(message.number, await self._failure_of(message), message.row))
+
+    async def _failure_of(self, message: Send) -> str | None:
+        """Return why no node has taken a transaction, None if one has."""
+        if (followed := self._followed.get(message.network)) is None:
+            return f"{message.network} is not followed yet: its process has an older configuration"
         try:
             # What they tell of it is no news to the workers.
             followed.note_sent(message.encoded)
             await followed.follower.send(message.encoded)
         except NotSentError as error:
-            failure = str(error)
-        self._pair.post(Sent(message.number, failure, message.row))
+            return str(error)
+        return None
 
 
 def _standing(network: str, followed: FollowedNetwork) -> Standing:

@@ -1,0 +1,118 @@
+"""A worker beside a process that follows, by the messages between them."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from tests.ethereum.live.growing import growing_chain
+from wsnode.ethereum.live.hub import Hub
+from wsnode.node.workers.ledger import Ledger, make_memory
+from wsnode.node.workers.messages import Found, Inquire, Send, Sent, Standing, ToParent, ToWorker
+from wsnode.node.workers.pair import Pair, ends
+from wsnode.node.workers.serving.elsewhere import FollowedElsewhere
+from wsnode.node.workers.serving.membership import Membership
+from wsnode.upstream.errors import NotSentError
+
+BEHIND = Standing("one", "2 blocks behind", 3, (1, 4, 6), 6)
+
+
+class Worker:
+    """A worker's membership, and its parent's end of the pair."""
+
+    def __init__(self, memory: int, *, writes: bool = False) -> None:
+        ours, theirs = ends()
+        self.parent, self.pair = Pair[ToParent](ours, ToParent), Pair[ToWorker](theirs, ToWorker)
+        self.membership = Membership(self.pair, Ledger(memory), 0, writes=writes)
+
+    def close(self) -> None:
+        self.parent.close()
+        self.pair.close()
+
+
+@pytest.fixture
+def memory() -> Iterator[int]:
+    descriptor = make_memory()
+    yield descriptor
+    os.close(descriptor)
+
+
+@pytest.fixture
+async def worker(memory: int) -> AsyncIterator[Worker]:
+    made = Worker(memory)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+async def followed(worker: Worker, tmp_path: Path) -> AsyncIterator[FollowedElsewhere]:
+    with growing_chain(tmp_path) as growing:
+        yield worker.membership.followed("one", growing.chain.spec, Hub(growing.chain), None)
+
+
+async def test_a_worker_stands_as_the_process_that_follows_says(
+    worker: Worker, followed: FollowedElsewhere
+) -> None:
+    assert followed.hindrance() == "the process that follows has not said how it stands"
+    worker.membership.hear(BEHIND)
+    assert (followed.hindrance(), followed.peers) == ("2 blocks behind", 3)
+    assert followed.progress is not None
+    assert followed.progress.members()["highestBlock"] == "0x6"
+    worker.membership.hear(Standing("one", None, 3, None, 6))
+    assert followed.hindrance() is None
+    assert followed.progress is None
+
+
+async def test_news_of_an_unknown_network_changes_nothing(
+    worker: Worker, followed: FollowedElsewhere
+) -> None:
+    worker.membership.hear(Standing("two", None, 1, None, 1))
+    assert followed.hindrance() is not None
+
+
+async def test_a_transaction_is_sent_once_the_answer_says_so(
+    worker: Worker, followed: FollowedElsewhere
+) -> None:
+    outcomes: list[str | None] = []
+
+    async def send() -> None:
+        try:
+            await followed.send(b"signed")
+            outcomes.append(None)
+        except NotSentError as error:
+            outcomes.append(str(error))
+
+    for failure in (None, "nonce too low"):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send)
+            message, _ = await worker.parent.receive()
+            assert isinstance(message, Send)
+            assert (message.network, message.encoded) == ("one", b"signed")
+            worker.membership.hear(Sent(message.number, failure))
+    assert outcomes == [None, "nonce too low"]
+
+
+async def test_without_an_answer_nothing_is_sent_and_the_status_is_short(
+    worker: Worker, followed: FollowedElsewhere, autojump_clock: trio.testing.MockClock
+) -> None:
+    with pytest.raises(NotSentError, match="does not answer"):
+        await followed.send(b"signed")
+    assert (await followed.tell_status())["upstreams"] == []
+
+
+async def test_the_process_that_follows_has_an_answer_for_networks_that_it_does_not_follow(
+    memory: int,
+) -> None:
+    writer = Worker(memory, writes=True)
+    await writer.membership.telling.send(Send(1, "two", b"signed", 5))
+    writer.membership.telling.answer(Inquire(2, "two", 6))
+    sent, _ = await writer.parent.receive()
+    found, _ = await writer.parent.receive()
+    assert isinstance(sent, Sent)
+    assert (sent.number, sent.row) == (1, 5)
+    assert sent.failure is not None
+    assert found == Found(2, b"", 6)
+    writer.close()
