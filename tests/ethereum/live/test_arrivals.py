@@ -81,3 +81,14 @@ def test_what_is_here_or_was_here_once_has_come(growing: GrowingChain) -> None:
         assert arrivals.has_come(Seen(block.number, block.hash))
         assert arrivals.has_come(Demanded(block.number, block.hash))
     assert not arrivals.has_come(Demanded(head.number))
+
+
+def test_a_cursor_of_another_chain_below_what_is_final_waits_for_nothing(growing: GrowingChain) -> None:
+    final = growing.grow()
+    growing.grow()
+    arrivals = arrivals_of(growing, lambda: 3)
+    assert not arrivals.has_come(Seen(1, OTHER))
+    growing.chain.mark_final(final)
+    assert arrivals.has_come(Seen(1, OTHER))
+    assert not arrivals.has_come(Seen(2, OTHER))
+    assert not arrivals.has_come(Demanded(1, OTHER)), "it must have been here"

@@ -114,9 +114,9 @@ class Arrivals:
             return above or (block_hash is not None and not self._is_stored(block_hash))
         if block_hash is None:
             return awaited.number > here
-        # Below the head too a reorganisation may bring it that another node has gone through already.
-        may_come = awaited.number > here or isinstance(awaited, Demanded) or self.knows_others
-        return may_come and not self._has_been_canonical(block_hash)
+        if awaited.number <= here and isinstance(awaited, Seen) and not self.knows_others:
+            return False
+        return not self._is_settled(awaited, block_hash)
 
     def has_come(self, awaited: Awaited) -> bool:
         """Return whether a block is here, or none will come."""
@@ -161,9 +161,17 @@ class Arrivals:
         with self._hub.snapshot() as view:
             return view.number_of(block_hash) is not None or view.side_header(block_hash) is not None
 
-    def _has_been_canonical(self, block_hash: Hash32) -> bool:
+    def _is_settled(self, awaited: Seen | Demanded, block_hash: Hash32) -> bool:
+        """Return whether a block was canonical here, or would not become it any more.
+
+        Below the head too a reorganisation may bring it that another node has gone through already.
+        """
         with self._hub.snapshot() as view:
-            return view.number_of(block_hash) is not None or view.side_receipts(block_hash) is not None
+            if view.number_of(block_hash) is not None or view.side_receipts(block_hash) is not None:
+                return True
+            # A light folder cannot say any more what it had below its window.
+            final = -1 if isinstance(awaited, Demanded) else view.finalized or -1
+            return awaited.number < view.earliest or awaited.number <= final
 
 
 def _base(text: str) -> int:
