@@ -3,9 +3,10 @@
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ import trio
 
 from tests.cluster.reading import Reading
 from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
-from tests.node_process import Node, post, run, started
+from tests.node_process import PATIENCE, Node, post, run, started
 from tests.vector_files import require_vectors
 from wsnode.cluster.records import Block, Down, Patch
 
@@ -158,6 +159,60 @@ def test_a_node_that_was_stopped_beyond_its_lease_takes_another_one(
             follow(reading, node)
         assert len({record.id.epoch for record in reading.records}) == 3
         assert reading.breaks == 0
+
+
+@pytest.mark.slow
+def test_a_follower_that_was_stopped_is_replaced_by_another_one(redis: RedisServer, tmp_path: Path) -> None:
+    upstream = ("dev", "--listen", "127.0.0.1:0", "--quiet", "--block-time", "0.3")
+    with ExitStack() as opened:
+        chain = Asked(opened.enter_context(started(*upstream, "--data", str(tmp_path / "node"))))
+        followers = [
+            Asked(opened.enter_context(following(redis, tmp_path, name, chain.node))) for name in ("a", "b")
+        ]
+        reading = opened.enter_context(read(redis, tmp_path))
+        for _ in range(2):
+            leader = until_one_leads(redis, followers)
+            leader.node.process.send_signal(signal.SIGSTOP)
+            until_one_leads(redis, [each for each in followers if each is not leader])
+            chain("anvil_reorg", 2, [])
+            leader.node.process.send_signal(signal.SIGCONT)
+        chain("evm_setIntervalMining", 0)
+        # After a block that may be under way.
+        chain("evm_mine")
+        number, block_hash = chain.head
+        trio.run(reading.follow, number, block_hash)
+        ids = [record.id for record in reading.records]
+        assert ids == sorted(set(ids))
+        assert len({each.epoch for each in ids}) >= 3
+        assert reading.breaks == 0
+
+
+@contextmanager
+def following(redis: RedisServer, folder: Path, name: str, upstream: Node) -> Iterator[Node]:
+    genesis = str(folder / "node" / "eth" / "genesis.json")
+    told = (
+        "--data",
+        str(folder / name),
+        "--genesis",
+        genesis,
+        "--upstream",
+        upstream.bare(upstream.http_url),
+    )
+    with started("follow", *told, "--listen", "127.0.0.1:0", "--open", "--journal", redis.url) as node:
+        yield node
+
+
+def until_one_leads(redis: RedisServer, nodes: Sequence[Asked]) -> Asked:
+    """Return the one of these nodes that has the lease, once one does."""
+    end = monotonic() + PATIENCE
+    while monotonic() < end:
+        key = redis.ask("KEYS *:lease").decode().split("\r\n")[-2]
+        holder = redis.ask(f"GET {key}").decode()
+        for node in nodes:
+            if f":{node.node.process.pid}:" in holder:
+                return node
+        sleep(0.05)
+    raise AssertionError("no node writes the journal")
 
 
 @pytest.mark.slow

@@ -1,0 +1,140 @@
+"""The task that publishes: what it does and says when its journal is away, taken or lost."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.growing import Growing, new_chain
+from tests.cluster.memory_journal import MemoryJournal
+from wsnode.cluster.publisher import QUIET_SECONDS, RETRY_SECONDS, Publisher
+from wsnode.ethereum.live.hub import Hub
+
+
+class Node:
+    """A chain with a hub, a journal, and what publishes it."""
+
+    def __init__(self, stack: ExitStack, clock: MockClock, journal: MemoryJournal | None = None) -> None:
+        chain = stack.enter_context(new_chain())
+        self.clock = clock
+        self.growing = Growing(chain)
+        self.hub = Hub(chain)
+        self.journal = journal or MemoryJournal(chain.spec.genesis_hash)
+        self.publisher = Publisher(chain, self.hub, self._open, is_development=True)
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[MemoryJournal]:
+        yield self.journal
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass, a retry after the other."""
+        for _ in range(int(seconds / RETRY_SECONDS)):
+            await wait_all_tasks_blocked()
+            self.clock.jump(RETRY_SECONDS)
+            self.journal.now += RETRY_SECONDS
+        await wait_all_tasks_blocked()
+
+    def extend(self) -> None:
+        self.growing.extend(1)
+        self.hub.advance()
+
+    async def published(self) -> int:
+        """Return how many blocks the journal has, once it has all."""
+        with trio.fail_after(60):
+            assert await self.publisher.finish(30)
+        tip = await self.journal.tip()
+        return -1 if tip is None else tip.after.head.number
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+async def running(work: Callable[[Node], Awaitable[None]], clock: MockClock) -> Node:
+    with ExitStack() as stack:
+        node = Node(stack, clock)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.publisher.run)
+            await work(node)
+            nursery.cancel_scope.cancel()
+        return node
+
+
+async def test_every_change_that_the_hub_sees_is_published(mock_clock: MockClock) -> None:
+    async def work(node: Node) -> None:
+        for number in range(1, 4):
+            node.extend()
+            assert await node.published() == number
+        assert node.publisher.report.is_leading
+        assert node.publisher.lag == 0
+
+    node = await running(work, mock_clock)
+    assert not node.publisher.report.is_leading
+    # The lease was given back at the end.
+    await node.journal.claim("another")
+
+
+async def test_a_journal_that_is_away_for_an_hour_costs_some_lines(
+    mock_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(node: Node) -> None:
+        node.extend()
+        assert await node.published() == 1
+        node.journal.is_away = True
+        node.extend()
+        await node.pass_time(3600)
+        lines = warnings(caplog)
+        assert 2 <= len(lines) <= 3600 / QUIET_SECONDS + 1
+        assert all("away" in line for line in lines)
+        assert (node.publisher.lag, node.publisher.report.is_leading) == (1, False)
+        node.journal.is_away = False
+        await node.pass_time(2 * RETRY_SECONDS)
+        assert await node.published() == 2
+        assert node.publisher.report.error is None
+
+    await running(work, mock_clock)
+
+
+async def test_a_second_writer_stands_by_and_takes_over(
+    mock_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(node: Node) -> None:
+        node.extend()
+        assert await node.published() == 1
+        with ExitStack() as stack:
+            other = Node(stack, mock_clock, node.journal)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(other.publisher.run)
+                await other.pass_time(10)
+                report = other.publisher.report
+                assert (report.is_leading, report.failures) == (False, 0)
+                assert report.error is not None
+                assert "is written by" in report.error
+                assert warnings(caplog) == []
+                nursery.cancel_scope.cancel()
+
+    await running(work, mock_clock)
+
+
+async def test_a_change_of_several_steps_is_published_as_one(mock_clock: MockClock) -> None:
+    async def work(node: Node) -> None:
+        node.extend()
+        assert await node.published() == 1
+        node.hub.is_held = True
+        node.growing.unwind(1)
+        await node.pass_time(3)
+        node.growing.extend(2)
+        node.hub.is_held = False
+        node.hub.advance()
+        assert await node.published() == 2
+        assert [type(record.change).__name__ for record in node.journal.written] == [
+            "Block",
+            "Down",
+            "Block",
+            "Block",
+        ]
+
+    await running(work, mock_clock)
