@@ -116,6 +116,8 @@ def _run_in_python(node: Node, messages: Sequence[Message], shape: tuple[int, in
     # A list with at least the requests in flight: each is identified by its index.
     repeated = requests * (1 + 2 * shape[1] // len(requests))
     measured = run_window(node.url, repeated, Pattern(*shape, seconds=seconds))
+    if measured.failure is not None:
+        raise LoadError(measured.failure)
     if not measured.replies:
         raise LoadError(f"no reply in {seconds:g} s")
     cpu = cpu_seconds(node.process) - before if node.process else 0.0

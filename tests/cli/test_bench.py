@@ -2,12 +2,13 @@
 
 import json
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.node_process import COMMAND, Node, run, started
+from tests.node_process import COMMAND, PATIENCE, Node, run, started
 
 SHORT = ("--seconds", "0.3", "--connections", "4", "--depth", "2")
 
@@ -171,3 +172,29 @@ def test_a_file_is_replayed(node: Node, tmp_path: Path) -> None:
     ended = run("bench", "replay", node.http_url, str(file))
     assert ended.returncode == 1
     assert f"{file}: no request in 1 lines" in ended.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--processes", "2")], ids=["alone", "two processes"])
+def test_an_interruption_ends_the_run_and_its_results_are_printed(more: tuple[str, ...], node: Node) -> None:
+    command = [*COMMAND, "bench", node.http_url, "--http", "--seconds", "600", "--regions", "2", *more]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("A  http://")
+        process.send_signal(signal.SIGINT)
+        lines, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (130, "")
+    assert re.search(r"^all +", lines, re.MULTILINE)
+    assert "regions of time" in lines
+
+
+def test_a_node_that_stops_ends_the_run_with_its_results(imported: Path) -> None:
+    with started("serve", "--data", str(imported), "--listen", "127.0.0.1:0", "--open") as stopping:
+        command = [*COMMAND, "bench", stopping.http_url, "--seconds", "600"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("A  ws://")
+            stopping.stop()
+            lines, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert re.fullmatch(r"error: .+\n", errors)
+    assert "Traceback" not in lines + errors

@@ -27,6 +27,11 @@ def answering(
         thread.join()
 
 
+def silent(_text: str) -> bool:
+    """Show nothing, and let a run go on."""
+    return False
+
+
 def reply(request: dict[str, Any], result: object) -> str:
     """Return the text of an answer."""
     return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result})

@@ -50,3 +50,8 @@ def test_a_rate_that_a_node_did_not_keep_up_with_is_told() -> None:
 def test_the_columns_fit_the_lines() -> None:
     (line, *_rest) = report.mix([measured(0.002)])
     assert len(line) == len(report.COLUMNS)
+
+
+def test_a_run_that_ended_before_anything_counts_says_so() -> None:
+    (line,) = (line for line in report.mix([measured(0.002), Measured()]) if "first tenth" in line)
+    assert line == "B ended in the first tenth of its time, which does not count"

@@ -1,6 +1,7 @@
 """The output of commands: lines, progress, the head, and failures as one line."""
 
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -28,24 +29,35 @@ def announce_head(head: object) -> None:
 
 
 class PassingLine:
-    """A line at the bottom of a terminal, replaced by the next one; nothing where there is no terminal."""
+    """A line at the bottom of a terminal, replaced by the next one; nothing where there is no terminal.
+
+    Meanwhile the first interruption (control-C) only asks for the end, the second one is as always.
+    """
 
     def __init__(self, stream: TextIO) -> None:
+        self.is_interrupted = False
         self._stream = stream if stream.isatty() else None
 
     def __enter__(self) -> "PassingLine":
+        self._handler = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(self, *_error: object) -> None:
         """Leave nothing of it in front of what is printed next."""
         self.show("")
+        signal.signal(signal.SIGINT, self._handler)
 
-    def show(self, text: str) -> None:
-        """Show `text` in the place of the last one, cut to the width of the terminal."""
+    def _interrupt(self, _number: int, _frame: object) -> None:
+        self.is_interrupted = True
+        signal.signal(signal.SIGINT, self._handler)
+
+    def show(self, text: str) -> bool:
+        """Show `text` in the place of the last one, cut to the width; True once there was an interruption."""
         if self._stream is not None:
             width = shutil.get_terminal_size().columns
             self._stream.write(f"{CLEAR_LINE}{text[: width - 1]}")
             self._stream.flush()
+        return self.is_interrupted
 
     def say(self, line: str) -> None:
         """Print a line that stays, above those to come."""

@@ -43,6 +43,8 @@ class Measured(msgspec.Struct):
     """By their number from the beginning; a slice is `slice_seconds` long."""
     errors: Counter[str] = msgspec.field(default_factory=Counter)
     first_errors: dict[str, str] = {}
+    failure: str | None = None
+    """Why a run ended before its time."""
     unanswered: int = 0
     """Requests that were due, and not answered in the end; only of runs at a rate."""
     busy: list[float] = []
@@ -100,6 +102,7 @@ class Measured(msgspec.Struct):
             mine.errors += piece.errors
         self.errors += other.errors
         self.first_errors = {**other.first_errors, **self.first_errors}
+        self.failure = self.failure or other.failure
         self.unanswered += other.unanswered
         self.busy = sorted([*self.busy, *other.busy])
         self.machine = max(self.machine, other.machine)

@@ -52,3 +52,9 @@ class Outcome(msgspec.Struct, frozen=True):
     slow_client: list[SlowClient] = []
     steps: list[list[Step]] = []
     """By node."""
+
+    @property
+    def failure(self) -> str | None:
+        """Return why the mix ended before its time; a ramp may."""
+        failures = (measured.failure for measured in self.mix if measured.failure and not self.steps)
+        return next(failures, None)

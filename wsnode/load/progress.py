@@ -10,8 +10,8 @@ from wsnode.load.histogram import Histogram
 BEAT_SECONDS: Final = 0.5
 """From one beat of a process to its next."""
 
-Show: TypeAlias = Callable[[str], None]
-"""Shows a line in the place of the last one, where there is a terminal."""
+Show: TypeAlias = Callable[[str], bool]
+"""Shows a line in the place of the last one, where there is a terminal; True once the run is to end."""
 
 
 class Beat(msgspec.Struct, frozen=True):
@@ -24,6 +24,15 @@ class Beat(msgspec.Struct, frozen=True):
     errors: int
     in_flight: int
     latencies: Histogram
+
+
+Hear: TypeAlias = Callable[[Beat], bool]
+"""Takes a beat; True once the run is to end."""
+
+
+def end_by_itself(_beat: Beat) -> bool:
+    """Let a run go on until its time is over."""
+    return False
 
 
 class Progress:

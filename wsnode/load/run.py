@@ -52,8 +52,10 @@ def measure(urls: Sequence[str], plan: Plan, say: Say, show: Show) -> Outcome:
     Over HTTP the mix is all, since the other sections are about what one connection does to another; a ramp
     is all, too.
 
+    The results are those until a node closes a connection, `show` asks for the end, or the time is over.
+
     Raises:
-        ConnectionError: A node does not answer, or closed a connection.
+        ConnectionError: A node does not answer, or closed a connection of another section than the mix.
         ProcessError: There is no process of an id in the plan.
     """
     for process in plan.watched:
@@ -64,7 +66,7 @@ def measure(urls: Sequence[str], plan: Plan, say: Say, show: Show) -> Outcome:
     if plan.ramp is not None:
         return measure_ramp(nodes, plan, plan.ramp, say, show)
     outcome = Outcome(nodes, plan, measure_mix(nodes, plan, say, show))
-    if not any(node.url.startswith("http") for node in nodes):
+    if outcome.failure is None and not show("") and not any(node.url.startswith("http") for node in nodes):
         measure_interference(outcome, say)
     return outcome
 
@@ -92,7 +94,8 @@ def measure_mix(nodes: Sequence[Node], plan: Plan, say: Say, show: Show) -> list
         turns = Turns(run, nodes, plan, slice_seconds, show)
         for _ in range(rounds):
             for number, taken in enumerate(measured):
-                taken.follow(turns.run(number, turn))
+                if not turns.is_over:
+                    taken.follow(turns.run(number, turn))
     say(text.mix_title(plan.pattern))
     for line in text.mix(measured):
         say(line)
@@ -110,7 +113,7 @@ def measure_ramp(nodes: Sequence[Node], plan: Plan, ramp: Ramp, say: Say, show: 
         turns = Turns(run, nodes, plan, slice_seconds, show)
         for value in ramp.values:
             for number, taken in enumerate(steps):
-                if not taken or taken[-1].failure is None:
+                if not turns.is_stopped and (not taken or taken[-1].failure is None):
                     taken.append(turns.step(number, value, ramp.pattern(value, plan.pattern)))
                     say(ramp_text.line(ramp, taken[-1], number, len(nodes)))
     for line in ramp_text.limits(steps, ramp, plan.limit_ms):
@@ -138,19 +141,24 @@ class Turns:
         self._watched = plan.watched
         self._slice_seconds = slice_seconds
         self._show = show
+        self.is_stopped = False
+        """Whether the user has asked for the end."""
+        self.is_over = False
+        """Whether the user has, or a node does not go on."""
 
     def step(self, number: int, value: float, pattern: Pattern) -> Step:
         """Return the results of a step of a ramp on the node of that number."""
         try:
-            return Step(value, self.run(number, pattern))
+            measured = self.run(number, pattern)
         except ConnectionError as error:
-            return Step(value, Measured(slice_seconds=self._slice_seconds), str(error))
+            measured = Measured(slice_seconds=self._slice_seconds, failure=str(error))
+        return Step(value, measured, measured.failure)
 
     def run(self, number: int, pattern: Pattern) -> Measured:
         """Return what a pattern on the node of that number gave.
 
         Raises:
-            ConnectionError: A connection was refused or lost, or the node stopped answering.
+            ConnectionError: A connection was refused.
         """
         hearing, before = self._hearing(number, pattern), machine_time()
         measured = self._run(
@@ -162,6 +170,8 @@ class Turns:
         )
         measured.machine = machine_time().part_since(before)
         measured.usage = hearing.usage
+        self.is_stopped = self.is_stopped or hearing.is_stopped
+        self.is_over = self.is_over or self.is_stopped or measured.failure is not None
         return measured
 
     def _hearing(self, number: int, pattern: Pattern) -> "Hearing":
@@ -180,15 +190,17 @@ class Hearing:
         self._watch = watch
         self._warm_up = warm_up
         self._first: int | None = None
+        self.is_stopped = False
         self._look(-warm_up)
 
-    def take(self, beat: Beat) -> None:
-        """Take a beat; with those of one process the others' are shown."""
+    def take(self, beat: Beat) -> bool:
+        """Take a beat, and return whether the run is to end; all are shown with those of one process."""
         self._progress.take(beat)
         self._first = self._first or beat.process
         if beat.process == self._first:
-            self._show(self._progress.line())
+            self.is_stopped = self._show(self._progress.line())
             self._look(beat.at - self._warm_up)
+        return self.is_stopped
 
     def _look(self, at: float) -> None:
         usage = self._watch.sample(time.perf_counter(), at) if self._watch else None

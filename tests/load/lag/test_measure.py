@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection
 
-from tests.load.answering import answering, refusal, reply
+from tests.load.answering import answering, refusal, reply, silent
 from wsnode.load.lag.drive import DriveError, choose
 from wsnode.load.lag.measure import Lag, LagPlan, measure_lag
 from wsnode.load.lag.notice import HEADS, LOGS
@@ -26,6 +26,7 @@ class Development:
 
     def __init__(self, methods: set[str], logs: int = 0, *, doubles: bool = True) -> None:
         self.calls: list[str] = []
+        self.most_blocks = 1 << 62
         self._methods = methods
         self._logs = logs
         self._doubles = doubles
@@ -39,7 +40,7 @@ class Development:
             method = request["method"]
             with self._lock:
                 self.calls.append(method)
-                if method not in self._methods:
+                if method not in self._methods or (method == "evm_mine" and self._blocks >= self.most_blocks):
                     connection.send(refusal(request, "no such method"))
                     continue
                 if method == "eth_subscribe":
@@ -76,7 +77,7 @@ def development(
 
 
 def measured(url: str, plan: LagPlan) -> Lag:
-    return measure_lag(url, plan, lambda _text: None)
+    return measure_lag(url, plan, silent)
 
 
 def test_each_subscriber_hears_of_each_block_and_doubled_ones_are_counted() -> None:
@@ -128,6 +129,20 @@ def test_a_way_that_a_node_does_not_offer_is_an_error(
 ) -> None:
     with development(methods) as (url, _node), Asker(url) as asker, pytest.raises(DriveError, match=words):
         choose(asker, way, logs)
+
+
+def test_a_node_that_makes_no_more_blocks_has_results_until_then() -> None:
+    with development(ANVIL, doubles=False) as (url, node):
+        node.most_blocks = 4
+        lag = measured(url, LagPlan(subscribers=2, interval=0.0, seconds=60))
+    assert lag.failure == "evm_mine: -32000 no such method"
+    assert lag.tally.heard == {HEADS: 2 * 3}
+
+
+def test_the_user_may_end_it() -> None:
+    with development({"eth_subscribe"}) as (url, _node):
+        lag = measure_lag(url, LagPlan(subscribers=1, seconds=600), lambda _text: True)
+    assert lag.seconds < 600
 
 
 def test_the_results_are_told_in_each_form() -> None:

@@ -9,14 +9,10 @@ from typing import Any
 import pytest
 from websockets.sync.server import ServerConnection
 
-from tests.load.answering import answering, refusal, reply
+from tests.load.answering import answering, refusal, reply, silent
 from wsnode.load.replay.lines import ReplayError
 from wsnode.load.replay.measure import MOST_METHODS, OTHERS, Replay, ReplayPlan, measure_replay
 from wsnode.load.report import replay as report
-
-
-def silent(_text: str) -> None:
-    """Show nothing."""
 
 
 @contextmanager
@@ -81,6 +77,27 @@ def test_nothing_is_sent_after_the_end(tmp_path: Path) -> None:
     with remembering() as (url, requests):
         found = measure_replay(url, ReplayPlan(file, seconds=0.2), silent)
     assert (len(requests), found.sent) == (1, 1)
+
+
+def test_a_node_that_leaves_has_results_until_then(tmp_path: Path) -> None:
+    def leave(connection: ServerConnection) -> None:
+        for number, message in enumerate(connection):
+            connection.send(reply(json.loads(message), "0x1"))
+            if number == 4:
+                return
+
+    file = written(tmp_path, *({"method": "good"} for _ in range(50)))
+    with answering(leave) as url:
+        found = measure_replay(url, ReplayPlan(file, connections=1, depth=1), silent)
+    assert found.failure is not None
+    assert found.measured.replies == 5
+
+
+def test_the_user_may_end_it(tmp_path: Path) -> None:
+    file = written(tmp_path, {"method": "good", "time": 0}, {"method": "good", "time": 10_000})
+    with remembering() as (url, _):
+        found = measure_replay(url, ReplayPlan(file), lambda _text: True)
+    assert (found.sent, found.failure) == (1, None)
 
 
 def test_a_file_without_a_request_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection
 
-from tests.load.answering import answering, converse, refusal
+from tests.load.answering import answering, converse, refusal, silent
 from tests.server.certificates import make_certificate
 from wsnode.load.report import storm as report
 from wsnode.load.storm.measure import FIRST, LAST, Storm, StormPlan, measure_storm
@@ -21,7 +21,7 @@ ASKERS = 1
 
 
 def measured(url: str, plan: StormPlan) -> Storm:
-    return measure_storm(url, plan, lambda _text: None)
+    return measure_storm(url, plan, silent)
 
 
 @contextmanager
@@ -106,6 +106,7 @@ def test_a_call_that_is_refused_is_a_failure() -> None:
     with answering(refuse) as url:
         storm = measured(url, StormPlan(connections=2))
     assert storm.failures == {"the call was refused: -32000 no": 2}
+    assert storm.failure == "no connection was opened: the call was refused: -32000 no"
 
 
 def test_an_absent_node_is_an_error() -> None:

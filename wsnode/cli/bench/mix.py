@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
+from wsnode.cli.bench.running import end
 from wsnode.cli.options import FiniteRange
 from wsnode.cli.terminal import PassingLine, one_line_failures, say
 
@@ -164,6 +165,7 @@ def _run(urls: Sequence[str], plan: "Plan", *, as_json: bool, page_file: Path | 
             page_file.write_text(page(outcome))
     if as_json:
         say(msgspec.json.encode(document(outcome)).decode())
+    end(line, outcome.failure)
 
 
 def ignore(_line: str) -> None:

@@ -5,12 +5,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from wsnode.cli.terminal import PassingLine, one_line_failures, say
+from wsnode.cli.terminal import INTERRUPTED, PassingLine, one_line_failures, say
 
 Plan = TypeVar("Plan")
-Found = TypeVar("Found")
+Found = TypeVar("Found", bound="Result")
 PlanOf = TypeVar("PlanOf", contravariant=True)
 FoundOf = TypeVar("FoundOf", contravariant=True)
+
+
+class Result(Protocol):
+    """What was found of a node."""
+
+    @property
+    def failure(self) -> str | None:
+        """Return why it ended before its time."""
 
 
 class Report(Protocol[FoundOf, PlanOf]):
@@ -29,7 +37,7 @@ class Report(Protocol[FoundOf, PlanOf]):
 def run_kind(
     urls: Sequence[str],
     plan: Plan,
-    measure: Callable[[str, Plan, Callable[[str], None]], Found],
+    measure: Callable[[str, Plan, Callable[[str], bool]], Found],
     report: Report[Found, Plan],
     *,
     connections: int,
@@ -43,10 +51,23 @@ def run_kind(
 
     with one_line_failures(), PassingLine(sys.stderr) as line:
         allow_connections(connections)
-        found = [measure(url, plan, line.show) for url in urls]
+        found = list[Found]()
+        for url in urls:
+            if not found or not line.is_interrupted:
+                found.append(measure(url, plan, line.show))
         for each in () if as_json else report.lines(found, plan):
             line.say(each)
         if page_file is not None:
             page_file.write_text(report.page(found, plan))
     if as_json:
         say(msgspec.json.encode(report.document(found, plan)).decode())
+    end(line, next((each.failure for each in found if each.failure), None))
+
+
+def end(line: PassingLine, failure: str | None) -> None:
+    """End the command as one that failed or was interrupted, where it did or was."""
+    if failure is not None:
+        print(f"error: {failure}", file=sys.stderr)
+        raise SystemExit(1)
+    if line.is_interrupted:
+        raise SystemExit(INTERRUPTED)

@@ -61,6 +61,8 @@ class Lag(msgspec.Struct, frozen=True):
     seconds: float
     lost: list[str]
     """Why connections were lost, one for each."""
+    failure: str | None = None
+    """Why it ended before its time."""
 
 
 def measure_lag(url: str, plan: LagPlan, show: Show) -> Lag:
@@ -77,7 +79,8 @@ def measure_lag(url: str, plan: LagPlan, show: Show) -> Lag:
         seconds = run.measure(show)
     finally:
         run.close()
-    return Lag(url, version, None if drive is None else drive.name, run.tally, seconds, run.lost)
+    name = None if drive is None else drive.name
+    return Lag(url, version, name, run.tally, seconds, run.lost, run.failure)
 
 
 class _Driver:
@@ -138,6 +141,7 @@ class _Run:
 
     def __init__(self, url: str, plan: LagPlan, drive: Drive | None) -> None:
         self.lost = list[str]()
+        self.failure: str | None = None
         # What nobody makes is not expected either.
         logs = 0 if drive is None else plan.wanted_logs
         self.tally = Tally(plan.subscribers, plan.kinds, plan.slice_seconds, logs)
@@ -191,9 +195,25 @@ class _Run:
         self.tally.begin(time.time())
 
     def measure(self, show: Show) -> float:
-        """Make blocks or listen for the plan's time, wait for what is under way, and return the seconds."""
-        began = shown = now = time.time()
-        use = ClientUse()
+        """Make blocks or listen for the plan's time, wait for what is under way, and return the seconds.
+
+        It ends if the node refuses to make a block: then `failure` says why.
+        """
+        began, use = time.time(), ClientUse()
+        try:
+            self._go_on(began, show)
+        except ConnectionError as error:
+            self.failure = str(error)
+        seconds = time.time() - began
+        self._wait_grace()
+        busy, machine = use.parts()
+        self.tally.end()
+        for measured in (self.tally.after_first, self.tally.after_call):
+            measured.seconds, measured.busy, measured.machine = seconds, [busy], machine
+        return seconds
+
+    def _go_on(self, began: float, show: Show) -> None:
+        shown = began
         while (now := time.time()) - began < self._plan.seconds and self._subscribers_left():
             if self._driver is not None:
                 self._driver.go_on(now)
@@ -201,13 +221,8 @@ class _Run:
             if now - shown > BEAT_SECONDS:
                 shown = now
                 self.tally.forget(now)
-                show(self._line(now - began))
-        self._wait_grace()
-        busy, machine = use.parts()
-        self.tally.end()
-        for measured in (self.tally.after_first, self.tally.after_call):
-            measured.seconds, measured.busy, measured.machine = now - began, [busy], machine
-        return now - began
+                if show(self._line(now - began)):
+                    return
 
     def _wait_grace(self) -> None:
         latest, end = time.time() + KEPT_SECONDS, time.time() + GRACE_SECONDS
@@ -219,7 +234,7 @@ class _Run:
 
     @property
     def _is_over(self) -> bool:
-        return not self._subscribers_left() or self.tally.is_complete
+        return not self._subscribers_left() or self.tally.is_complete or self.failure is not None
 
     def _subscribers_left(self) -> int:
         return self._plan.subscribers - len(self.lost)

@@ -3,19 +3,21 @@
 import contextlib
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+import signal
+from collections.abc import Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Event
 from threading import Barrier, BrokenBarrierError
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from wsnode.load.measured import Measured
 from wsnode.load.mix.requests import Request
 from wsnode.load.mix.window import Pattern, run_window
-from wsnode.load.progress import Beat
+from wsnode.load.progress import Beat, Hear, end_by_itself
 
 HEAR_SECONDS = 0.1
 START_SECONDS = 60.0
@@ -33,12 +35,12 @@ class Runner(Protocol):
         slice_seconds: float,
         /,
         *,
-        hear: Callable[[Beat], object] = ...,
+        hear: Hear = ...,
     ) -> Measured:
         """Return what was measured; `hear` is given the beats of all processes.
 
         Raises:
-            ConnectionError: A connection was refused or lost, or the node stopped answering.
+            ConnectionError: A connection was refused.
         """
 
 
@@ -54,8 +56,8 @@ def runners(processes: int) -> Iterator[Runner]:
         yield run_window
         return
     context = multiprocessing.get_context("spawn")
-    barrier, beats = context.Barrier(processes), context.SimpleQueue()
-    with ProcessPoolExecutor(processes, context, _remember, (barrier, beats)) as pool:
+    shared = _Shared(context.Barrier(processes), context.SimpleQueue(), context.Event())
+    with ProcessPoolExecutor(processes, context, _remember, (shared,)) as pool:
 
         def run_together(
             url: str,
@@ -64,19 +66,17 @@ def runners(processes: int) -> Iterator[Runner]:
             slice_seconds: float,
             /,
             *,
-            hear: Callable[[Beat], object] = lambda _beat: None,
+            hear: Hear = end_by_itself,
         ) -> Measured:
             shares = list(shared_out(pattern, processes))
-            barrier.reset()
+            shared.barrier.reset()
+            shared.end.clear()
             started = [
                 pool.submit(_run_share, url, list(requests), share, first, slice_seconds)
                 for first, share in shares
             ]
-            waits = True
-            while waits:
-                waits = bool(futures.wait(started, HEAR_SECONDS).not_done)
-                while not beats.empty():
-                    hear(beats.get())
+            while futures.wait(started, HEAR_SECONDS).not_done:
+                shared.pass_on(hear)
             return merged([each.result() for each in started])
 
         yield run_together
@@ -109,12 +109,34 @@ def merged(parts: Sequence[Measured | str]) -> Measured:
     return together
 
 
-_shared: tuple[Barrier, "SimpleQueue[Beat]"] | None = None
+class _Shared(NamedTuple):
+    """What all processes of a run have."""
+
+    barrier: Barrier
+    beats: "SimpleQueue[Beat]"
+    end: Event
+    """Set once the run is to end."""
+
+    def pass_on(self, hear: Hear) -> None:
+        """Hear the beats that have come."""
+        while not self.beats.empty():
+            if hear(self.beats.get()):
+                self.end.set()
+
+    def hear(self, beat: Beat) -> bool:
+        """Send a beat to the process that waits for all."""
+        self.beats.put(beat)
+        return self.end.is_set()
 
 
-def _remember(barrier: Barrier, beats: "SimpleQueue[Beat]") -> None:
+_shared: _Shared | None = None
+
+
+def _remember(shared: _Shared) -> None:
     global _shared
-    _shared = barrier, beats
+    _shared = shared
+    # An interruption ends the run by way of the process that waits for all.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _run_share(
@@ -122,20 +144,24 @@ def _run_share(
 ) -> Measured | str:
     """Return what this process measured, or why it could not."""
     assert _shared is not None
-    barrier, beats = _shared
+    shared = _shared
     try:
-        return run_window(
+        measured = run_window(
             url,
             requests,
             pattern,
             slice_seconds,
             first=first,
-            wait=lambda: barrier.wait(START_SECONDS),
-            hear=beats.put,
+            wait=lambda: shared.barrier.wait(START_SECONDS),
+            hear=shared.hear,
         )
     except BrokenBarrierError:
         # Another process says why.
         return ""
     except ConnectionError as error:
-        barrier.abort()
+        shared.barrier.abort()
         return str(error)
+    if measured.failure is not None:
+        # The others need not go on.
+        shared.end.set()
+    return measured

@@ -70,8 +70,8 @@ class Region(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float:
-        """Return the replies a second."""
-        return len(self.latencies) / (self.end - self.begin)
+        """Return the replies a second; of no time, not a number."""
+        return len(self.latencies) / (self.end - self.begin) if self.end > self.begin else float("nan")
 
 
 def regions_of(measured: Measured, count: int) -> list[Region]:

@@ -11,7 +11,7 @@ import msgspec
 from wsnode.load.connection import encoder, open_connection
 from wsnode.load.measured import SLICE_SECONDS, Measured
 from wsnode.load.mix.requests import Request
-from wsnode.load.progress import BEAT_SECONDS, Beat
+from wsnode.load.progress import BEAT_SECONDS, Beat, Hear, end_by_itself
 from wsnode.load.replies import error_text, outcome
 
 WARM_UP = 0.1
@@ -66,7 +66,7 @@ class Run:
         requests: Sequence[Request],
         pattern: Pattern,
         slice_seconds: float,
-        hear: Callable[[Beat], object],
+        hear: Hear,
     ) -> None:
         self._windows = windows
         self._requests = requests
@@ -77,29 +77,40 @@ class Run:
         self._turns = itertools.cycle(windows)
         self._due = 0
         self._counted = 0
+        self._is_stopped = False
 
     def measure(self) -> Measured:
         """Send requests for the pattern's time and until one reply counts, and return the results.
 
-        Raises:
-            ConnectionError: A connection was lost, or the node stopped answering.
+        The run ends before its time if a connection is lost, or the node stops answering: then `failure` says
+        why. It does, too, where it is told to.
         """
         seconds = self._pattern.seconds
         with selectors.DefaultSelector() as selector:
             for window in self._windows:
                 selector.register(window.connection.socket, selectors.EVENT_READ, window)
-            used = time.process_time()
-            self._ask_first()
-            while (now := time.perf_counter()) - self._began < seconds or not self._counted:
-                self._keep_going(now)
-                for key, _events in selector.select(self._pause()):
-                    self._take(key.data)
-        measured = self._measured
-        measured.busy = [(time.process_time() - used) / (time.perf_counter() - self._began)]
-        measured.seconds = max(seconds, self._last_reply - self._began) - seconds * WARM_UP
+            used, measured = time.process_time(), self._measured
+            try:
+                self._send_and_take(selector)
+            except OSError as error:
+                measured.failure = str(error)
+        taken = time.perf_counter() - self._began
+        measured.busy = [(time.process_time() - used) / taken]
+        taken = max(min(seconds, taken), self._last_reply - self._began)
+        measured.seconds = max(0.0, taken - seconds * WARM_UP)
         if self._pattern.rate is not None:
             measured.unanswered = self._unanswered(self._pattern.rate)
         return measured
+
+    def _send_and_take(self, selector: selectors.BaseSelector) -> None:
+        self._ask_first()
+        while not self._is_stopped:
+            now = time.perf_counter()
+            if now - self._began >= self._pattern.seconds and self._counted:
+                return
+            self._keep_going(now)
+            for key, _events in selector.select(self._pause()):
+                self._take(key.data)
 
     def _ask_first(self) -> None:
         if self._pattern.rate is None:
@@ -117,7 +128,7 @@ class Run:
                 window.connection.flush()
             if now - self._heard > BEAT_SECONDS:
                 self._heard = now
-                self._hear(self._beat(now))
+                self._is_stopped = self._hear(self._beat(now))
 
     def _beat(self, now: float) -> Beat:
         measured = self._measured
@@ -172,7 +183,7 @@ def run_window(
     *,
     first: int = 0,
     wait: Callable[[], object] = lambda: None,
-    hear: Callable[[Beat], object] = lambda _beat: None,
+    hear: Hear = end_by_itself,
 ) -> Measured:
     """Return what one run of `pattern` measured, over time in slices of so many seconds.
 
@@ -180,7 +191,7 @@ def run_window(
     they are open, and returns when the run is to begin. `hear` is given a beat each half a second.
 
     Raises:
-        ConnectionError: A connection was refused or lost, or the node stopped answering.
+        ConnectionError: A connection was refused.
     """
     encode = encoder(url)
     frames = [encode(place, each.method, each.params) for place, each in enumerate(requests)]

@@ -57,12 +57,17 @@ class Replay(msgspec.Struct):
     shown: list[str]
     is_paced: bool
 
+    @property
+    def failure(self) -> str | None:
+        """Return why it ended before all was answered."""
+        return self.measured.failure
+
 
 def measure_replay(url: str, plan: ReplayPlan, show: Show) -> Replay:
-    """Send the requests of a file, and return what was answered.
+    """Send the requests of a file, and return what was answered, until the node does not go on.
 
     Raises:
-        ConnectionError: A connection was refused or lost, or the node stopped answering.
+        ConnectionError: A connection was refused.
         ReplayError: The file holds no request.
         OSError: It cannot be read.
     """
@@ -131,10 +136,17 @@ class _Run:
     def measure(self) -> None:
         """Send all requests, and wait for their answers.
 
-        Raises:
-            ConnectionError: A connection was lost, or the node stopped answering.
+        It ends if a connection is lost, or the node stops answering: then `failure` says why.
         """
         use = ClientUse()
+        try:
+            self._send_and_take()
+        except ConnectionError as error:
+            self.measured.failure = str(error)
+        busy, self.measured.machine = use.parts()
+        self.measured.seconds, self.measured.busy = time.perf_counter() - self._began, [busy]
+
+    def _send_and_take(self) -> None:
         self._began = self._last_reply = self._due = time.perf_counter()
         while self._next is not None or self._in_flight:
             now = time.perf_counter()
@@ -146,8 +158,6 @@ class _Run:
             for key, _events in self._selector.select(self._pause(now)):
                 self._take(key.data)
             self._keep_going(now)
-        busy, self.measured.machine = use.parts()
-        self.measured.seconds, self.measured.busy = time.perf_counter() - self._began, [busy]
 
     def _send_some(self, now: float) -> None:
         if self.is_paced:
@@ -227,7 +237,8 @@ class _Run:
         errors, in_flight = measured.errors.total(), len(self._in_flight)
         beat = Beat(0, now - self._began, measured.replies, errors, in_flight, measured.all_latencies)
         self._progress.take(beat)
-        self._show(self._progress.line())
+        if self._show(self._progress.line()):
+            self._next = None
 
 
 def _body(identity: int, request: Recorded) -> bytes:

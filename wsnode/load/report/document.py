@@ -67,6 +67,7 @@ def mix_document(measured: Measured) -> dict[str, Any]:
         "seconds": measured.seconds,
         **_row(measured, measured.all_latencies, measured.errors.total()),
         "unanswered": measured.unanswered,
+        "failure": measured.failure,
         "client_limit": measured.is_client_the_limit,
         "client_cores": measured.busy,
         "machine": measured.machine or None,

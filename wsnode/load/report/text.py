@@ -52,6 +52,8 @@ def mix(measured: Sequence[Measured]) -> Iterator[str]:
         if len(rows) == 2:
             yield _ratios(rows)
     for number, each in enumerate(measured):
+        if not each.seconds:
+            yield label("ended in the first tenth of its time, which does not count", number, len(measured))
         for method, text in sorted(each.first_errors.items()):
             yield f"first error of {label(method, number, len(measured))}: {text}"
         if each.unanswered > each.replies * IN_FLIGHT:

@@ -54,6 +54,13 @@ class Storm(msgspec.Struct):
     held: int = 0
     """Connections that were open in the end."""
 
+    @property
+    def failure(self) -> str | None:
+        """Return why no connection was opened, if none was."""
+        if self.opened.replies or not self.failures:
+            return None
+        return f"no connection was opened: {self.failures.most_common(1)[0][0]}"
+
 
 def measure_storm(url: str, plan: StormPlan, show: Show) -> Storm:
     """Open connections, hold them, and return what became of them.
@@ -90,14 +97,16 @@ class _Run:
         """Those whose call is not answered yet, the oldest first."""
         self._held: dict[Opening, None] = {}
         self._started = 0
+        self._is_stopped = False
         self._began = self._shown = time.perf_counter()
 
     def open_all(self) -> None:
         """Open all connections and have a call answered on each."""
         self._began = time.perf_counter()
-        while self._started < self._plan.connections or self._waiting:
+        while (self._started < self._plan.connections and not self._is_stopped) or self._waiting:
             now = time.perf_counter()
-            self._start_some(now)
+            if not self._is_stopped:
+                self._start_some(now)
             self._turn(self._pause(now))
             self._give_up()
         self._storm.seconds = time.perf_counter() - self._began
@@ -106,7 +115,7 @@ class _Run:
     def hold(self) -> None:
         """Keep the connections open, and have a call answered on each once more."""
         end = time.perf_counter() + self._plan.hold
-        while time.perf_counter() < end:
+        while time.perf_counter() < end and not self._is_stopped:
             self._turn(min(TURN_SECONDS, max(0.0, end - time.perf_counter())))
         left = deque(self._held)
         while left or self._waiting:
@@ -156,7 +165,7 @@ class _Run:
         now = time.perf_counter()
         if now - self._shown > BEAT_SECONDS:
             self._shown = now
-            self._show(self._line(now))
+            self._is_stopped = self._show(self._line(now)) or self._is_stopped
 
     def _go_on(self, opening: Opening, step: Callable[[], None]) -> None:
         before, failure = opening.socket, None
