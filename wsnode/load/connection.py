@@ -29,6 +29,7 @@ class Connection:
         self.socket = connect(url)
         self._reader = MessageReader()
         self._unsent = memoryview(b"")
+        self._goodbye: ConnectionError | None = None
 
     def send(self, frames: bytes) -> None:
         """Send frames, or as much of them as goes now; the rest is sent when more is received."""
@@ -36,7 +37,13 @@ class Connection:
         self.flush()
 
     def flush(self) -> None:
-        """Send what could not be sent."""
+        """Send what could not be sent.
+
+        Raises:
+            ConnectionError: The node said goodbye after the messages that were received last.
+        """
+        if self._goodbye is not None:
+            raise self._goodbye
         if self._unsent:
             try:
                 self._unsent = self._unsent[self.socket.send(self._unsent) :]
@@ -62,7 +69,15 @@ class Connection:
         return self._read(received)
 
     def _read(self, received: bytes) -> list[bytes]:
-        messages = list(self._reader.feed(received))
+        messages = list[bytes]()
+        try:
+            for message in self._reader.feed(received):
+                messages.append(message)
+        except ConnectionError as error:
+            if not messages:
+                raise
+            self._goodbye = error
+            return messages
         while self._reader.pings:
             self.send(masked_frame(self._reader.pings.pop(), PONG))
         return messages
@@ -92,6 +107,7 @@ class HttpConnection(Connection):
         self.socket = _connect(UpstreamAddress.parse(url))
         self.socket.setblocking(False)
         self._unsent = memoryview(b"")
+        self._goodbye = None
         self._queue = deque[bytes]()
         self._is_waiting = False
         self._begin()
