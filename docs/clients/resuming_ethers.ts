@@ -242,7 +242,7 @@ export class ResumingProvider extends WebSocketProvider {
       // Where the connection is lost the next one begins with this.
       const error = await this.#inTurn(() => this.#attempt(subscription, socket)).catch(() => true);
       if (!error) return;
-      if (error !== true && subscription.name === undefined) {
+      if (error !== true && subscription.name === undefined && !isBehind(error)) {
         this.#subscriptions.delete(subscription);
         return subscription.answer({ error });
       }
@@ -385,7 +385,7 @@ class Course {
     const isNew = this.#asks && !this.#needsCursors && !this.#cursor && !this.#node.cursors;
     if (isNew && INVALID.includes(error.code)) return (this.#isPlain = true);
     if (!this.#resumes || !GONE.includes(error.code)) return false;
-    if (error.data?.behind && this.#waits++ < MOST_WAITS) return false;
+    if (isBehind(error) && this.#waits++ < MOST_WAITS) return false;
     this.#node.cursors = undefined;
     this.#forget(error);
     return true;
@@ -397,6 +397,9 @@ class Course {
     this.#miss(cause);
   }
 }
+
+/** Whether a node refuses because it is behind others of its chain, so that it may yet accept. */
+const isBehind = (error: any) => error?.data?.behind === true;
 
 /** Resolves after a time that grows with the attempts, and is not the same for all clients. */
 const pause = (attempt: number) => {

@@ -228,7 +228,7 @@ class Subscription {
         }
         if (!this.#ended) this.#node.drop(connection);
       } catch (error) {
-        if (isFirst || this.#node.closed) throw error;
+        if ((isFirst && !isBehind(error)) || this.#node.closed) throw error;
         await pause(++refusals);
       }
     }
@@ -368,7 +368,7 @@ class Course {
     const isNew = this.#asks && !this.#needsCursors && !this.#cursor && !this.#node.cursors;
     if (isNew && INVALID.includes(error.code)) return (this.#isPlain = true);
     if (!this.#resumes || !GONE.includes(error.code)) return false;
-    if (error.data?.behind && this.#waits++ < MOST_WAITS) return false;
+    if (isBehind(error) && this.#waits++ < MOST_WAITS) return false;
     this.#node.cursors = undefined;
     this.#forget(error);
     return true;
@@ -380,6 +380,9 @@ class Course {
     this.#miss(cause);
   }
 }
+
+/** Whether a node refuses because it is behind others of its chain, so that it may yet accept. */
+const isBehind = (error: any) => error?.data?.behind === true;
 
 /** Resolves after a time that grows with the attempts, and is not the same for all clients. */
 const pause = (attempt: number) => {

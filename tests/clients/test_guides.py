@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -17,10 +18,13 @@ from tests.clients.node_modules import require_modules, require_node
 from tests.clients.resuming.bots import CLIENTS
 from tests.clients.resuming.storm import Storm, raised_storm
 from tests.clients.subscribers.chain import until
+from tests.clients.subscribers.proxy import Proxy
+from tests.node_process import PATIENCE, Node, post, started
 from tests.peers.anvil import started_anvil
 
 GUIDES = CLIENTS.parent / "guides"
 LEDGER_DEATHS = 6
+NUMBER = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}'
 RUNS_TYPESCRIPT = (22, 18)
 """The first version of `node` that does, and which has SQLite."""
 
@@ -109,6 +113,43 @@ def test_the_ledger_has_each_log_though_it_dies_and_the_node_dies(
 
 
 @pytest.mark.slow
+def test_the_ledger_waits_for_a_node_that_is_behind(running_ledger: RunningLedger, tmp_path: Path) -> None:
+    database = tmp_path / "ledger"
+    with (
+        raised_storm(tmp_path / "chain") as storm,
+        Proxy(storm.url) as line,
+        following(tmp_path / "late", tmp_path / "chain/eth/genesis.json", line.url) as late,
+    ):
+        storm.chain.emit()
+        until("it is near", lambda: '"result":"0x0"' not in post(late.http_url, NUMBER))
+        line.pause()
+        for _ in range(3):
+            storm.chain.emit()
+        with running_ledger(storm.url, storm.chain.emitter, database):
+            until("it has all", lambda: has_all(storm, database))
+        with running_ledger(late.socket_url, storm.chain.emitter, database):
+            until("it was refused", lambda: has_been_refused(late))
+            line.go_on()
+            storm.chain.emit()
+            until("it has all", lambda: has_all(storm, database))
+
+
+@contextmanager
+def following(folder: Path, genesis: Path, upstream: str) -> Iterator[Node]:
+    """Follow a node with another one."""
+    named = ("--data", str(folder), "--genesis", str(genesis), "--upstream", upstream)
+    with started("follow", *named, "--listen", "127.0.0.1:0", "--open") as node:
+        yield node
+
+
+def has_been_refused(node: Node) -> bool:
+    """Return whether a node has answered an eth_subscribe with -32001."""
+    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=PATIENCE) as page:
+        lines: list[str] = page.read().decode().splitlines()
+    return any('code="-32001"' in line and 'method="eth_subscribe"' in line for line in lines)
+
+
+@pytest.mark.slow
 def test_the_ledger_says_that_it_would_have_a_gap(running_ledger: RunningLedger, tmp_path: Path) -> None:
     database = tmp_path / "ledger"
     with raised_storm(tmp_path / "chain") as storm:
@@ -116,6 +157,9 @@ def test_the_ledger_says_that_it_would_have_a_gap(running_ledger: RunningLedger,
         with running_ledger(storm.url, storm.chain.emitter, database):
             until("it has all", lambda: has_all(storm, database))
         storm.replace(tmp_path / "another")
+        for _ in range(3):
+            # A cursor above the head could be that of a block to come.
+            storm.chain.emit()
         with running_ledger(storm.url, storm.chain.emitter, database) as ledger:
             assert ledger.wait(60) == 1
             assert ledger.stderr is not None
