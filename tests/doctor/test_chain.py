@@ -132,6 +132,15 @@ def test_a_light_folder_is_sound_with_its_ends_moved(tmp_path: Path) -> None:
             assert findings(light.chain).range["first"] == 13
 
 
+def test_patches_that_are_kept_are_no_fault(tmp_path: Path) -> None:
+    with growing_chain(tmp_path) as growing:
+        growing.grow(LOGS[0])
+        growing.chain.patch(b'{"0x4242424242424242424242424242424242424242": {"balance": "0x5"}}')
+        growing.grow(LOGS[1])
+        growing.chain.patch(b'{"0x4242424242424242424242424242424242424242": {"balance": "0x6"}}')
+        assert findings(growing.chain).faults == {}
+
+
 class Reorganising:
     """Replaces the last blocks whenever another part is looked at, and in the middle of each."""
 

@@ -105,22 +105,20 @@ class _Way:
 
     def _down(self, ancestor: Head) -> Iterator[Step]:
         """Go down to a common block, to its state without patches unless the present one is on the way."""
-        standing, roots = self._standing, self._roots(ancestor.number)
-        if standing.head != ancestor or standing.state_root not in roots:
+        standing, root = self._standing, _unpatched(self._view, ancestor.number)
+        if standing.head != ancestor or self._patches_since(ancestor.number, standing.state_root) is None:
             safe, finalized = (_not_above(ancestor, mark) for mark in (standing.safe, standing.finalized))
-            yield self._step(Down(), head=ancestor, state_root=roots[0], safe=safe, finalized=finalized)
+            yield self._step(Down(), head=ancestor, state_root=root, safe=safe, finalized=finalized)
 
     def _patches(self, number: int) -> Iterator[Step]:
-        roots = self._roots(number)
         # A root that there was twice is that of the later patch, so that nothing is repeated.
-        done = len(roots) - 1 - roots[::-1].index(self._standing.state_root)
-        for patch in patches.patches(self._view.reader, number)[done:]:
+        since = self._patches_since(number, self._standing.state_root)
+        assert since is not None, "the state is that of the block, or was taken back to it"
+        for patch in since:
             yield self._step(Patch(patch.accounts), state_root=patch.state_root)
 
-    def _roots(self, number: int) -> list[Hash32]:
-        """Return the roots of the states that there were after a block, oldest first."""
-        made = patches.patches(self._view.reader, number)
-        return [_unpatched(self._view, number), *(patch.state_root for patch in made)]
+    def _patches_since(self, number: int, root: Hash32) -> Sequence[patches.Patch] | None:
+        return patches.patches_since(self._view.reader, number, _unpatched(self._view, number), root)
 
     def _chain_id(self, number: int) -> Iterator[Step]:
         wanted = _chain_id(self._ids, self._origin, number)

@@ -12,7 +12,14 @@ import msgspec
 import trio
 
 from wsnode.cluster.journal import Journal, JournalAwayError, Lease, TipMovedError
-from wsnode.cluster.records import Block, Record, RecordId, Standing
+from wsnode.cluster.records import (
+    Block,
+    OtherChainError,
+    Record,
+    RecordId,
+    Standing,
+    UnreadableRecordError,
+)
 from wsnode.cluster.steps import Origin, Step, first_standing, next_steps
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
@@ -108,11 +115,12 @@ class Tenure:
         began = trio.current_time()
         lease = await journal.claim(published.holder, published.report.epoch)
         published.report.epoch = lease.epoch
-        await journal.keep_genesis(lease, published.genesis)
-        tenure = cls(published, journal, lease, await journal.tip(), began)
         try:
+            await journal.keep_genesis(lease, published.genesis)
+            tenure = cls(published, journal, lease, await journal.tip(), began)
             await tenure._find_known()
-        except BehindError:
+        except (BehindError, UnrelatedJournalError, UnreadableRecordError, OtherChainError):
+            # Another process may be able to go on.
             await journal.release(lease)
             raise
         tenure._note()

@@ -4,7 +4,8 @@ The state store has what a patch replaced; these rows have what it said, for oth
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -41,19 +42,36 @@ def are_kept(reader: Reader) -> bool:
 
 def patches(reader: Reader, number: int) -> Sequence[Patch]:
     """Return the patches of the state after a block, oldest first."""
-    rows = (row for _key, row in scan(reader, META, _prefix(number), _prefix(number + 1)))
-    return [Patch(bytes(row[_ROOT:]), Hash32(row[:_ROOT])) for row in rows]
+    return [_patch(row) for _key, row in scan(reader, META, _prefix(number), _prefix(number + 1))]
+
+
+def patches_since(reader: Reader, number: int, unpatched: bytes, root: bytes) -> Sequence[Patch] | None:
+    """Return the patches of a block after the last state that had a root, oldest first.
+
+    None says that no state of the block had it; that without patches has the root `unpatched`.
+    """
+    since: list[Patch] = []
+    for _key, row in _latest_first(reader, number):
+        patch = _patch(row)
+        if patch.state_root == root:
+            break
+        since.append(patch)
+    else:
+        if unpatched != root:
+            return None
+    return since[::-1]
 
 
 def state_root(reader: Reader, number: int, unpatched: bytes) -> Hash32:
     """Return the root of the state after a block, whose header has the root `unpatched`."""
-    made = patches(reader, number)
-    return made[-1].state_root if made else Hash32(unpatched)
+    last = next(_latest_first(reader, number), None)
+    return Hash32(unpatched) if last is None else _patch(last[1]).state_root
 
 
 def add(writer: Writer, number: int, patch: Patch) -> None:
     """Keep a patch of the state after a block, the head."""
-    index = len(patches(writer, number))
+    last = next(_latest_first(writer, number), None)
+    index = 0 if last is None else _INDEX.unpack(last[0][-_INDEX.size :])[0] + 1
     writer.put(META, _prefix(number) + _INDEX.pack(index), patch.state_root + patch.accounts)
 
 
@@ -65,11 +83,21 @@ def unwind(writer: Writer, number: int) -> None:
 
 def undo(writer: Writer, number: int, unpatched: bytes, wanted: bytes) -> None:
     """Forget the last patches of a block, until its state has the root `wanted`; one it never had: none."""
-    roots = [unpatched, *(patch.state_root for patch in patches(writer, number))]
-    if wanted in roots:
-        kept = len(roots) - 1 - roots[::-1].index(wanted)
-        for index in range(kept, len(roots) - 1):
-            writer.delete(META, _prefix(number) + _INDEX.pack(index))
+    since = patches_since(writer, number, unpatched, wanted)
+    for key, _row in [*islice(_latest_first(writer, number), len(since or ()))]:
+        writer.delete(META, key)
+
+
+def _latest_first(reader: Reader | Writer, number: int) -> Iterator[tuple[bytes, bytes]]:
+    cursor = reader.cursor(META)
+    found = cursor.prev() if cursor.set_range(_prefix(number + 1)) else cursor.last()
+    while found and cursor.key().startswith(_prefix(number)):
+        yield cursor.item()
+        found = cursor.prev()
+
+
+def _patch(row: bytes) -> Patch:
+    return Patch(bytes(row[_ROOT:]), Hash32(row[:_ROOT]))
 
 
 def is_key(key: bytes) -> bool:
