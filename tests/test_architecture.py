@@ -163,8 +163,8 @@ FLOORS = {
         "restoring",
     ),
     "load": (
-        "descriptors frames histogram latencies machine replies",
-        "connection measured progress",
+        "descriptors frames histogram machine replies",
+        "connection latencies measured progress",
         "node",
         "mix",
         "interference lag storm replay",

@@ -144,7 +144,7 @@ def test_the_lag_of_a_development_node_is_measured_with_blocks_of_its_own(tmp_pa
 def test_a_served_chain_is_listened_to(node: Node) -> None:
     ended = run("bench", "lag", node.http_url, "--seconds", "0.1", "--subscribers", "2")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "0 blocks in 0.1 s, made by others" in ended.stdout
+    assert re.search(r"^0 blocks in [\d.]+ s, made by others$", ended.stdout, re.MULTILINE)
     ended = run("bench", "lag", node.http_url, "--drive", "mine")
     assert ended.returncode == 1
     assert ended.stderr.startswith("error: anvil_mine: ")

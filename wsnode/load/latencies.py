@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-PARTS = (0.5, 0.9, 0.99, 0.999)
+from wsnode.load.histogram import PARTS
 
 
 def percentile(ordered: Sequence[float], part: float) -> float:

@@ -108,7 +108,8 @@ def test_a_node_that_makes_no_blocks_is_listened_to() -> None:
     with development({"eth_subscribe"}) as (url, _node):
         lag = measured(url, LagPlan(subscribers=2, seconds=0.1))
     assert (lag.drive, lag.tally.blocks) == (None, 0)
-    assert "0 blocks in 0.1 s, made by others" in report.lines([lag], LagPlan())
+    (line,) = (line for line in report.lines([lag], LagPlan()) if line.endswith("made by others"))
+    assert line.startswith("0 blocks in ")
 
 
 def test_a_refused_subscription_is_an_error() -> None:

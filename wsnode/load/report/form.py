@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, Final, NamedTuple
 
 from wsnode.load.histogram import PARTS, Histogram
+from wsnode.upstream.address import shown
 
 NAMES: Final = ("A", "B")
 """Of the node, and of the one beside it."""
@@ -42,6 +43,17 @@ class Table(NamedTuple):
 def label(text: str, number: int, nodes: int) -> str:
     """Return a text with the name of the node, if there are two."""
     return f"{NAMES[number]} {text}" if nodes > 1 else text
+
+
+def node_line(number: int, url: str, version: str) -> str:
+    """Return the line that names a node."""
+    return f"{NAMES[number]}  {shown(url)}  {version}"
+
+
+def times(latencies: Histogram) -> list[str]:
+    """Return p50, p90, p99 and the greatest in milliseconds, in words."""
+    found = [latencies.percentile(part) for part in (0.5, 0.9, 0.99)]
+    return [*map(decimal, found), decimal(latencies.greatest / 1000 if latencies else None)]
 
 
 def decimal(value: float | None, digits: int = 3) -> str:

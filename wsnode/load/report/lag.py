@@ -8,7 +8,7 @@ from wsnode.load.lag.measure import Lag, LagPlan
 from wsnode.load.lag.notice import LOGS
 from wsnode.load.measured import Measured
 from wsnode.load.report import frame, plots, text
-from wsnode.load.report.form import NAMES, Table, decimal, label, latency
+from wsnode.load.report.form import NAMES, Table, label, latency, node_line, times
 from wsnode.upstream.address import shown
 
 HEADS: Final = ("", "heard", "p50 ms", "p90 ms", "p99 ms", "max ms", "missed", "doubled")
@@ -24,7 +24,7 @@ def title(plan: LagPlan) -> str:
 def lines(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
     for number, lag in enumerate(found):
-        yield f"{NAMES[number]}  {shown(lag.url)}  {lag.version}"
+        yield node_line(number, lag.url, lag.version)
     yield f"\n{title(plan)}"
     for number, lag in enumerate(found):
         yield label(driven(lag, plan), number, len(found))
@@ -59,9 +59,7 @@ def table(found: Sequence[Lag], plan: LagPlan) -> Table:
 
 
 def _times(measured: Measured, kind: str) -> list[str]:
-    latencies = measured.latencies.get(kind, Histogram())
-    times = [latencies.percentile(part) for part in (0.5, 0.9, 0.99)]
-    return [*(decimal(time) for time in times), decimal(latencies.greatest / 1000 if latencies else None)]
+    return times(measured.latencies.get(kind, Histogram()))
 
 
 def notes(lag: Lag) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from wsnode.load.replay.measure import Replay, ReplayPlan
 from wsnode.load.report import frame, plots, text
 from wsnode.load.report.document import mix_document
-from wsnode.load.report.form import NAMES, label
+from wsnode.load.report.form import NAMES, label, node_line
 from wsnode.upstream.address import shown
 
 VERSION: Final = 1
@@ -27,7 +27,7 @@ def title(plan: ReplayPlan, *, is_paced: bool) -> str:
 def lines(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
     for number, replay in enumerate(found):
-        yield f"{NAMES[number]}  {shown(replay.url)}  {replay.version}"
+        yield node_line(number, replay.url, replay.version)
     yield f"\n{title(plan, is_paced=found[0].is_paced)}\n{text.COLUMNS}"
     yield from text.mix([replay.measured for replay in found])
     yield from _all_notes(found)

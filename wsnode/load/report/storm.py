@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from wsnode.load.histogram import Histogram
 from wsnode.load.report import frame, plots, text
-from wsnode.load.report.form import NAMES, Table, decimal, label, latency
+from wsnode.load.report.form import NAMES, Table, label, latency, node_line, times
 from wsnode.load.storm.measure import FIRST, LAST, OPEN, Storm, StormPlan
 from wsnode.upstream.address import shown
 
@@ -24,7 +24,7 @@ def title(plan: StormPlan) -> str:
 def lines(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
     for number, storm in enumerate(found):
-        yield f"{NAMES[number]}  {shown(storm.url)}  {storm.version}"
+        yield node_line(number, storm.url, storm.version)
     yield f"\n{title(plan)}"
     yield from table(found, plan).lines()
     for number, storm in enumerate(found):
@@ -37,7 +37,7 @@ def table(found: Sequence[Storm], plan: StormPlan) -> Table:
     return Table(
         HEADS,
         [
-            [label(name, number, len(found)), f"{len(latencies):,}", *_times(latencies)]
+            [label(name, number, len(found)), f"{len(latencies):,}", *times(latencies)]
             for name in (OPEN, FIRST, *((LAST,) if plan.hold else ()))
             for number, storm in enumerate(found)
             for latencies in [_latencies(storm, name)]
@@ -48,11 +48,6 @@ def table(found: Sequence[Storm], plan: StormPlan) -> Table:
 def _latencies(storm: Storm, name: str) -> Histogram:
     found = storm.opened.latencies | storm.answered.latencies
     return found.get(name, Histogram())
-
-
-def _times(latencies: Histogram) -> list[str]:
-    times = [decimal(latencies.percentile(part)) for part in (0.5, 0.9, 0.99)]
-    return [*times, decimal(latencies.greatest / 1000 if latencies else None)]
 
 
 def notes(storm: Storm, plan: StormPlan) -> Iterator[str]:
