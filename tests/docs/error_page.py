@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -57,6 +58,7 @@ class Made(NamedTuple):
     place: str
 
 
+@cache
 def explained() -> list[Explained]:
     """Return all messages that the page explains."""
     return [
@@ -100,3 +102,12 @@ def _texts(node: ast.AST) -> Iterator[str]:
         yield node.value
     elif isinstance(node, ast.JoinedStr):
         yield "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in node.values)
+
+
+def words_of(module: str) -> Iterator[str]:
+    """Yield the beginnings, up to the first value, of the messages in a module of the engine."""
+    code = (PACKAGE / "native" / "src" / module).read_text().split("#[cfg(test)]")[0]
+    for text in re.findall(r'"((?:[^"\\]|\\.)*)"', re.sub(r"//.*", "", code)):
+        words = text.partition("{")[0].strip(" :(")
+        if " " in words:
+            yield words
