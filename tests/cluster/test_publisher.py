@@ -11,14 +11,21 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.cluster.growing import Growing, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from wsnode.cluster.publisher import QUIET_SECONDS, RETRY_SECONDS, Publisher
+from wsnode.cluster.records import Block, Down, Marks
+from wsnode.ethereum.codec.blocks import decode_blocks
+from wsnode.ethereum.codec.rows import block_rlp
+from wsnode.ethereum.live.branches import canonical_rows
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.statuses import Valid
+from wsnode.ethereum.tree.tree import BlockTree
 
 
 class Node:
     """A chain with a hub, a journal, and what publishes it."""
 
     def __init__(self, stack: ExitStack, clock: MockClock, journal: MemoryJournal | None = None) -> None:
-        chain = stack.enter_context(new_chain())
+        self.chain = chain = stack.enter_context(new_chain())
         self.clock = clock
         self.growing = Growing(chain)
         self.hub = Hub(chain)
@@ -130,11 +137,43 @@ async def test_a_change_of_several_steps_is_published_as_one(mock_clock: MockClo
         node.hub.is_held = False
         node.hub.advance()
         assert await node.published() == 2
-        assert [type(record.change).__name__ for record in node.journal.written] == [
-            "Block",
-            "Down",
-            "Block",
-            "Block",
-        ]
+        changes = [type(record.change) for record in node.journal.written]
+        assert changes == [Block, Down, Block, Block]
 
     await running(work, mock_clock)
+
+
+async def test_each_branch_that_a_consensus_client_chooses_is_published(mock_clock: MockClock) -> None:
+    async def work(node: Node) -> None:
+        live = LiveTree(BlockTree(node.chain), node.hub)
+        with ExitStack() as stack:
+            branches = [branch(stack, blocks) for blocks in (2, 3)]
+        assert await node.published() == 0
+        for blocks in branches:
+            for encoded in blocks:
+                (block,), error = decode_blocks(node.chain.spec, [encoded])
+                assert error is None
+                assert isinstance(await live.judge(block), Valid)
+            await live.set_head(block.hash)
+            assert await node.published() == len(blocks)
+        # Back to the first one: its blocks are told again, because readers went down below them.
+        (block,), _error = decode_blocks(node.chain.spec, branches[0][-1:])
+        await live.set_head(block.hash, finalized=block.hash)
+        assert await node.published() == 2
+        changes = [type(record.change) for record in node.journal.written]
+        assert changes == [Marks, *[Block] * 2, Down, *[Block] * 3, Down, *[Block] * 2]
+        assert node.journal.written[-1].after.finalized == node.chain.head
+        await live.set_head(block.hash, safe=block.hash)
+        assert await node.published() == 2
+        assert isinstance(node.journal.written[-1].change, Marks)
+
+    await running(work, mock_clock)
+
+
+def branch(stack: ExitStack, blocks: int) -> list[bytes]:
+    """Return the blocks of another chain after the genesis block."""
+    chain = stack.enter_context(new_chain())
+    Growing(chain).extend(blocks)
+    with chain.snapshot() as view:
+        rows = [canonical_rows(view, number) for number in range(1, blocks + 1)]
+    return [block_rlp(header, body) for header, body, _receipts in rows]
