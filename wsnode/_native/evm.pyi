@@ -241,11 +241,12 @@ class BuiltBlock(VerifiedBlock):
         """Return how many bytes it takes in memory, roughly, without the blocks below it."""
 
 def decode_blocks(
-    spec: ChainSpec, encoded: Sequence[bytes]
+    spec: ChainSpec, encoded: Sequence[bytes], *, with_unsigned: bool = False
 ) -> tuple[list[UnverifiedBlock], InvalidBlockError | None]:
     """Return the blocks before the first malformed one, and its error, not raised; of RLP, an item a block.
 
-    A bad signature counts as malformed. Senders are recovered on all cores, 42 us each. Releases the lock.
+    A bad signature counts as malformed. Senders are recovered on all cores, 42 us each. `with_unsigned` ones
+    may be named in place of a signature, as in blocks of development chains. Releases the lock.
     """
 
 def block_from_rows(spec: ChainSpec, header: bytes, body: bytes) -> UnverifiedBlock:

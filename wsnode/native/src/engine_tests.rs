@@ -8,7 +8,7 @@ use alloy_primitives::U256;
 use crate::chain::rows::{block_rlp, BodyRow, HeaderRow};
 use crate::engine::Engine;
 use crate::error::Rule;
-use crate::evm::block::{decode_blocks, genesis, UnverifiedBlock};
+use crate::evm::block::{decode_blocks, genesis, Unsigned, UnverifiedBlock};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::rules::Chosen;
 
@@ -25,7 +25,7 @@ impl Vectors {
         let text = std::fs::read(folder.join("genesis.json")).unwrap();
         let spec = Arc::new(ChainSpec::from_json(&text).unwrap());
         let chain = std::fs::read(folder.join("chain.rlp")).unwrap();
-        let (blocks, error) = decode_blocks(&spec, &split(&chain));
+        let (blocks, error) = decode_blocks(&spec, &split(&chain), Unsigned::Refused);
         assert_eq!(error, None);
         Self { spec, blocks: blocks.into_iter().map(Arc::new).collect() }
     }
@@ -122,7 +122,7 @@ fn a_wrong_root_is_named_and_the_blocks_before_stay() {
     let (vectors, folder) = (Vectors::load(), Folder::new("root"));
     let engine = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
     let mut blocks = vectors.blocks[..5].to_vec();
-    let mut wrong = decode_blocks(&vectors.spec, &[&encoded(&blocks[4])]).0.remove(0);
+    let mut wrong = decode_blocks(&vectors.spec, &[&encoded(&blocks[4])], Unsigned::Refused).0.remove(0);
     wrong.header.state_root = alloy_primitives::B256::repeat_byte(7);
     blocks[4] = Arc::new(wrong);
     let rows = vectors.ancestors(1);

@@ -5,7 +5,7 @@ use alloy_primitives::{address, hex, TxKind, B256, U256};
 
 use crate::engine::Engine;
 use crate::error::{Broken, Rule};
-use crate::evm::block::{decode_blocks, UnverifiedBlock};
+use crate::evm::block::{decode_blocks, Unsigned, UnverifiedBlock};
 use crate::evm::build::Base;
 use crate::evm::call::{call, Message, Outcome, Overrides, Watch};
 use crate::evm::chain_spec::ChainSpec;
@@ -38,7 +38,8 @@ fn child(spec: &ChainSpec, change: impl FnOnce(&mut Header)) -> UnverifiedBlock 
         withdrawals: header.withdrawals_root.map(|_| Vec::new().into()),
         ..BlockBody::default()
     };
-    let (mut blocks, error) = decode_blocks(spec, &[&alloy_rlp::encode(Block::new(header, body))]);
+    let (mut blocks, error) =
+        decode_blocks(spec, &[&alloy_rlp::encode(Block::new(header, body))], Unsigned::Refused);
     assert_eq!(error, None);
     blocks.remove(0)
 }

@@ -16,14 +16,17 @@ use crate::evm::block;
 
 /// The blocks before the first malformed one, and its error; senders are recovered on all cores.
 #[pyfunction]
+#[pyo3(signature = (spec, encoded, *, with_unsigned=false))]
 fn decode_blocks(
     py: Python<'_>,
     spec: &ChainSpec,
     encoded: Vec<PyBackedBytes>,
+    with_unsigned: bool,
 ) -> PyResult<(Vec<UnverifiedBlock>, Option<Py<PyAny>>)> {
+    let unsigned = if with_unsigned { block::Unsigned::Accepted } else { block::Unsigned::Refused };
     let decode = || {
         let slices: Vec<&[u8]> = encoded.iter().map(AsRef::as_ref).collect();
-        guard(|| Ok(block::decode_blocks(&spec.0, &slices)))
+        guard(|| Ok(block::decode_blocks(&spec.0, &slices, unsigned)))
     };
     let (blocks, malformed) = py.detach(decode)?;
     let blocks = blocks.into_iter().map(|block| UnverifiedBlock(Arc::new(block))).collect();

@@ -6,14 +6,18 @@ use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{keccak256, Address, B256};
 use alloy_rlp::{Decodable, Header as RlpHeader, PayloadView};
 
-use super::senders::recover_all;
+use super::senders::{recover_all, Unsigned};
 use super::{Decoded, UnverifiedBlock};
 use crate::chain::rows::{encode_body, encode_header, BodyRow, HeaderRow};
 use crate::error::{Broken, Error, InvalidBlock, Rule};
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 
 /// The blocks before the first malformed one, and what is wrong with that one.
-pub fn decode_blocks(spec: &ChainSpec, encoded: &[&[u8]]) -> (Vec<UnverifiedBlock>, Option<InvalidBlock>) {
+pub fn decode_blocks(
+    spec: &ChainSpec,
+    encoded: &[&[u8]],
+    unsigned: Unsigned,
+) -> (Vec<UnverifiedBlock>, Option<InvalidBlock>) {
     let mut decoded = Vec::with_capacity(encoded.len());
     let mut malformed = None;
     for block in encoded {
@@ -25,10 +29,10 @@ pub fn decode_blocks(spec: &ChainSpec, encoded: &[&[u8]]) -> (Vec<UnverifiedBloc
             }
         }
     }
-    let (senders, unsigned) = recover_all(spec, &decoded);
+    let (senders, mistaken) = recover_all(spec, &decoded, unsigned);
     let blocks =
         decoded.into_iter().zip(senders).map(|(block, senders)| assemble(spec, block, senders)).collect();
-    (blocks, unsigned.or(malformed))
+    (blocks, mistaken.or(malformed))
 }
 
 /// A block from its stored rows, whose senders are already known.

@@ -24,7 +24,7 @@ pub use decode::{decode_blocks, decode_transaction, from_rows};
 pub use impersonation::{impersonated_sender, impersonation};
 pub use known::note_sender;
 pub use payload::{Beside, Payload};
-pub use senders::recover_transaction;
+pub use senders::{recover_transaction, Unsigned};
 pub use told::{encode_proved_receipts, encode_told, encode_told_receipts, read_told_header};
 
 /// A block without its senders.
@@ -93,7 +93,7 @@ pub struct VerifiedBlock {
 pub fn genesis(spec: &Arc<ChainSpec>) -> Result<VerifiedBlock, Error> {
     let genesis = spec.genesis();
     if let Some(elsewhere) = &genesis.elsewhere {
-        let (blocks, malformed) = decode_blocks(spec, &[elsewhere.block.as_ref()]);
+        let (blocks, malformed) = decode_blocks(spec, &[elsewhere.block.as_ref()], Unsigned::Refused);
         let Some(block) = blocks.first() else {
             return Err(malformed.map_or_else(|| Error::internal("a block is decoded or not"), Error::from));
         };

@@ -10,6 +10,7 @@ use alloy_consensus::crypto::SECP256K1N_HALF;
 use alloy_consensus::{SignableTransaction, Transaction, TxEnvelope};
 use alloy_primitives::{Address, Signature, B256};
 
+use super::impersonation::impersonated_sender;
 use super::known::known_sender;
 use super::Decoded;
 use crate::error::{Broken, InvalidBlock, Rule};
@@ -20,12 +21,24 @@ const PIECE: usize = 32;
 
 type Senders = Result<Vec<Address>, InvalidBlock>;
 
+/// Whether a transaction may name its sender in place of a signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsigned {
+    Refused,
+    /// As in the blocks of development chains.
+    Accepted,
+}
+
 /// The senders of each block before the first with a bad signature, and what is wrong with that one.
 ///
 /// 42 us a signature make this the largest single cost of an import, and the only one that parallelises at will.
-pub fn recover_all(spec: &ChainSpec, blocks: &[Decoded]) -> (Vec<Vec<Address>>, Option<InvalidBlock>) {
+pub fn recover_all(
+    spec: &ChainSpec,
+    blocks: &[Decoded],
+    unsigned: Unsigned,
+) -> (Vec<Vec<Address>>, Option<InvalidBlock>) {
     let mut recovered = Vec::with_capacity(blocks.len());
-    for senders in recover_in_parallel(spec, blocks) {
+    for senders in recover_in_parallel(spec, blocks, unsigned) {
         match senders {
             Ok(senders) => recovered.push(senders),
             Err(invalid) => return (recovered, Some(invalid)),
@@ -35,8 +48,9 @@ pub fn recover_all(spec: &ChainSpec, blocks: &[Decoded]) -> (Vec<Vec<Address>>, 
 }
 
 /// The senders of each block, up to the first with a bad signature.
-fn recover_in_parallel(spec: &ChainSpec, blocks: &[Decoded]) -> Vec<Senders> {
-    let pieces: Vec<Piece<'_>> = blocks.iter().enumerate().flat_map(pieces_of).collect();
+fn recover_in_parallel(spec: &ChainSpec, blocks: &[Decoded], unsigned: Unsigned) -> Vec<Senders> {
+    let pieces: Vec<Piece<'_>> =
+        blocks.iter().enumerate().flat_map(|block| pieces_of(block, unsigned)).collect();
     let mut senders: Vec<Senders> = blocks.iter().map(|_| Ok(Vec::new())).collect();
     for (piece, found) in pieces.iter().zip(recover_pieces(spec, &pieces)) {
         let block = &mut senders[piece.index];
@@ -54,10 +68,12 @@ struct Piece<'b> {
     index: usize,
     block: &'b Decoded,
     transactions: &'b [TxEnvelope],
+    unsigned: Unsigned,
 }
 
-fn pieces_of((index, block): (usize, &Decoded)) -> impl Iterator<Item = Piece<'_>> {
-    block.transactions.chunks(PIECE).map(move |transactions| Piece { index, block, transactions })
+fn pieces_of((index, block): (usize, &Decoded), unsigned: Unsigned) -> impl Iterator<Item = Piece<'_>> {
+    let pieces = block.transactions.chunks(PIECE);
+    pieces.map(move |transactions| Piece { index, block, transactions, unsigned })
 }
 
 /// The senders of each piece, in the order of the pieces.
@@ -95,9 +111,20 @@ fn recover_piece(spec: &ChainSpec, piece: &Piece<'_>) -> Senders {
     piece
         .transactions
         .iter()
-        .map(|transaction| recover_transaction(spec, number, transaction, &mut buffer))
+        .map(|transaction| match named_sender(transaction, piece.unsigned) {
+            Some(sender) => Ok(sender),
+            None => recover_transaction(spec, number, transaction, &mut buffer),
+        })
         .collect::<Result<_, _>>()
         .map_err(|broken| broken.by(Some(number), Some(hash)))
+}
+
+/// The sender that an unsigned transaction names, if such ones are accepted.
+fn named_sender(transaction: &TxEnvelope, unsigned: Unsigned) -> Option<Address> {
+    match unsigned {
+        Unsigned::Refused => None,
+        Unsigned::Accepted => impersonated_sender(transaction.signature()),
+    }
 }
 
 /// The sender of a transaction of block `number`, whose rules decide which signatures count.

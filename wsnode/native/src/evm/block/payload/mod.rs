@@ -11,7 +11,7 @@ use alloy_primitives::{Bytes, B256};
 use alloy_rlp::Encodable;
 
 use super::decode::{assemble, decode_transaction};
-use super::senders::recover_all;
+use super::senders::{recover_all, Unsigned};
 use super::{Decoded, UnverifiedBlock};
 use crate::error::{demand, Broken, InvalidBlock, Rule};
 use crate::evm::chain_spec::ChainSpec;
@@ -60,7 +60,7 @@ impl Payload {
     pub fn block(&self, spec: &ChainSpec, beside: Beside) -> Result<UnverifiedBlock, InvalidBlock> {
         let by = |broken: Broken| broken.by(Some(self.number()), Some(self.block_hash()));
         let decoded = self.decode(beside).map_err(by)?;
-        let (mut senders, unsigned) = recover_all(spec, std::slice::from_ref(&decoded));
+        let (mut senders, unsigned) = recover_all(spec, std::slice::from_ref(&decoded), Unsigned::Refused);
         match unsigned {
             Some(invalid) => Err(invalid),
             // One block was given, so there is one list of senders.
