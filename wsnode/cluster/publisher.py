@@ -1,8 +1,6 @@
 """The task that publishes a chain: one tenure after another, whatever ends the last one."""
 
 import logging
-import os
-import socket
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
@@ -17,6 +15,7 @@ from wsnode.cluster.journal import (
     LeaseTakenError,
     TipMovedError,
 )
+from wsnode.cluster.presence import process_name
 from wsnode.cluster.records import OtherChainError, RecordTooLargeError, UnreadableRecordError
 from wsnode.cluster.tenure import BehindError, Published, Report, Tenure, UnrelatedJournalError
 from wsnode.ethereum.chain import Chain
@@ -69,9 +68,9 @@ class Publisher:
         self, chain: Chain, changes: Changes, open_journal: OpenJournal, *, is_development: bool
     ) -> None:
         """With `is_development`, no other process has the chain: it is published even where it went back."""
-        holder = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self._chain = chain
-        self._published = Published(chain, holder, is_development=is_development)
+        self.name = process_name()
+        self._published = Published(chain, self.name, is_development=is_development)
         self._changes = changes
         self._open = open_journal
         self._said: tuple[type[Exception], float] | None = None

@@ -6,11 +6,12 @@ takes all of them back together to one moment.
 
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from math import inf
 from typing import Any, Final
 
 import coredis
+import msgspec
 import trio
 from coredis.connection import TCPLocation
 from coredis.exceptions import RedisError
@@ -26,6 +27,7 @@ from wsnode.cluster.journal import (
     LeaseTakenError,
     TipMovedError,
 )
+from wsnode.cluster.nodes import MOST_NODES, NODE_SECONDS, Node, Present
 from wsnode.cluster.records import (
     Block,
     Record,
@@ -102,6 +104,21 @@ return {{'appended'}}
 """
 
 
+# A node that has said nothing for long is gone; the server's clock alone counts.
+_MEET: Final = """
+local now = tonumber(redis.call('TIME')[1])
+if ARGV[1] ~= '' then redis.call('HSET', KEYS[5], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2]) end
+local found = redis.call('HGETALL', KEYS[5])
+local told = {'met', redis.call('GET', KEYS[2]) or ''}
+for place = 1, #found, 2 do
+    local said, text = string.match(found[place + 1], '^(%d+) (.*)$')
+    if not said or now - tonumber(said) > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[5], found[place])
+    elseif #told < tonumber(ARGV[4]) then table.insert(told, text) end
+end
+return told
+"""
+
+
 class RedisJournal:
     """A `Journal` in Redis; after a JournalAwayError leave `open_journal`, and open it again."""
 
@@ -112,7 +129,7 @@ class RedisJournal:
         self.place = place
         self._genesis = genesis
         self._bounds = bounds
-        self._keys = [f"{prefix}:{name}" for name in ("log", "lease", "epoch", "genesis")]
+        self._keys = [f"{prefix}:{name}" for name in ("log", "lease", "epoch", "genesis", "nodes")]
         self._log = self._keys[0]
 
     async def claim(self, holder: str, floor: int = 0) -> Lease:
@@ -225,6 +242,16 @@ class RedisJournal:
         with self._asking():
             return await self._client.get(self._keys[3])
 
+    async def meet(self, node: Node | None) -> Present:
+        """Return the nodes that are there, and have one be among them.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached.
+        """
+        name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
+        _what, writer, *texts = await self._run(_MEET, name, text, str(int(NODE_SECONDS)), str(MOST_NODES))
+        return Present(tuple(_nodes(texts)), writer.decode(errors="replace") or None)
+
     async def _run_with(self, lease: Lease, script: str, *arguments: str | bytes) -> list[Any]:
         """Run a script that begins with whether the lease is the holder's.
 
@@ -332,6 +359,13 @@ def _as_away(place: str) -> Iterator[None]:
 def _reason(error: BaseException) -> str:
     """Return one line; the client's own texts name hosts, and no user or password."""
     return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _nodes(texts: Sequence[bytes]) -> Iterator[Node]:
+    for text in texts:
+        # What another version says in another form is as if it said nothing.
+        with suppress(msgspec.DecodeError):
+            yield msgspec.json.decode(text, type=Node)
 
 
 def _id(text: bytes) -> RecordId | None:

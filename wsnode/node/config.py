@@ -1,5 +1,6 @@
 """The configuration of a node: one frozen Struct for each component; and what command lines say of it."""
 
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,6 +25,9 @@ DEFAULT_WINDOW = 7_200
 MOST_WINDOW = 1_000_000_000
 
 
+NodeUrl = Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
+
+
 class ConfigurationError(Exception):
     """The configuration cannot be used; one line names the place."""
 
@@ -31,7 +35,7 @@ class ConfigurationError(Exception):
 class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The provider that is asked for missing transactions, once the head is `stale_after` seconds old."""
 
-    url: Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
+    url: NodeUrl
     stale_after: Annotated[float, msgspec.Meta(gt=0, le=1e15)] = 60.0
 
     def __post_init__(self) -> None:
@@ -83,6 +87,35 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
 
 
+class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The journal that a network repeats."""
+
+    journal: str
+    """Its URL."""
+    genesis: str | None = None
+    """The genesis of a chain that is not there yet, in geth's format."""
+    max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
+    """How many blocks the head may be behind the journal's before `/readyz` says so."""
+    advertise: NodeUrl | None = None
+    """Where other nodes of the chain can ask this one; its address if absent and no key is asked for."""
+
+    @property
+    def address(self) -> JournalAddress:
+        """Return where the journal is.
+
+        Raises:
+            JournalAddressError: `journal` is no address of one.
+        """
+        return JournalAddress.parse(self.journal)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the URL is none of a journal."""
+        try:
+            _ = self.address
+        except JournalAddressError as error:
+            raise ValueError(str(error)) from None
+
+
 class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The port on which a consensus client drives the chain."""
 
@@ -112,6 +145,8 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The most bytes of records, which a Redis has in memory."""
     blocks: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 128
     """The last blocks, which stay whatever their size."""
+    advertise: NodeUrl | None = None
+    """Where replicas can ask this node; its address if absent and no key is asked for."""
 
     @property
     def address(self) -> JournalAddress:
@@ -158,11 +193,13 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The port on which a consensus client chooses the head; without it other processes write the chain."""
     journal: JournalConfig | None = None
     """The journal to which the chain is published by the process that writes it."""
+    replica: ReplicaConfig | None = None
+    """The journal that the chain repeats."""
 
     @property
     def is_live(self) -> bool:
-        """Return whether its chain grows by upstreams or by a consensus client, in the node's process."""
-        return self.follow is not None or self.engine is not None
+        """Return whether its chain grows by others in the node's process: upstreams, a journal, an engine."""
+        return self.follow is not None or self.engine is not None or self.replica is not None
 
 
 class Guests(msgspec.Struct, frozen=True):
@@ -240,6 +277,7 @@ def of_folder(
     follow: FollowConfig | None = None,
     engine: EngineConfig | None = None,
     journal: JournalConfig | None = None,
+    replica: ReplicaConfig | None = None,
 ) -> Config:
     """Return the configuration of a node that serves one folder; `hosts` are named besides local ones.
 
@@ -248,7 +286,9 @@ def of_folder(
     """
     if engine is not None:
         _ = engine.address
-    network = NetworkConfig(str(data), tuple(hosts), follow=follow, engine=engine, journal=journal)
+    network = NetworkConfig(
+        str(data), tuple(hosts), follow=follow, engine=engine, journal=journal, replica=replica
+    )
     return Config(networks={data.absolute().name: network})
 
 
@@ -279,6 +319,18 @@ def follow_config(
         raise ConfigurationError(str(error)) from None
 
 
+def replica_config(journal: str, advertise: str | None) -> ReplicaConfig:
+    """Return what a command line says of a journal to repeat.
+
+    Raises:
+        ConfigurationError: It is no address of one.
+    """
+    try:
+        return msgspec.convert({"journal": journal, "advertise": advertise}, ReplicaConfig)
+    except ValueError as error:
+        raise ConfigurationError(f"--journal: {error}") from None
+
+
 def overridden(config: Config, *, metrics_listen: str | None = None, **settings: Any) -> Config:
     """Return `config` with the settings of the command line that are neither None, False nor empty.
 
@@ -300,16 +352,31 @@ def overridden(config: Config, *, metrics_listen: str | None = None, **settings:
     return config
 
 
+def advertised(url: str | None, config: Config) -> str | None:
+    """Return where other machines can ask a node, None if that is not known."""
+    address = config.address
+    if url is not None or not config.open or not address.port:
+        return url
+    is_everywhere = address.host in ("0.0.0.0", "::")
+    scheme = "http" if config.tls_cert is None else "https"
+    return f"{scheme}://{Address(socket.gethostname() if is_everywhere else address.host, address.port)}/"
+
+
 def require_one_writer(config: Config) -> None:
     """Refuse several workers where one process answers what others cannot.
 
     Raises:
-        ConfigurationError: A network has an engine, or is light.
+        ConfigurationError: A network has an engine, repeats a journal, or is light.
     """
     for name, network in config.networks.items():
         if config.workers > 1 and network.engine is not None:
             raise ConfigurationError(
                 f"workers: networks.{name}.engine: one process builds payloads; "
+                "serve its folder with workers from a second node"
+            )
+        if config.workers > 1 and network.replica is not None:
+            raise ConfigurationError(
+                f"workers: networks.{name}.replica: one process repeats a journal; "
                 "serve its folder with workers from a second node"
             )
         if config.workers > 1 and network.follow is not None and network.follow.keeps is not None:

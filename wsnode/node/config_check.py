@@ -77,6 +77,8 @@ def served(config: Config) -> Iterator[str]:
 def _roles(network: NetworkConfig) -> Iterator[str]:
     if network.follow is not None:
         yield f"follows {len(network.follow.upstreams)} upstreams"
+    if network.replica is not None:
+        yield f"repeats the journal at {network.replica.address}"
     if network.engine is not None:
         yield f"driven at {network.engine.address}"
     if network.journal is not None:

@@ -19,6 +19,7 @@ from wsnode.node.config import (
     MetricsConfig,
     NetworkConfig,
     PartnerConfig,
+    ReplicaConfig,
     place_of,
     require_one_writer,
 )
@@ -58,6 +59,7 @@ _NETWORK = Known(
         "fork": Known(ForkConfig.__struct_fields__),
         "engine": Known(EngineConfig.__struct_fields__),
         "journal": Known(JournalConfig.__struct_fields__),
+        "replica": Known(ReplicaConfig.__struct_fields__),
     },
 )
 KNOWN = Known(
@@ -107,6 +109,7 @@ def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") 
         raise ConfigurationError(f"{source}: metrics.listen: {error}") from None
     _require_engines(config, source)
     _require_journals(config, source)
+    _require_replicas(config, source)
     try:
         require_one_writer(config)
     except ConfigurationError as error:
@@ -138,6 +141,16 @@ def _require_journals(config: Config, source: str) -> None:
             )
 
 
+def _require_replicas(config: Config, source: str) -> None:
+    for name, network in config.networks.items():
+        others = (network.follow, network.engine, network.journal)
+        if network.replica is not None and others != (None, None, None):
+            raise ConfigurationError(
+                f"{source}: networks.{name}.replica: a journal alone tells what a replica's chain is; "
+                "`follow`, `engine` and `journal` are of the node that writes it"
+            )
+
+
 def _require_known_names(content: dict[str, Any], source: str, text: str) -> None:
     for unknown in unknown_names(content, KNOWN):
         line = line_of(text, unknown.path)
@@ -154,8 +167,16 @@ def _relative_to(folder: Path, config: Config) -> Config:
         secret, genesis = resolved(told.jwt_secret), resolved(told.genesis)
         return msgspec.structs.replace(told, jwt_secret=secret, genesis=genesis)
 
+    def replica(told: ReplicaConfig | None) -> ReplicaConfig | None:
+        return told and msgspec.structs.replace(told, genesis=resolved(told.genesis))
+
     networks = {
-        name: msgspec.structs.replace(network, data=str(folder / network.data), engine=engine(network.engine))
+        name: msgspec.structs.replace(
+            network,
+            data=str(folder / network.data),
+            engine=engine(network.engine),
+            replica=replica(network.replica),
+        )
         for name, network in config.networks.items()
     }
     return msgspec.structs.replace(

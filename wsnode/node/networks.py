@@ -30,7 +30,7 @@ from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
-from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig
+from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig, advertised
 from wsnode.node.processes import Alone, Followed, Processes
 from wsnode.node.views import figures_of, opening, refusing, versions_of
 from wsnode.server.access.directory import KeyRing, Network
@@ -230,13 +230,19 @@ def open_network(
         # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
         live = LiveTree(BlockTree(ethereum), hub) if is_live else None
         relay = None if pool is None else processes.join(name, pool)
-        follower = followed = None
+        follower = None
+        followed: Followed | None = None
         if network.follow is not None and live is not None:
             from wsnode.node.growth.following import FollowedNetwork
 
             is_driven = network.engine is not None
             follower = FollowedNetwork(ethereum, live, hub, pool, network.follow, is_driven=is_driven)
             processes.follows(name, follower)
+        elif network.replica is not None and live is not None:
+            from wsnode.node.growth.replicating import ReplicatedNetwork
+
+            url = advertised(network.replica.advertise, config)
+            followed = ReplicatedNetwork(ethereum, live, hub, pool, network.replica, url)
         elif network.follow is not None:
             followed = processes.followed(name, ethereum.spec, hub, relay)
         publisher = None
@@ -266,7 +272,9 @@ def open_network(
         if publisher is not None:
             from wsnode.node.growth.publishing import published
 
-            made = published(made, publisher)
+            assert network.journal is not None, "a publisher has its journal"
+            url = advertised(network.journal.advertise, config)
+            made = published(made, publisher, ethereum, network.journal, url)
         if forking is not None:
             from wsnode.node.growth.forking import forked
 
@@ -309,6 +317,8 @@ def genesis_of(network: NetworkConfig) -> bytes | None:
         from wsnode.node.growth.driving import read_genesis
 
         genesis = read_genesis(network.engine)
+    if network.replica is not None and network.replica.genesis is not None:
+        genesis = _read(Path(network.replica.genesis))
     if genesis is None and network.follow is not None and network.follow.chain is not None:
         from wsnode.ethereum.networks import NETWORKS
 
@@ -316,8 +326,17 @@ def genesis_of(network: NetworkConfig) -> bytes | None:
     return genesis
 
 
+def _read(genesis: Path) -> bytes:
+    try:
+        return genesis.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{genesis}: {error.strerror}") from error
+
+
 def makers(network: NetworkConfig) -> str:
     """Return the command that makes a network's chain."""
+    if network.replica is not None:
+        return "`wsnode replica` with a --genesis, or `wsnode restore`,"
     return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"
 
 

@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from wsnode.node.addresses import Address
-from wsnode.node.config import Config, ConfigurationError, FollowConfig
+from wsnode.node.config import Config, ConfigurationError, FollowConfig, ReplicaConfig
 from wsnode.node.rereading import read_again
 from wsnode.server.access.directory import Network
 from wsnode.server.access.keys import KeyFileRing
@@ -29,6 +29,8 @@ logger = logging.getLogger("wsnode.node")
 
 FOLLOWED = FollowConfig(("ws://localhost",))
 """Stands for any upstreams where those do not count."""
+REPEATED = ReplicaConfig("redis://localhost")
+"""Stands for any journal."""
 RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
 """Settings that a running node reads again."""
 
@@ -112,7 +114,9 @@ def _lasting(config: Config, name: str) -> Any:
     if name != "networks":
         return getattr(config, name)
     return {
-        name: network if network.follow is None else msgspec.structs.replace(network, follow=FOLLOWED)
+        name: msgspec.structs.replace(
+            network, follow=network.follow and FOLLOWED, replica=network.replica and REPEATED
+        )
         for name, network in config.networks.items()
     }
 

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 import trio
 
+from wsnode.cluster.presence import Presence
 from wsnode.cluster.publisher import Changes, Publisher
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage import patches
@@ -54,11 +55,15 @@ def _has_its_patches(chain: Chain) -> bool:
         return patches.are_kept(reader)
 
 
-def published(network: Network, publisher: Publisher) -> Network:
-    """Return a network with what publishes its chain beside it."""
+def published(
+    network: Network, publisher: Publisher, chain: Chain, told: JournalConfig, url: str | None
+) -> Network:
+    """Return a network with what publishes its chain beside it; replicas are told of its `url`."""
+    meeting = partial(open_journal, told.address, chain.spec.genesis_hash)
+    presence = Presence(chain, meeting, publisher.name, url)
     return msgspec.structs.replace(
         network,
-        background=[*network.background, publisher.run],
+        background=[*network.background, publisher.run, presence.run],
         figures=lambda: [*network.figures(), *_figures(publisher)],
     )
 

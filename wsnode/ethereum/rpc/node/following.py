@@ -42,6 +42,17 @@ JOURNAL: Final = record(
     {"leading": BOOLEAN, "epoch": COUNT, "published": or_null(STRING), "lag": or_null(COUNT)},
     {"error": STRING},
 )
+REPLICA: Final = record(
+    {
+        "journal": STRING,
+        "reachable": BOOLEAN,
+        "behind": NUMBER,
+        "position": or_null(STRING),
+        "records": COUNT,
+        "refused": COUNT,
+    },
+    {"error": STRING},
+)
 STATUS: Final = record(
     {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
     {
@@ -53,6 +64,7 @@ STATUS: Final = record(
         "earliest": QUANTITY,
         "window": COUNT,
         "journal": JOURNAL,
+        "replica": REPLICA,
     },
 )
 

@@ -1,0 +1,53 @@
+"""Saying that a node is there, and hearing who else is."""
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import trio
+
+from wsnode.cluster.journal import JournalAwayError
+from wsnode.cluster.nodes import REPORT_SECONDS, Meeting, Node, Present
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.primitives.values import hexadecimal
+
+OpenMeeting = Callable[[], AbstractAsyncContextManager[Meeting]]
+
+logger = logging.getLogger("wsnode.journal")
+
+
+def process_name() -> str:
+    """Return a name that no other process of a cluster has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
+
+
+class Presence:
+    """Meets the other nodes of a chain; `run` has to be running."""
+
+    def __init__(self, chain: Chain, open_meeting: OpenMeeting, name: str, url: str | None) -> None:
+        """`name` is this process's; without a `url` the others are not told of it."""
+        self._chain = chain
+        self.open = open_meeting
+        self.name = name
+        self._url = url
+        self.present = Present()
+
+    async def run(self) -> None:
+        """Meet the others again and again, for ever."""
+        while True:
+            try:
+                async with self.open() as meeting:
+                    while True:
+                        self.present = await meeting.meet(self._mine())
+                        await trio.sleep(REPORT_SECONDS)
+            except JournalAwayError as error:
+                logger.debug("the other nodes are not known: %s", error)
+            await trio.sleep(REPORT_SECONDS)
+
+    def _mine(self) -> Node | None:
+        if self._url is None:
+            return None
+        head = self._chain.head
+        return Node(self.name, self._url, head.number, hexadecimal(head.hash))

@@ -1,0 +1,270 @@
+"""A chain that is live because a journal is: records are read as they come, and repeated."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Final
+
+import trio
+
+from wsnode.cluster.journal import Journal, JournalAwayError
+from wsnode.cluster.records import (
+    BrokenLinkError,
+    Change,
+    Down,
+    OtherChainError,
+    Record,
+    RecordId,
+    Standing,
+    UnreadableRecordError,
+)
+from wsnode.cluster.replica.errors import GapError, ReplicaError
+from wsnode.cluster.replica.gauge import MAX_LAG, Gauge, Stage
+from wsnode.cluster.replica.repeating import Repeater
+from wsnode.cluster.replica.standings import is_reachable
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.live.sync_feed import SyncProgress
+from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.sync.follow.outage import Outage
+
+READ_SECONDS: Final = 5.0
+RECORDS_BACK: Final = 8
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+REFUSALS: Final = (ReplicaError, UnreadableRecordError, OtherChainError)
+"""What ends following until an operator has looked."""
+
+OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
+Bridge = Callable[[GapError], Awaitable[bool]]
+"""Returns whether other nodes had the blocks that lead to what the journal has."""
+
+logger = logging.getLogger("wsnode.replica")
+
+
+async def no_bridge(_gap: GapError) -> bool:
+    """Return that there are no other nodes to ask."""
+    return False
+
+
+class Replica:
+    """Follows a journal; `run` has to be running."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        live: LiveTree,
+        open_journal: OpenJournal,
+        *,
+        is_development: bool,
+        max_lag: int = MAX_LAG,
+        bridge: Bridge = no_bridge,
+    ) -> None:
+        self._chain = chain
+        self._live = live
+        self._open = open_journal
+        self._bridge = bridge
+        self._repeater = Repeater(chain, live.tree, is_development=is_development)
+        self._outage = Outage(self._stored)
+        self.gauge = Gauge(lambda: chain.head.number, trio.current_time, max_lag)
+        self.position: RecordId | None = None
+        """The last record that is repeated."""
+        self.is_reachable = False
+        """Whether the journal answered when it was asked last."""
+        self.repeated = self.refused = self.reorganisations = 0
+        self.error: str | None = None
+        """Why the journal cannot be followed now."""
+        self.on_change: list[Callable[[Change], None]] = []
+        """Called after each change that was made here."""
+        self.on_stage: list[Callable[[], None]] = []
+        self._stage = Stage.CONNECTING
+        self._starting = chain.head.number
+        self._pause = FIRST_PAUSE
+        self._scope = trio.CancelScope()
+
+    @property
+    def stage(self) -> Stage:
+        """Return where following stands."""
+        return self.gauge.stage()
+
+    @property
+    def progress(self) -> SyncProgress | None:
+        """Return how far the way to the journal's head is gone, None at its end."""
+        tip, head = self.gauge.tip, self._chain.head.number
+        if self.stage is not Stage.CATCHING_UP or tip is None or tip <= head:
+            return None
+        return SyncProgress(self._starting, head, tip)
+
+    async def run(self) -> None:
+        """Follow, for ever."""
+        while True:
+            with trio.CancelScope() as self._scope:
+                try:
+                    async with self._open() as journal:
+                        await self._follow(journal)
+                except JournalAwayError as error:
+                    await self._wait_away(error)
+                except REFUSALS as error:
+                    self._stop(error)
+                    await trio.sleep_forever()
+
+    def begin_again(self, open_journal: OpenJournal) -> None:
+        """Follow this journal from now on, even after a record was refused."""
+        self._open = open_journal
+        self.gauge.is_stopped = False
+        self._scope.cancel()
+        self._see()
+
+    async def _wait_away(self, error: JournalAwayError) -> None:
+        if self.is_reachable or self.error is None:
+            logger.warning("%s; what is stored is served, and the journal tried again", error)
+        self.is_reachable, self.error = False, str(error)
+        pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
+        await trio.sleep(pause)
+
+    def _stop(self, error: Exception) -> None:
+        self.refused += not isinstance(error, GapError)
+        self.error = str(error)
+        self.gauge.is_stopped = True
+        logger.error("following stopped at block %s: %s", self._chain.head, error)
+        self._see()
+
+    def _reached(self) -> None:
+        if not self.is_reachable:
+            logger.info(
+                "the journal is followed after record %s, the head is %s", self.position, self._chain.head
+            )
+        self.is_reachable, self.error, self._pause = True, None, FIRST_PAUSE
+
+    async def _follow(self, journal: Journal) -> None:
+        """Repeat records as they come.
+
+        Raises:
+            JournalAwayError: The journal cannot be asked.
+            REFUSALS: A record is none, does not verify, or cannot be reached.
+        """
+        await self._align(journal)
+        while True:
+            try:
+                await self._follow_on(journal)
+            except BrokenLinkError:
+                # Records were lost, or written anew: what is beyond them here is mostly told again.
+                await self._align(journal)
+            except GapError as gap:
+                await self._close(journal, gap)
+
+    async def _follow_on(self, journal: Journal) -> None:
+        seconds = 0.0
+        while True:
+            records = await journal.read(self.position, seconds)
+            self._reached()
+            seconds = READ_SECONDS
+            if records:
+                await self._note(journal, records)
+                for group in _groups(records):
+                    await self._outage.outlast(partial(self._repeat, group))
+                    self._see()
+            # More records than one answer has make more answers.
+            if len(records) < RECORDS_BACK and self.position is not None:
+                self.gauge.repeated()
+            self._see()
+
+    async def _align(self, journal: Journal) -> Standing | None:
+        """Continue after the last record at which this chain was; return its standing there, if there is one.
+
+        Without one, begin with the first record that there is.
+        """
+        before: RecordId | None = None
+        oldest: Record | None = None
+        while records := await journal.read_back(before, RECORDS_BACK):
+            with self._chain.snapshot() as view:
+                for record in records:
+                    if is_reachable(view, record.after):
+                        # What it took off may be here: it is repeated.
+                        is_down = isinstance(record.change, Down)
+                        self.position = record.previous if is_down else record.id
+                        return record.after
+            oldest, before = records[-1], records[-1].id
+        self.position = None if oldest is None else oldest.previous
+        with self._chain.snapshot() as view:
+            return oldest.before if oldest is not None and is_reachable(view, oldest.before) else None
+
+    async def _close(self, journal: Journal, gap: GapError) -> None:
+        """Go back to what the chain has of the journal, or ask other nodes for what leads there.
+
+        Raises:
+            GapError: Neither is possible.
+        """
+        common = await self._align(journal)
+        if common is not None:
+            await self._outage.outlast(partial(self._go_back, common))
+        elif not await self._bridge(gap):
+            raise gap
+
+    async def _go_back(self, common: Standing) -> None:
+        async with self._live.turn():
+            with self._live.telling():
+                await in_thread(partial(self._repeater.go_back, common))
+
+    async def _note(self, journal: Journal, records: Sequence[Record]) -> None:
+        last: Record | None = records[-1]
+        if len(records) >= RECORDS_BACK:
+            last = await journal.tip() or last
+        assert last is not None
+        self.gauge.noted(last.after.head.number)
+        self._see()
+
+    async def _repeat(self, group: Sequence[Record]) -> None:
+        """Repeat records that belong together, and publish what they change as one."""
+        async with self._live.turn():
+            with self._live.telling():
+                for record in group:
+                    await in_thread(partial(self._repeater.apply, record))
+                    self._done(record)
+
+    def _done(self, record: Record) -> None:
+        self.position = record.id
+        self.repeated += 1
+        self.reorganisations += isinstance(record.change, Down)
+        for listener in self.on_change:
+            listener(record.change)
+
+    def _stored(self) -> None:
+        self.gauge.is_unstored = self._outage.is_on
+        self._see()
+
+    def _see(self) -> None:
+        before, self._stage = self._stage, self.stage
+        if before is self._stage:
+            return
+        if self._stage is Stage.CATCHING_UP:
+            self._starting = self._chain.head.number
+        if self._stage in (Stage.CATCHING_UP, Stage.LIVE):
+            logger.info("%s, the head is %s", self._stage.value, self._chain.head)
+        for listener in self.on_stage:
+            listener()
+
+    def hindrance(self) -> str | None:
+        """Return why this node should not be asked now, None if it is at the journal's head."""
+        stage = self.stage
+        if stage is Stage.STOPPED:
+            return f"following stopped: {self.error}"
+        if stage is Stage.UNSTORED:
+            return "blocks cannot be stored"
+        if stage is Stage.CONNECTING:
+            return "the journal is empty" if self.is_reachable else "the journal was not reached yet"
+        if stage is Stage.CATCHING_UP:
+            return f"{self.gauge.lag} blocks and {self.gauge.late:.1f} s behind the journal"
+        return None
+
+
+def _groups(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
+    """Yield records one by one, but blocks that leave the chain with the first one after them."""
+    group: list[Record] = []
+    for record in records:
+        group.append(record)
+        if not isinstance(record.change, Down):
+            yield group
+            group = []
+    if group:
+        yield group

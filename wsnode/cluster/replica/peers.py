@@ -1,0 +1,101 @@
+"""The other nodes of a chain: who writes it, and who has blocks that the journal has not any more."""
+
+import logging
+from typing import Final
+
+import trio
+
+from wsnode.cluster.nodes import Node
+from wsnode.cluster.presence import Presence
+from wsnode.cluster.replica.errors import GapError
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.statuses import Valid
+from wsnode.sync.follow.blocks.walk import Walks
+from wsnode.sync.follow.sending import send_to_all
+from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams, named
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import AddressError, NotSentError, UpstreamError
+
+MOST_ASKED: Final = 4
+"""Nodes that are asked for blocks, the highest first."""
+
+logger = logging.getLogger("wsnode.replica")
+
+
+class Peers:
+    """Asks the other nodes of a chain, which are met by `presence`."""
+
+    def __init__(self, chain: Chain, live: LiveTree, presence: Presence) -> None:
+        self._chain = chain
+        self._live = live
+        self._presence = presence
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once the process that writes the chain has taken a signed transaction.
+
+        Raises:
+            NotSentError: It has not, or is not known.
+        """
+        leader = self._presence.present.leader
+        upstream = None if leader is None else _upstream(leader)
+        if upstream is None:
+            raise NotSentError("the node that writes this chain is not known here")
+        async with trio.open_nursery() as nursery:
+            await nursery.start(upstream.client.run)
+            failure: NotSentError | None = None
+            try:
+                await send_to_all([upstream], encoded, nursery)
+            except NotSentError as error:
+                failure = error
+            nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def bridge(self, gap: GapError) -> bool:
+        """Return whether other nodes had the blocks up to the journal's first; they are this chain's then."""
+        for node in self._presence.present.others(self._presence.name)[:MOST_ASKED]:
+            blocks = await self._way(node, gap)
+            if blocks and await self._take(blocks):
+                logger.info("%d blocks that the journal has not any more are from another node", len(blocks))
+                return True
+        return False
+
+    async def _way(self, node: Node, gap: GapError) -> list[UnverifiedBlock]:
+        """Return the blocks up to the one that the journal begins after; none if they cannot be had."""
+        upstream = _upstream(node)
+        if upstream is None:
+            return []
+        walks = Walks(self._chain.spec, Upstreams([upstream]), self._is_known)
+        found: list[UnverifiedBlock] = []
+        async with trio.open_nursery() as nursery:
+            await nursery.start(upstream.client.run)
+            try:
+                link = await upstream.client.link()
+                found = await walks.up_to(upstream, link, gap.wanted.head.hash, 0)
+            except (UpstreamError, Unfit) as error:
+                logger.warning("%s has not the blocks that lead to the journal: %s", upstream, error)
+            nursery.cancel_scope.cancel()
+        return found
+
+    async def _take(self, blocks: list[UnverifiedBlock]) -> bool:
+        for block in blocks:
+            status = await self._live.judge(block)
+            if not isinstance(status, Valid):
+                logger.warning("block %d of another node does not verify: %s", block.number, status)
+                return False
+        await self._live.set_head(blocks[-1].hash)
+        return True
+
+    def _is_known(self, block_hash: bytes) -> bool:
+        with self._chain.snapshot() as view:
+            return view.number_of(block_hash) is not None
+
+
+def _upstream(node: Node) -> Upstream | None:
+    try:
+        return named([Client(UpstreamAddress.parse(node.url))])[0]
+    except AddressError:
+        return None

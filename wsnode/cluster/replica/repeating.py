@@ -1,0 +1,202 @@
+"""Repeating a writer's changes: a block is executed, and each record's outcome has to be what it says."""
+
+from typing import Final
+
+from wsnode.cluster.records import Block, ChainId, Down, Marks, Patch, Record, Standing
+from wsnode.cluster.replica.errors import GapError, RefusedRecordError
+from wsnode.cluster.replica.standings import is_at, is_canonical, is_reachable, standing_of
+from wsnode.cluster.steps import impersonated_senders
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.chain import Marks as ChainMarks
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.state import BlockAttributes, InvalidTransactionError, LackingError
+from wsnode.ethereum.storage.errors import ChainIdsError
+from wsnode.ethereum.tree.tree import BlockTree
+
+NO_HASH: Final = bytes(32)
+
+
+class Repeater:
+    """Applies records to a chain, in one thread at a time."""
+
+    def __init__(self, chain: Chain, tree: BlockTree, *, is_development: bool) -> None:
+        """With `is_development`, blocks may have unsigned transactions, and states be changed without one."""
+        self._chain = chain
+        self._tree = tree
+        self._is_development = is_development
+
+    def apply(self, record: Record) -> None:
+        """Do what a record says, unless that is done; what the chain has beyond `before` is taken back.
+
+        Raises:
+            RefusedRecordError: It does not verify; the chain stands as before the record.
+            GapError: The chain cannot stand as before the record.
+            StateError, StoreError: It cannot be stored now.
+        """
+        _require_form(record)
+        mine = standing_of(self._chain)
+        if not is_at(mine, record.before) and not is_at(mine, record.after):
+            if self._is_beyond(mine, record):
+                return
+            # What is taken off need not be here.
+            self.go_back(record.after if isinstance(record.change, Down) else record.before)
+        marks = self._marks(record)
+        if not is_at(standing_of(self._chain), record.after):
+            self._change(record, marks)
+            self._require(record)
+        self._mark(marks)
+
+    def _is_beyond(self, mine: Standing, record: Record) -> bool:
+        """Return whether the chain has what a record adds, and more, as after a loss of the journal's end.
+
+        What it has beyond the journal is kept until a record contradicts it: the writer has it too, and tells
+        of it again.
+        """
+        head = record.after.head
+        if isinstance(record.change, Down) or head.number >= mine.head.number:
+            return False
+        with self._chain.snapshot() as view:
+            return is_canonical(view, head)
+
+    def go_back(self, wanted: Standing) -> None:
+        """Take back what the chain has beyond a standing.
+
+        Raises:
+            GapError: It never stood like that, or not on the way to where it is.
+            StateError, StoreError: It cannot be stored now.
+        """
+        mine = standing_of(self._chain)
+        with self._chain.snapshot() as view:
+            if not is_reachable(view, wanted):
+                raise GapError(mine, wanted)
+        self._tree.unwind(wanted.head.number, wanted.state_root)
+        if mine.chain_id != wanted.chain_id:
+            with self._tree.whole():
+                self._chain.set_chain_id(wanted.chain_id)
+
+    def _change(self, record: Record, marks: ChainMarks) -> None:
+        match record.change:
+            case Block():
+                self._append(record, record.change, marks)
+            case Down():
+                self._take_off(record)
+            case Patch():
+                self._patch(record, record.change)
+            case ChainId():
+                self._set_chain_id(record)
+
+    def _append(self, record: Record, change: Block, marks: ChainMarks) -> None:
+        block = self._decoded(record, change)
+        attributes = _chosen(block) if change.is_free else None
+        with self._tree.whole():
+            extension = self._tree.extend([block], attributes)
+            if extension.error is not None:
+                raise RefusedRecordError(record.id, str(extension.error))
+            self._tree.store(self._tree.take_pending(), marks)
+
+    def _decoded(self, record: Record, change: Block) -> UnverifiedBlock:
+        """Return the block of a record, of which the form, the hash and the link are verified."""
+        if change.senders or change.is_free:
+            self._require_development(record)
+        blocks, error = decode_blocks(self._chain.spec, [change.rlp], with_unsigned=bool(change.senders))
+        if error is not None:
+            raise RefusedRecordError(record.id, str(error))
+        (block,) = blocks
+        after = Standing(
+            Head.of(block), Hash32(header_fields(block.header).state_root), record.before.chain_id
+        )
+        if not is_at(after, record.after) or block.parent_hash != record.before.head.hash:
+            raise RefusedRecordError(record.id, f"its block leads to {after}, the record says {record.after}")
+        if impersonated_senders(block.header, block.body) != change.senders:
+            raise RefusedRecordError(record.id, "its unsigned transactions have other senders")
+        return block
+
+    def _take_off(self, record: Record) -> None:
+        with self._chain.snapshot() as view:
+            if not is_reachable(view, record.after):
+                raise RefusedRecordError(record.id, f"block {record.after.head} is not below the head")
+        self._tree.unwind(record.after.head.number, record.after.state_root)
+
+    def _patch(self, record: Record, change: Patch) -> None:
+        self._require_development(record)
+        try:
+            with self._tree.whole():
+                self._chain.patch(change.accounts)
+        except (InvalidTransactionError, LackingError) as error:
+            raise RefusedRecordError(record.id, f"its patch: {error}") from None
+        if self._chain.state.state_root != record.after.state_root:
+            found = self._chain.state.state_root.hex()
+            self._tree.unwind(record.before.head.number, record.before.state_root)
+            raise RefusedRecordError(record.id, f"its patch leads to the state 0x{found}")
+
+    def _set_chain_id(self, record: Record) -> None:
+        self._require_development(record)
+        try:
+            with self._tree.whole():
+                self._chain.set_chain_id(record.after.chain_id)
+        except ChainIdsError as error:
+            raise RefusedRecordError(record.id, str(error)) from None
+
+    def _require_development(self, record: Record) -> None:
+        if not self._is_development:
+            raise RefusedRecordError(record.id, "it has what only development chains may have")
+
+    def _require(self, record: Record) -> None:
+        if not is_at(found := standing_of(self._chain), record.after):
+            raise RefusedRecordError(record.id, f"it leads to {found}, the record says {record.after}")
+
+    def _marks(self, record: Record) -> ChainMarks:
+        """Return the marks after a record.
+
+        Raises:
+            RefusedRecordError: One is no block of the chain that the record leads to.
+        """
+        after = record.after
+        with self._chain.snapshot() as view:
+            for mark in (after.safe, after.finalized):
+                is_known = mark is None or mark == after.head or is_canonical(view, mark)
+                if mark is not None and (not is_known or mark.number > after.head.number):
+                    raise RefusedRecordError(record.id, f"it marks block {mark}, which is not in the chain")
+        return ChainMarks(after.safe, after.finalized)
+
+    def _mark(self, marks: ChainMarks) -> None:
+        found = standing_of(self._chain)
+        if (marks.safe or found.safe, marks.finalized or found.finalized) != (found.safe, found.finalized):
+            self._chain.mark(marks)
+
+
+def _require_form(record: Record) -> None:
+    """Refuse a record that changes more than its kind can."""
+    before, after = record.before, record.after
+    kept = (
+        after.head == before.head,
+        after.state_root == before.state_root,
+        after.chain_id == before.chain_id,
+    )
+    match record.change:
+        case Block() | Down():
+            is_right = kept[2]
+        case Patch():
+            is_right = kept[0] and kept[2]
+        case ChainId():
+            is_right = kept[0] and kept[1]
+        case Marks():
+            is_right = all(kept)
+    if not is_right:
+        raise RefusedRecordError(record.id, f"no such change leads from {before} to {after}")
+
+
+def _chosen(block: UnverifiedBlock) -> BlockAttributes:
+    """Return the attributes by which a block's gas limit and base fee are as they are."""
+    header = header_fields(block.header)
+    return BlockAttributes(
+        timestamp=header.timestamp,
+        fee_recipient=header.beneficiary,
+        prev_randao=NO_HASH,
+        gas_limit=header.gas_limit,
+        parent_beacon_block_root=NO_HASH,
+        base_fee=header.base_fee,
+    )

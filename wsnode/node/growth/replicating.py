@@ -1,0 +1,174 @@
+"""A network that repeats a journal: its replica, and what the server asks of it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any
+
+from wsnode.cluster.presence import Presence, process_name
+from wsnode.cluster.records import ChainId, Change, Patch
+from wsnode.cluster.replica.following import Replica
+from wsnode.cluster.replica.gauge import Stage
+from wsnode.cluster.replica.peers import Peers
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.sync_feed import SyncProgress
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.storage.folder import MAKERS
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
+from wsnode.server.shared import Figure
+
+try:
+    from wsnode.cluster.redis_journal import RedisJournal, open_journal
+except ModuleNotFoundError as error:
+    raise ConfigurationError(
+        f"a journal needs {error.name}, which is not installed: pip install 'wsnode[cluster]'"
+    ) from None
+
+
+class ReplicatedNetwork:
+    """What runs beside the server, and what it asks."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        live: LiveTree,
+        hub: Hub,
+        pool: TransactionPool | None,
+        told: ReplicaConfig,
+        url: str | None,
+    ) -> None:
+        """Other nodes are told of this one's `url`.
+
+        Raises:
+            ConfigurationError: Nobody can repeat this chain.
+        """
+        if chain.spec.first_number or chain.window is not None:
+            raise ConfigurationError(
+                f"{chain.folder.path}: a light or a forked chain has no replicas: its state is not executed"
+            )
+        self.presence = Presence(chain, _opener(chain, told), process_name(), url)
+        self._peers = Peers(chain, live, self.presence)
+        self.replica = Replica(
+            chain,
+            live,
+            _opener(chain, told),
+            is_development=chain.folder.maker() in MAKERS,
+            max_lag=told.max_lag,
+            bridge=self._peers.bridge,
+        )
+        self._chain = chain
+        self._hub = hub
+        self._pool = pool
+        self._place = str(told.address)
+        self.replica.on_stage.append(self._tell)
+        self.replica.on_change.append(self._note)
+
+    @property
+    def following(self) -> "ReplicatedNetwork":
+        """Return what the network's methods ask."""
+        return self
+
+    @property
+    def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        """Return what runs as long as the network is served."""
+        return (self.replica.run, self.presence.run)
+
+    @property
+    def progress(self) -> SyncProgress | None:
+        """Return how far the way to the journal's head is gone, None at its end."""
+        return self.replica.progress
+
+    @property
+    def peers(self) -> int:
+        """Return how many nodes of this chain are there, of those that say where they are."""
+        return len(self.presence.present.nodes)
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once the node that writes the chain has taken a signed transaction.
+
+        Raises:
+            NotSentError: It has not, or is not known.
+        """
+        await self._peers.send(encoded)
+
+    def hindrance(self) -> str | None:
+        """Return why the network should not be asked now, None if it is at the journal's head."""
+        return self.replica.hindrance()
+
+    def announced_height(self) -> int | None:
+        """Return the number of the journal's head, None before that is known."""
+        return self.replica.gauge.tip
+
+    def reload(self, network: NetworkConfig) -> None:
+        """Follow the journal that a configuration names by now, even after a record was refused."""
+        if network.replica is not None:
+            self._place = str(network.replica.address)
+            self.presence.open = _opener(self._chain, network.replica)
+            self.replica.begin_again(_opener(self._chain, network.replica))
+
+    def _tell(self) -> None:
+        if self.replica.stage in (Stage.CATCHING_UP, Stage.LIVE):
+            self._hub.syncing.announce(self.replica.progress)
+
+    def _note(self, change: Change) -> None:
+        """Have the pool follow what changed without a block."""
+        if self._pool is not None and isinstance(change, Patch):
+            self._pool.refresh()
+        if self._pool is not None and isinstance(change, ChainId):
+            self._pool.drop_of_other_chains()
+
+    async def tell_status(self) -> dict[str, Any]:
+        """Return what `wsnode_status` tells."""
+        replica = self.replica
+        tip = replica.gauge.tip
+        return {
+            "mode": "replica",
+            "state": replica.stage.value,
+            "trust": "every block is executed; the journal's writer chooses",
+            "head": self._chain.head.members(),
+            "highest": None if tip is None else hex(tip),
+            "lag": replica.gauge.lag,
+            "reorganisations": replica.reorganisations,
+            "upstreams": [],
+            "replica": {
+                "journal": self._place,
+                "reachable": replica.is_reachable,
+                "behind": round(replica.gauge.late, 3),
+                "position": None if replica.position is None else str(replica.position),
+                "records": replica.repeated,
+                "refused": replica.refused,
+                **({} if replica.error is None else {"error": replica.error}),
+            },
+        }
+
+    def figures(self) -> list[Figure]:
+        """Return the numbers of the replica for `/metrics`."""
+        replica, gauge = self.replica, self.replica.gauge
+        stage = replica.stage
+        figures = [
+            Figure("wsnode_replica_live", "Whether the head is the journal's", stage is Stage.LIVE),
+            Figure("wsnode_replica_stopped", "Whether following stopped", stage is Stage.STOPPED),
+            Figure("wsnode_replica_unstored", "Whether blocks cannot be stored now", stage is Stage.UNSTORED),
+            Figure("wsnode_replica_journal_reachable", "Whether the journal answers", replica.is_reachable),
+            Figure(
+                "wsnode_replica_behind_seconds", "How long records have waited to be repeated", gauge.late
+            ),
+            Figure("wsnode_replica_records", "Records repeated", replica.repeated, is_counter=True),
+            Figure("wsnode_replica_refused", "Records refused", replica.refused, is_counter=True),
+            Figure(
+                "wsnode_replica_reorganisations",
+                "Changes that took blocks off the chain",
+                replica.reorganisations,
+                is_counter=True,
+            ),
+        ]
+        if gauge.tip is not None and gauge.lag is not None:
+            figures.append(Figure("wsnode_replica_tip", "Number of the journal's head", gauge.tip))
+            figures.append(Figure("wsnode_replica_lag_blocks", "Blocks not repeated yet", gauge.lag))
+        return figures
+
+
+def _opener(chain: Chain, told: ReplicaConfig) -> Callable[[], AbstractAsyncContextManager[RedisJournal]]:
+    return partial(open_journal, told.address, chain.spec.genesis_hash)
