@@ -32,7 +32,7 @@ from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig, advertised
 from wsnode.node.processes import Alone, Followed, Processes
-from wsnode.node.views import figures_of, opening, refusing, versions_of
+from wsnode.node.views import figures_of, joined, opening, refusing, versions_of, waits_of
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 
@@ -133,14 +133,14 @@ def network_of(
         versions=versions_of(ethereum, starknet),
         lasting=LastingResults(ethereum.store),
         background=[*watches, *(work for each in grows for work in each.background)],
-        figures=figures_of(ethereum.folder.path, ethereum, starknet),
+        figures=joined(figures_of(ethereum.folder.path, ethereum, starknet), waits_of(registry)),
     )
     if followed is None:
         return made
     return msgspec.structs.replace(
         made,
         hindrance=followed.hindrance,
-        figures=lambda: [*made.figures(), *followed.figures()],
+        figures=joined(made.figures, followed.figures),
         reload=followed.reload,
     )
 

@@ -1,17 +1,19 @@
 """Views of a network's chains, of both families at once where it has both, and their figures."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wsnode.ethereum.chain import Chain as EthereumChain
+from wsnode.ethereum.live.arrivals import Arrivals
 from wsnode.ethereum.rpc.form.light_view import LightView
 from wsnode.ethereum.snapshot import Caller
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import View
 from wsnode.server.shared import Figure
 from wsnode.store.errors import StoreError, TooManySnapshotsError
@@ -85,6 +87,27 @@ def versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[],
         return max(chain.store.versions for chain in there)
 
     return versions
+
+
+def joined(*sources: Callable[[], Sequence[Figure]]) -> Callable[[], list[Figure]]:
+    """Return what tells the figures of all `sources`."""
+    return lambda: [figure for source in sources for figure in source()]
+
+
+def waits_of(registry: Registry) -> Callable[[], list[Figure]]:
+    """Return what tells how many calls and connections wait for blocks that other nodes have."""
+
+    def figures() -> list[Figure]:
+        arrivals = registry.arrivals
+        if not isinstance(arrivals, Arrivals):
+            return []
+        return [
+            Figure("wsnode_behind_waiting", "Calls and connections that wait for a block", arrivals.waiting),
+            Figure("wsnode_behind_waits", "Waits for a block", arrivals.waits, is_counter=True),
+            Figure("wsnode_behind_missed", "Waits in vain", arrivals.missed, is_counter=True),
+        ]
+
+    return figures
 
 
 def figures_of(

@@ -69,6 +69,8 @@ class Arrivals:
         self._announced = announced
         self.seconds = seconds
         self._waiting = Share(most)
+        self.waits = self.missed = 0
+        """How often something has waited, and how often in vain."""
         self._written: tuple[Head, str] | None = None
 
     @property
@@ -130,6 +132,7 @@ class Arrivals:
             RpcError: Too many wait.
         """
         self._waiting.take_or_refuse(party, "too many calls wait for blocks")
+        self.waits += 1
         try:
             self._hub.advance()
             with trio.move_on_after(self.seconds):
@@ -138,6 +141,7 @@ class Arrivals:
         finally:
             self._waiting.give_back(party)
         if missing := next(filter(self._is_missed, awaited), None):
+            self.missed += 1
             raise self.behind(missing)
 
     def behind(self, awaited: Awaited) -> BehindError:

@@ -207,6 +207,7 @@ async def test_what_does_not_come_in_time_is_said_to_be_missing_here(
             reply = await answer(client, await client.ask(method, *params))
             assert reply["error"] == error_of_behind(head)
         assert trio.current_time() - began == pytest.approx(6, abs=0.5)
+        assert (arrivals_of(node).waits, arrivals_of(node).missed, arrivals_of(node).waiting) == (3, 3, 0)
 
 
 async def test_calls_of_a_batch_wait_before_the_view_that_they_share(growing: GrowingChain) -> None:
