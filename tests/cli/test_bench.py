@@ -71,7 +71,7 @@ def test_a_ramp_names_the_step_that_is_too_much(node: Node, tmp_path: Path) -> N
     ramp = ("--ramp", "connections=1,4", "--p99-limit", "0.001", "--html", str(page))
     ended = run("bench", node.http_url, "--seconds", "0.3", *ramp)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "p99 over 0.001 ms: from 1 connections on" in ended.stdout
+    assert "p99 over 0.001 ms: from 1 connection on" in ended.stdout
     assert "errors: in no step" in ended.stdout
     assert "By step" in page.read_text()
 

@@ -27,7 +27,8 @@ def words(ramp: Ramp, pattern: Pattern) -> str:
 
 def said(ramp: Ramp, value: float) -> str:
     """Return the value of a step in words."""
-    return f"{value:,.0f} a second" if ramp.what == "rate" else f"{value:,.0f} connections"
+    noun = "a second" if ramp.what == "rate" else "connection" if value == 1 else "connections"
+    return f"{value:,.0f} {noun}"
 
 
 def line(ramp: Ramp, step: Step, number: int, nodes: int) -> str:
