@@ -134,7 +134,7 @@ def row(size: int, measured: Measured) -> str:
     """Return the row of a size."""
     cells = [f"{size:,}"]
     for times in (measured.appends, measured.ways):
-        at = quantiles(times, n=100)
+        at = quantiles(times, n=100, method="inclusive")
         cells += [f"{at[49]:.1f} ms", f"{at[98]:.1f} ms"]
     return f"| {' | '.join([*cells, f'{measured.memory:,.0f}'])} |"
 

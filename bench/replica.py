@@ -118,7 +118,7 @@ def main() -> None:
     for transactions in told.transactions:
         with nodes() as (writer, replica):
             delays = trio.run(measured, writer, replica, told.blocks, transactions)
-        cuts = quantiles(delays, n=100)
+        cuts = quantiles(delays, n=100, method="inclusive")
         print(
             f"| {transactions} | {cuts[49]:.1f} ms | {cuts[98]:.1f} ms | {max(delays):.1f} ms |", flush=True
         )
