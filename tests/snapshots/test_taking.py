@@ -168,6 +168,27 @@ def test_a_copy_waits_until_the_stores_have_one_head(tmp_path: Path, monkeypatch
     assert taken.eth.number == 0
 
 
+def test_a_copy_waits_until_what_a_patch_said_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "PATIENCE_SECONDS", 0.05)
+    patch = json.dumps({f"0x{7:040x}": {"balance": "0x5"}}).encode()
+    with growing_chain(tmp_path / "data/eth") as growing:
+        growing.grow(LOGS)
+        # As between the two steps of a patch.
+        growing.chain.state.patch(patch, sync=False)
+        with pytest.raises(RestlessError, match="left no moment"):
+            copied(growing, tmp_path / "data", tmp_path / "copy")
+        growing.chain.agree_on_head()
+        growing.chain.patch(patch)
+        taken = copied(growing, tmp_path / "data", tmp_path / "second")
+        assert taken.eth is not None
+        assert taken.eth.state_root == f"0x{growing.chain.state.state_root.hex()}"
+    restore(tmp_path / "other", tmp_path / "second", Silence())
+    with Chain.open(tmp_path / "other/eth", writer=True) as chain:
+        assert taken.eth.state_root == f"0x{chain.state.state_root.hex()}"
+
+
 def test_a_light_folder_is_copied(tmp_path: Path) -> None:
     with (
         growing_chain(tmp_path / "source") as source,

@@ -392,10 +392,17 @@ class Chain:
         if self._keeps_patches:
             self._agree_on_patches(number)
 
+    def stored_root(self, reader: Reader, number: int) -> Hash32 | None:
+        """Return the root of the state after a block and its patches, by the rows that `reader` sees.
+
+        None in a folder of an earlier version, whose rows do not tell of patches.
+        """
+        return patches.state_root(reader, number, _unpatched(reader, number)) if self._keeps_patches else None
+
     def _agree_on_patches(self, number: int) -> None:
         with self.store.read() as reader:
             unpatched = _unpatched(reader, number)
-            expected, found = patches.state_root(reader, number, unpatched), self.state.state_root
+            expected, found = self.stored_root(reader, number), self.state.state_root
         if found != expected:
             self.store.write(lambda writer: patches.undo(writer, number, unpatched, found))
             with self.store.read() as reader:

@@ -133,9 +133,11 @@ def _once_begun(folder: Path, begin: Callable[[ExitStack], Begun | None]) -> Ite
 def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStreams | None:
     with chain.store.read() as reader:
         version, head = reader.version, chain.head_in(reader)
+        stored_root = chain.stored_root(reader, head.number)
     state_version, number, block_hash, root = chain.state.committed()
     # A light folder executes nothing: its state has no head.
-    if chain.window is None and (number, block_hash) != (head.number, head.hash):
+    is_one = (number, block_hash) == (head.number, head.hash) and stored_root in (None, root)
+    if chain.window is None and not is_one:
         return None
     streams = [opened.enter_context(Stream(store)) for store in (chain.store, chain.state)]
     for stream in streams:
