@@ -33,6 +33,14 @@ class Presence:
         self.name = name
         self._url = url
         self.present = Present()
+        self._met = trio.Event()
+
+    async def others(self, seconds: float) -> list[Node]:
+        """Return the other nodes, the highest first, once there are any; none after some seconds."""
+        with trio.move_on_after(seconds):
+            while not (others := self.present.others(self.name)):
+                await self._met.wait()
+        return others
 
     async def run(self) -> None:
         """Meet the others again and again, for ever."""
@@ -41,6 +49,8 @@ class Presence:
                 async with self.open() as meeting:
                     while True:
                         self.present = await meeting.meet(self._mine())
+                        met, self._met = self._met, trio.Event()
+                        met.set()
                         await trio.sleep(REPORT_SECONDS)
             except JournalAwayError as error:
                 logger.debug("the other nodes are not known: %s", error)

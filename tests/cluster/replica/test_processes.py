@@ -256,6 +256,21 @@ def test_a_new_replica_begins_with_a_snapshot_behind_which_the_journal_is_trimme
             assert lacking("eth_blockNumber") == "0x0"
 
 
+def test_blocks_that_a_trimmed_journal_lacks_are_had_from_another_node(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    with kept_address() as here, leader(redis, tmp_path, listen=here) as writer:
+        sender = writer("eth_accounts")[0]
+        for _ in range(12):
+            writer("eth_sendTransaction", {"from": sender, "to": RECIPIENT, "value": "0x1"})
+        until(lambda: writer("wsnode_status")["journal"]["lag"] == 0)
+        assert trim(redis, 9) > 0
+        with replica(redis, tmp_path) as copy:
+            come_together(writer, copy)
+            assert copy("wsnode_status")["replica"]["refused"] == 0
+    assert run("doctor", "--data", str(tmp_path / "replica")).returncode == 0
+
+
 def in_redis(redis: RedisServer, work: Callable[["Redis[bytes]", bytes], Any]) -> Any:
     """Return the result of work with the client and the key of the log."""
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import trio
 
-from wsnode.cluster.nodes import Node
+from wsnode.cluster.nodes import REPORT_SECONDS, Node
 from wsnode.cluster.presence import Presence
 from wsnode.cluster.replica.errors import GapError
 from wsnode.ethereum.chain import Chain
@@ -21,6 +21,8 @@ from wsnode.upstream.errors import AddressError, NotSentError, UpstreamError
 
 MOST_ASKED: Final = 4
 """Nodes that are asked for blocks, the highest first."""
+MEETING_SECONDS: Final = 2 * REPORT_SECONDS
+"""How long nodes are waited for: each says now and then that it is there."""
 
 logger = logging.getLogger("wsnode.replica")
 
@@ -56,7 +58,7 @@ class Peers:
 
     async def bridge(self, gap: GapError) -> bool:
         """Return whether other nodes had the blocks up to the journal's first; they are this chain's then."""
-        for node in self._presence.present.others(self._presence.name)[:MOST_ASKED]:
+        for node in (await self._presence.others(MEETING_SECONDS))[:MOST_ASKED]:
             blocks = await self._way(node, gap)
             if blocks and await self._take(blocks):
                 logger.info("%d blocks that the journal has not any more are from another node", len(blocks))
