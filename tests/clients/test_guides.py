@@ -39,11 +39,16 @@ def ledger_in_python(_folder: Path) -> Sequence[str | Path]:
 def ledger_in_typescript(folder: Path) -> Sequence[str | Path]:
     """Return the command that runs the TypeScript ledger, copied to a folder as its page says."""
     node = require_node(RUNS_TYPESCRIPT)
+    copy_typescript(folder)
+    return [node, "--disable-warning=ExperimentalWarning", folder / "ledger.ts"]
+
+
+def copy_typescript(folder: Path) -> None:
+    """Put the TypeScript ledger into a folder, with what it imports."""
     (folder / "node_modules").symlink_to(require_modules().resolve(), target_is_directory=True)
     (folder / "package.json").write_text('{"type": "module"}')
     for path in (GUIDES / "ledger.ts", CLIENTS / "resuming_viem.ts"):
         shutil.copy(path, folder)
-    return [node, "--disable-warning=ExperimentalWarning", folder / "ledger.ts"]
 
 
 @pytest.fixture(params=[ledger_in_python, ledger_in_typescript], ids=["python", "typescript"])
@@ -175,3 +180,20 @@ def test_the_ledger_does_not_begin_with_the_present_on_a_node_without_cursors(
         running_ledger(url.replace("http:", "ws:"), "0x" + "11" * 20, tmp_path / "ledger") as ledger,
     ):
         assert ledger.wait(60) == 1
+
+
+@pytest.mark.slow
+def test_the_ledger_in_typescript_has_right_types(tmp_path: Path) -> None:
+    node = require_node()
+    copy_typescript(tmp_path)
+    compiler = [node, str(tmp_path / "node_modules/typescript/bin/tsc")]
+    options = ["--noEmit", "--strict", "--skipLibCheck", "--allowImportingTsExtensions", "--types", "node"]
+    dialect = ["--module", "nodenext", "--target", "es2022", "--lib", "es2023,dom"]
+    checked = subprocess.run(
+        [*compiler, *options, *dialect, "ledger.ts"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout
