@@ -5,7 +5,9 @@ import { HistoryGoneError, resuming } from "./resuming_viem.ts";
 
 /** Milliseconds that the bot waits for a node before it gives up. */
 const PATIENCE = 24 * 60 * 60 * 1000;
+/** Others may read the file meanwhile, for which SQLite waits only if it is asked to. */
 const TABLES = `
+PRAGMA busy_timeout = 60000;
 CREATE TABLE IF NOT EXISTS logs (block TEXT, place INTEGER, data TEXT, PRIMARY KEY (block, place));
 CREATE TABLE IF NOT EXISTS position (cursor TEXT);
 `;
