@@ -15,6 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.sync.client import connect
 
+from tests.cluster.redis_server import needs_redis, started_redis
 from tests.deploy.expressions import grouped, metrics
 from tests.node_process import PATIENCE, Node, post, started
 
@@ -23,12 +24,12 @@ RULES = CHECKOUT / "deploy/prometheus/wsnode.rules.yml"
 TESTS = CHECKOUT / "deploy/prometheus/wsnode.tests.yml"
 DASHBOARD = CHECKOUT / "deploy/grafana/wsnode.json"
 PAGE = CHECKOUT / "docs/operating.md"
-NEEDED = ("wsnode_lag_blocks", "wsnode_upstream_head", "wsnode_engine_unstored")
+NEEDED = ("wsnode_lag_blocks", "wsnode_upstream_head", "wsnode_engine_unstored", "wsnode_replica_lag_blocks")
 """What is told last, of the nodes below."""
 PROMTOOL = shutil.which("promtool")
 
 needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="no `promtool` on the path")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_redis]
 
 Told = dict[str, set[str]]
 """The labels of each sample."""
@@ -36,7 +37,7 @@ Told = dict[str, set[str]]
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """Return what nodes tell: one that follows another, that other, one that is driven, one with workers."""
+    """Return what nodes tell: one that follows, one that is driven, one with workers, a writer, a replica."""
     folder = tmp_path_factory.mktemp("nodes")
     with ExitStack() as stack:
         nodes = list(running(stack, folder))
@@ -67,6 +68,12 @@ def running(stack: ExitStack, folder: Path) -> Iterator[Node]:
     )
     workers = ("serve", "--open", "--listen", "127.0.0.1:0", "--workers", "2")
     yield stack.enter_context(started(*workers, "--data", str(folder / "demo")))
+    journal = ("--journal", stack.enter_context(started_redis()).url)
+    dev = ("dev", "--quiet", "--listen", "127.0.0.1:0", "--data", str(folder / "dev"))
+    yield stack.enter_context(started(*dev, *journal))
+    genesis = str(folder / "dev/eth/genesis.json")
+    replica = ("replica", "--open", "--listen", "127.0.0.1:0", "--data", str(folder / "replica"))
+    yield stack.enter_context(started(*replica, "--genesis", genesis, *journal))
 
 
 def use(node: Node) -> None:
