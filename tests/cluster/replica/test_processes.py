@@ -67,7 +67,8 @@ class Asked:
             self("eth_sendTransaction", {"from": STRANGER, "to": EMITTER, "data": data, "gas": "0x30000"})
         self("eth_sendTransaction", {"from": STRANGER, "to": RECIPIENT, "value": "0x2"})
         self("hardhat_setNextBlockBaseFeePerGas", "0x77359400")
-        self("evm_mine")
+        # With a block each moment there may be none so far.
+        self("anvil_mine", "0x2")
         self("anvil_reorg", 2, [])
         self("anvil_setChainId", 1000 + seed)
         log = {"from": STRANGER, "to": EMITTER, "data": f"0x{seed:064x}", "gas": "0x30000"}
