@@ -52,12 +52,11 @@ def first_standing(view: Snapshot, origin: Origin, most: int) -> Standing:
     number = max(view.earliest, view.number - most)
     header = view.header(number)
     assert header is not None, "a block up to the head is stored"
-    head, root = head_of(header), _unpatched(view, number)
+    head = head_of(header)
     if number == view.earliest:
-        return Standing(head, root, origin.chain_id)
+        return Standing(head, patches.unpatched_root(view.reader, number), origin.chain_id)
     ids = chain_ids.chain_ids(view.reader)
-    patched = patches.state_root(view.reader, number, root)
-    return Standing(head, patched, _chain_id(ids, origin, number + 1))
+    return Standing(head, patches.state_root(view.reader, number), _chain_id(ids, origin, number + 1))
 
 
 def next_steps(view: Snapshot, origin: Origin, known: Standing, known_head: Head | None = None) -> list[Step]:
@@ -105,7 +104,7 @@ class _Way:
 
     def _down(self, ancestor: Head) -> Iterator[Step]:
         """Go down to a common block, to its state without patches unless the present one is on the way."""
-        standing, root = self._standing, _unpatched(self._view, ancestor.number)
+        standing, root = self._standing, patches.unpatched_root(self._view.reader, ancestor.number)
         if standing.head != ancestor or self._patches_since(ancestor.number, standing.state_root) is None:
             safe, finalized = (_not_above(ancestor, mark) for mark in (standing.safe, standing.finalized))
             yield self._step(Down(), head=ancestor, state_root=root, safe=safe, finalized=finalized)
@@ -118,7 +117,7 @@ class _Way:
             yield self._step(Patch(patch.accounts), state_root=patch.state_root)
 
     def _patches_since(self, number: int, root: Hash32) -> Sequence[patches.Patch] | None:
-        return patches.patches_since(self._view.reader, number, _unpatched(self._view, number), root)
+        return patches.patches_since(self._view.reader, number, root)
 
     def _chain_id(self, number: int) -> Iterator[Step]:
         wanted = _chain_id(self._ids, self._origin, number)
@@ -149,12 +148,6 @@ class _Way:
 def _chain_id(ids: Sequence[tuple[int, int]], origin: Origin, number: int) -> int:
     """Return the chain id of a block."""
     return next((given for first, given in reversed(ids) if first <= number), origin.chain_id)
-
-
-def _unpatched(view: Snapshot, number: int) -> Hash32:
-    header = view.header(number)
-    assert header is not None, "a block up to the head is stored"
-    return Hash32(header_fields(header).state_root)
 
 
 def _not_above(head: Head, mark: Head | None) -> Head | None:

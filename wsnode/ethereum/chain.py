@@ -7,7 +7,6 @@ from typing import IO, Final, Self, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.execution import Executor, ToldBlocks
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -23,13 +22,7 @@ from wsnode.ethereum.storage.errors import (
     UnknownSchemaError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.ethereum.storage.tables import (
-    HEADERS,
-    LIGHT_SCHEMA_VERSION,
-    SCHEMA_VERSION,
-    TABLES,
-    number_key,
-)
+from wsnode.ethereum.storage.tables import LIGHT_SCHEMA_VERSION, SCHEMA_VERSION, TABLES
 from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader, Writer
 
@@ -293,7 +286,7 @@ class Chain:
             removed = canonical.unwind(writer, number, first)
             patches.unwind(writer, number)
             if state_root is not None:
-                patches.undo(writer, number, _unpatched(writer, number), state_root)
+                patches.undo(writer, number, state_root)
             return removed, chain_ids.unwind(writer, number)
 
         removed, changes = self.store.write(change)
@@ -397,16 +390,15 @@ class Chain:
 
         None in a folder of an earlier version, whose rows do not tell of patches.
         """
-        return patches.state_root(reader, number, _unpatched(reader, number)) if self._keeps_patches else None
+        return patches.state_root(reader, number) if self._keeps_patches else None
 
     def _agree_on_patches(self, number: int) -> None:
         with self.store.read() as reader:
-            unpatched = _unpatched(reader, number)
             expected, found = self.stored_root(reader, number), self.state.state_root
         if found != expected:
-            self.store.write(lambda writer: patches.undo(writer, number, unpatched, found))
+            self.store.write(lambda writer: patches.undo(writer, number, found))
             with self.store.read() as reader:
-                self.state.unwind(number, state_root=patches.state_root(reader, number, unpatched))
+                self.state.unwind(number, state_root=patches.state_root(reader, number))
 
     def become(self, other: Self) -> None:
         """Be from now on what `other` is, an open chain that nobody else has.
@@ -469,13 +461,6 @@ def _begin(writer: Writer, folder: Path, spec: ChainSpec, keeps: int | None) -> 
     canonical.append(writer, [spec.genesis_block()])
     if keeps is not None:
         window.set_window(writer, keeps)
-
-
-def _unpatched(reader: Reader, number: int) -> bytes:
-    """Return the root of the state after a canonical block without its patches."""
-    row = reader.get(HEADERS, number_key(number))
-    assert row is not None, f"block {number} is canonical"
-    return header_fields(row).state_root
 
 
 def _require_kind(reader: Reader, folder: Path, keeps: int | None) -> None:

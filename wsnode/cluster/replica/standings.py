@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from wsnode.cluster.records import Standing
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot
@@ -39,7 +38,8 @@ def is_reachable(view: Snapshot, standing: Standing) -> bool:
 
 def _roots(view: Snapshot, head: Head) -> Sequence[bytes]:
     """Return the roots that the state after a canonical block has had."""
-    row = view.header(head.number)
-    assert row is not None, "a canonical block is stored"
     made = patches.patches(view.reader, head.number)
-    return [header_fields(row).state_root, *(patch.state_root for patch in made)]
+    return [
+        patches.unpatched_root(view.reader, head.number),
+        *(patch.state_root for patch in made),
+    ]

@@ -10,8 +10,9 @@ from typing import Final
 
 import msgspec
 
+from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.storage.tables import META, number_key
+from wsnode.ethereum.storage.tables import HEADERS, META, number_key
 from wsnode.store.environment import Reader, Writer
 from wsnode.store.table import scan
 
@@ -45,10 +46,17 @@ def patches(reader: Reader, number: int) -> Sequence[Patch]:
     return [_patch(row) for _key, row in scan(reader, META, _prefix(number), _prefix(number + 1))]
 
 
-def patches_since(reader: Reader, number: int, unpatched: bytes, root: bytes) -> Sequence[Patch] | None:
+def unpatched_root(reader: Reader | Writer, number: int) -> Hash32:
+    """Return the root of the state after a canonical block without its patches."""
+    row = reader.get(HEADERS, number_key(number))
+    assert row is not None, f"block {number} is canonical"
+    return Hash32(header_fields(row).state_root)
+
+
+def patches_since(reader: Reader | Writer, number: int, root: bytes) -> Sequence[Patch] | None:
     """Return the patches of a block after the last state that had a root, oldest first.
 
-    None says that no state of the block had it; that without patches has the root `unpatched`.
+    None says that no state of the block had it.
     """
     since: list[Patch] = []
     for _key, row in _latest_first(reader, number):
@@ -57,15 +65,15 @@ def patches_since(reader: Reader, number: int, unpatched: bytes, root: bytes) ->
             break
         since.append(patch)
     else:
-        if unpatched != root:
+        if unpatched_root(reader, number) != root:
             return None
     return since[::-1]
 
 
-def state_root(reader: Reader, number: int, unpatched: bytes) -> Hash32:
-    """Return the root of the state after a block, whose header has the root `unpatched`."""
+def state_root(reader: Reader, number: int) -> Hash32:
+    """Return the root of the state after a block and its patches."""
     last = next(_latest_first(reader, number), None)
-    return Hash32(unpatched) if last is None else _patch(last[1]).state_root
+    return unpatched_root(reader, number) if last is None else _patch(last[1]).state_root
 
 
 def add(writer: Writer, number: int, patch: Patch) -> None:
@@ -81,9 +89,9 @@ def unwind(writer: Writer, number: int) -> None:
         writer.delete(META, key)
 
 
-def undo(writer: Writer, number: int, unpatched: bytes, wanted: bytes) -> None:
+def undo(writer: Writer, number: int, wanted: bytes) -> None:
     """Forget the last patches of a block, until its state has the root `wanted`; one it never had: none."""
-    since = patches_since(writer, number, unpatched, wanted)
+    since = patches_since(writer, number, wanted)
     for key, _row in [*islice(_latest_first(writer, number), len(since or ()))]:
         writer.delete(META, key)
 
