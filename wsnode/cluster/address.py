@@ -16,7 +16,7 @@ _NETWORK: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _OPTIONS: Final = {"network", "cafile"}
 
 
-class JournalAddressError(Exception):
+class JournalAddressError(ValueError):
     """A text is no address of a journal."""
 
 
