@@ -8,13 +8,14 @@ from typing import Final
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
 from wsnode.snapshots import manifest
 from wsnode.snapshots.contents import alt_contents, chain_contents
 from wsnode.snapshots.errors import ContentError
 from wsnode.snapshots.manifest import CopiedAlt, CopiedChain, CopiedFile, Manifest
 from wsnode.snapshots.pieces import join, require_sizes
 from wsnode.snapshots.places import claimed, sync_folder
-from wsnode.snapshots.taking import ETHEREUM, Progress
+from wsnode.snapshots.taking import Progress
 from wsnode.starknet.chain import FOLDER as ALT
 from wsnode.starknet.chain import Chain as AltChain
 

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage.errors import NoChainError
+from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
 from wsnode.snapshots import manifest
 from wsnode.snapshots.contents import alt_contents, chain_contents
 from wsnode.snapshots.manifest import CopiedAlt, CopiedChain, CopiedFile, Manifest
@@ -17,7 +18,6 @@ from wsnode.snapshots.streams import alt_stream, chain_streams
 from wsnode.starknet.chain import FOLDER as ALT
 from wsnode.starknet.chain import Chain as AltChain
 
-ETHEREUM: Final = "eth"
 OURS: Final = re.compile(r"((eth|alt)-[a-z]+-[0-9]{6}\.zst|manifest\.json)(\.part)?")
 """Names in a folder of a copy."""
 
