@@ -194,38 +194,7 @@ class Sent(Message, frozen=True, tag="sent"):
     row: int = 0
 
 
-ToWorker = (
-    Start
-    | Passed
-    | Configure
-    | Drain
-    | Hurry
-    | Tell
-    | Summed
-    | Bring
-    | Done
-    | Lend
-    | Standing
-    | Heard
-    | Send
-    | Sent
-    | Inquire
-    | Found
-)
-ToParent = (
-    Ready
-    | Failed
-    | Left
-    | Leaving
-    | Told
-    | Ask
-    | Spread
-    | Took
-    | Lent
-    | Standing
-    | Heard
-    | Send
-    | Sent
-    | Inquire
-    | Found
-)
+OfFollowing = Standing | Heard | Send | Sent | Inquire | Found
+"""What goes through the parent between the process that follows and the workers."""
+ToWorker = Start | Passed | Configure | Drain | Hurry | Tell | Summed | Bring | Done | Lend | OfFollowing
+ToParent = Ready | Failed | Left | Leaving | Told | Ask | Spread | Took | Lent | OfFollowing

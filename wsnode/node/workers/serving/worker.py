@@ -106,7 +106,8 @@ class _Worker:
                 ending.start_soon(self._leave, signals)
                 async with trio.open_nursery() as nursery:
                     run_beside(running.networks, nursery)
-                    nursery.start_soon(self._membership.telling.run)
+                    if self._membership.writes:
+                        nursery.start_soon(self._membership.telling.run)
                     reception = await nursery.start(partial(serve, server, (), tls=running.tls))
                     # The library of metrics takes long to load, so it is before clients wait.
                     nursery.start_soon(self._colleagues.keep_telling)
