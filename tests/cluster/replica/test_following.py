@@ -15,12 +15,12 @@ from tests.cluster.replaying import standing_of
 from tests.drawing import examples
 from wsnode.cluster.journal import Bounds, JournalAwayError
 from wsnode.cluster.replica.following import Replica
-from wsnode.cluster.replica.gauge import Stage
 from wsnode.cluster.tenure import Published, Tenure
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
+from wsnode.sync.follow.report import Stage
 
 PATIENCE = 5
 AWAY = "the journal at memory is away: it was taken away"

@@ -20,13 +20,14 @@ from wsnode.cluster.records import (
     UnreadableRecordError,
 )
 from wsnode.cluster.replica.errors import GapError, ReplicaError
-from wsnode.cluster.replica.gauge import MAX_LAG, Gauge, Stage
+from wsnode.cluster.replica.gauge import MAX_LAG, Gauge
 from wsnode.cluster.replica.repeating import Repeater
 from wsnode.cluster.replica.standings import is_reachable
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.sync_feed import SyncProgress
 from wsnode.ethereum.tree.live import LiveTree, in_thread
 from wsnode.sync.follow.outage import Outage
+from wsnode.sync.follow.report import Stage
 
 READ_SECONDS: Final = 5.0
 RECORDS_BACK: Final = 8

@@ -1,22 +1,13 @@
 """How far a replica is behind its journal, and whether clients should come to it."""
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Final
+
+from wsnode.sync.follow.report import Stage
 
 MAX_LAG: Final = 2
 LATE_SECONDS: Final = 5.0
 """How long a replica may be behind the journal's last record, however few the blocks."""
-
-
-class Stage(Enum):
-    """Where following stands."""
-
-    CONNECTING = "connecting"
-    CATCHING_UP = "catching up"
-    LIVE = "live"
-    STOPPED = "stopped"
-    UNSTORED = "cannot store"
 
 
 class Gauge:

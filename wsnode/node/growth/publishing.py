@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -13,16 +12,9 @@ from wsnode.cluster.publisher import Changes, Publisher
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage import patches
 from wsnode.node.config import ConfigurationError, JournalConfig
+from wsnode.node.growth.journals import opener
 from wsnode.server.access.directory import Network
 from wsnode.server.shared import Figure
-
-try:
-    from wsnode.cluster.redis_journal import open_journal
-except ModuleNotFoundError as error:
-    raise ConfigurationError(
-        f"a journal needs {error.name}, which is not installed: pip install 'wsnode[cluster]'"
-    ) from None
-
 
 POLL_SECONDS: Final = 0.2
 FINISHING_SECONDS: Final = 10.0
@@ -46,8 +38,8 @@ def publisher_of(chain: Chain, changes: Changes, told: JournalConfig, *, is_deve
             f"{chain.folder.path} was begun by an earlier version, which did not keep changes of accounts: "
             "begin a new chain to publish"
         )
-    opened = partial(open_journal, told.address, chain.spec.genesis_hash, told.bounds)
-    return Publisher(chain, changes, opened, is_development=is_development)
+    open_journal = opener(chain, told.address, told.bounds)
+    return Publisher(chain, changes, open_journal, is_development=is_development)
 
 
 def _has_its_patches(chain: Chain) -> bool:
@@ -59,8 +51,7 @@ def published(
     network: Network, publisher: Publisher, chain: Chain, told: JournalConfig, url: str | None
 ) -> Network:
     """Return a network with what publishes its chain beside it; replicas are told of its `url`."""
-    meeting = partial(open_journal, told.address, chain.spec.genesis_hash)
-    presence = Presence(chain, meeting, publisher.name, url)
+    presence = Presence(chain, opener(chain, told.address), publisher.name, url)
     return msgspec.structs.replace(
         network,
         background=[*network.background, publisher.run, presence.run],

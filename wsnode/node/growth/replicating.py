@@ -1,14 +1,11 @@
 """A network that repeats a journal: its replica, and what the server asks of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from functools import partial
 from typing import Any
 
 from wsnode.cluster.presence import Presence, process_name
 from wsnode.cluster.records import ChainId, Change, Patch
 from wsnode.cluster.replica.following import Replica
-from wsnode.cluster.replica.gauge import Stage
 from wsnode.cluster.replica.peers import Peers
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
@@ -17,14 +14,9 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
+from wsnode.node.growth.journals import opener
 from wsnode.server.shared import Figure
-
-try:
-    from wsnode.cluster.redis_journal import RedisJournal, open_journal
-except ModuleNotFoundError as error:
-    raise ConfigurationError(
-        f"a journal needs {error.name}, which is not installed: pip install 'wsnode[cluster]'"
-    ) from None
+from wsnode.sync.follow.report import Stage
 
 
 class ReplicatedNetwork:
@@ -48,12 +40,13 @@ class ReplicatedNetwork:
             raise ConfigurationError(
                 f"{chain.folder.path}: a light or a forked chain has no replicas: its state is not executed"
             )
-        self.presence = Presence(chain, _opener(chain, told), process_name(), url)
+        open_journal = opener(chain, told.address)
+        self.presence = Presence(chain, open_journal, process_name(), url)
         self._peers = Peers(chain, live, self.presence)
         self.replica = Replica(
             chain,
             live,
-            _opener(chain, told),
+            open_journal,
             is_development=chain.folder.maker() in MAKERS,
             max_lag=told.max_lag,
             bridge=self._peers.bridge,
@@ -105,8 +98,8 @@ class ReplicatedNetwork:
         """Follow the journal that a configuration names by now, even after a record was refused."""
         if network.replica is not None:
             self._place = str(network.replica.address)
-            self.presence.open = _opener(self._chain, network.replica)
-            self.replica.begin_again(_opener(self._chain, network.replica))
+            self.presence.open = open_journal = opener(self._chain, network.replica.address)
+            self.replica.begin_again(open_journal)
 
     def _tell(self) -> None:
         if self.replica.stage in (Stage.CATCHING_UP, Stage.LIVE):
@@ -168,7 +161,3 @@ class ReplicatedNetwork:
             figures.append(Figure("wsnode_replica_tip", "Number of the journal's head", gauge.tip))
             figures.append(Figure("wsnode_replica_lag_blocks", "Blocks not repeated yet", gauge.lag))
         return figures
-
-
-def _opener(chain: Chain, told: ReplicaConfig) -> Callable[[], AbstractAsyncContextManager[RedisJournal]]:
-    return partial(open_journal, told.address, chain.spec.genesis_hash)

@@ -1,0 +1,24 @@
+"""The journals that networks publish to or repeat: in Redis, whose client is an extra of the package."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
+from wsnode.cluster.address import JournalAddress
+from wsnode.cluster.journal import Bounds
+from wsnode.ethereum.chain import Chain
+from wsnode.node.config import ConfigurationError
+
+try:
+    from wsnode.cluster.redis_journal import RedisJournal, open_journal
+except ModuleNotFoundError as error:
+    raise ConfigurationError(
+        f"a journal needs {error.name}, which is not installed: pip install 'wsnode[cluster]'"
+    ) from None
+
+OpenRedisJournal = Callable[[], AbstractAsyncContextManager[RedisJournal]]
+
+
+def opener(chain: Chain, address: JournalAddress, bounds: Bounds | None = None) -> OpenRedisJournal:
+    """Return what opens the journal of a chain at an address; `bounds` are for what writes it."""
+    return partial(open_journal, address, chain.spec.genesis_hash, bounds)
