@@ -22,7 +22,10 @@ GETH = {"eth_accounts", "eth_sendTransaction", "eth_subscribe"}
 
 
 class Development:
-    """A node that makes a block at each call, and tells each head to the last subscriber twice."""
+    """A node that makes a block at each call, and tells each head to the first subscriber twice.
+
+    A run ends once the last one heard of the last block: what is sent before that is read by then.
+    """
 
     def __init__(self, methods: set[str], logs: int = 0, *, doubles: bool = True) -> None:
         self.calls: list[str] = []
@@ -53,8 +56,8 @@ class Development:
         self._blocks += 1
         block = f"{self._blocks:#066x}"
         for place, (connection, kind) in enumerate(self._subscribers):
-            last = self._doubles and place == len(self._subscribers) - 1
-            for result in self._results(block, kind, times=2 if last else 1):
+            doubled = self._doubles and place == 0
+            for result in self._results(block, kind, times=2 if doubled else 1):
                 params = {"subscription": hex(place), "result": result}
                 # Those of a run before have left.
                 with suppress(ConnectionClosed):
