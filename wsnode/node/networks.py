@@ -174,6 +174,7 @@ def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> Transacti
     pool.catch_up = hub.advance
     pool.on_added.append(hub.pending.announce)
     hub.on_change.append(pool.advance)
+    hub.on_same_head.append(pool.look)
     hub.pending.render = render_pooled_transaction
     return pool
 
@@ -242,7 +243,7 @@ def open_network(
             from wsnode.node.growth.replicating import ReplicatedNetwork
 
             url = advertised(network.replica.advertise, config)
-            followed = ReplicatedNetwork(ethereum, live, hub, pool, network.replica, url)
+            followed = ReplicatedNetwork(ethereum, live, hub, network.replica, url)
         elif network.follow is not None:
             followed = processes.followed(name, ethereum.spec, hub, relay)
         publisher = None

@@ -11,7 +11,6 @@ import trio
 from wsnode.cluster.journal import Journal, JournalAwayError
 from wsnode.cluster.records import (
     BrokenLinkError,
-    Change,
     Down,
     OtherChainError,
     Record,
@@ -75,8 +74,6 @@ class Replica:
         self.repeated = self.refused = self.reorganisations = 0
         self.error: str | None = None
         """Why the journal cannot be followed now."""
-        self.on_change: list[Callable[[Change], None]] = []
-        """Called after each change that was made here."""
         self.on_stage: list[Callable[[], None]] = []
         self._stage = Stage.CONNECTING
         self._starting = chain.head.number
@@ -227,8 +224,6 @@ class Replica:
         self.position = record.id
         self.repeated += 1
         self.reorganisations += isinstance(record.change, Down)
-        for listener in self.on_change:
-            listener(record.change)
 
     def _stored(self) -> None:
         self.gauge.is_unstored = self._outage.is_on

@@ -170,7 +170,7 @@ class DevelopmentChain(BlockMaker):
             except ChainIdsError as error:
                 raise ControlError(str(error)) from None
             self._tree.tell()
-            self._pool.drop_of_other_chains()
+            self._pool.refresh()
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
         """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""

@@ -2,7 +2,8 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 import trio
@@ -73,6 +74,10 @@ class Hub:
         """Addresses and topics that all subscriptions name together."""
         self.on_change: list[Callable[[HeadChange], None]] = []
         """Called with each change, once the subscribers' events are on their way."""
+        self.on_same_head: list[Callable[[], None]] = []
+        """Called after commits that left the head as it was: of patches, marks, blocks beside the chain."""
+        self._version = chain.version
+        """Of the store, when it was looked at last."""
         self.is_held = False
         """Whether a change of several steps is in progress, to be published as one."""
         self._looked = trio.Event()
@@ -102,19 +107,24 @@ class Hub:
 
     def _advance(self) -> HeadChange:
         with self._chain.snapshot() as view:
-            if view.head.hash == self.head.hash and self._descent is None:
-                self._watch.take_note(is_behind=False)
-                return HeadChange((), ())
-            change = self._step(view)
+            version, self._version = self._version, view.version
+            is_same = view.head.hash == self.head.hash and self._descent is None
+            change = HeadChange((), ()) if is_same else self._step(view)
             is_behind = self._descent is not None or self.head.hash != view.head.hash
         self._watch.take_note(is_behind=is_behind)
-        for listener in self.on_change:
+        if not is_same:
+            self._call(partial(listener, change) for listener in self.on_change)
+        elif version != self._version:
+            self._call(self.on_same_head)
+        return change
+
+    def _call(self, listeners: Iterable[Callable[[], None]]) -> None:
+        for listener in listeners:
             try:
-                listener(change)
+                listener()
             except Exception:
                 # A failure of the pool must not keep blocks from subscribers.
-                logger.exception("a change of head was not followed")
-        return change
+                logger.exception("a change of the chain was not followed")
 
     @property
     def next_look(self) -> trio.Event:

@@ -116,11 +116,6 @@ class TransactionPool(PoolContents):
         """Take everything out."""
         self._drop(list(self._contents.entries.values()))
 
-    def drop_of_other_chains(self) -> None:
-        """Remove transactions that are signed for another chain id than that of new blocks."""
-        entries = list(self._contents.entries.values())
-        self._drop([entry for entry in entries if not self._is_of_chain(entry.transaction)])
-
     def put_back(self, transactions: Iterable[PooledTransaction]) -> list[Entry]:
         """Add transactions that were here before, if admissible; return the executable ones."""
         promoted = []
@@ -134,16 +129,29 @@ class TransactionPool(PoolContents):
         self._drop_surplus()
         return promoted
 
+    def look(self) -> None:
+        """Follow what changed without a new head, if anything did: accounts, or the id of the chain."""
+        with self._chain.snapshot() as view:
+            is_another = standpoint(view) != self.at
+        if is_another:
+            self.refresh()
+
     def refresh(self) -> None:
         """Read the accounts again, which have changed without a new head."""
         self.advance(HeadChange((), ()))
 
     def advance(self, change: HeadChange) -> None:
-        """Follow the chain's head: drop included transactions, take back those of dropped blocks."""
+        """Follow the chain's head: drop included transactions, take back those of dropped blocks.
+
+        Transactions that are signed for another chain id than that of new blocks are dropped as well.
+        """
+        chain_id = self.at.chain_id
         with self._chain.snapshot() as view:
             if self.takes_back:
                 self._returning += returned_transactions(view, change.removed)
             self._stand_on(view)
+        if self.at.chain_id != chain_id:
+            self._drop_of_other_chains()
         promoted: list[Entry] = []
         try:
             for sender in list(self._contents.senders.values()):
@@ -172,6 +180,10 @@ class TransactionPool(PoolContents):
         if transaction.hash not in self._contents.entries:
             raise refusals.pool_full()
         return promoted
+
+    def _drop_of_other_chains(self) -> None:
+        entries = list(self._contents.entries.values())
+        self._drop([entry for entry in entries if not self._is_of_chain(entry.transaction)])
 
     def _is_of_chain(self, transaction: PooledTransaction) -> bool:
         return transaction.chain_id in {None, self._chain.spec.chain_id}

@@ -1,4 +1,4 @@
-"""The block that a pool stands on, and what follows from it for the next one."""
+"""The state that a pool stands on, and what follows from it for the next block."""
 
 from typing import Final
 
@@ -9,8 +9,10 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.order import Room
 from wsnode.ethereum.pool.sender import Account
+from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import State
+from wsnode.ethereum.storage import patches
 
 NO_CODE: Final = keccak256(b"")
 DELEGATION: Final = b"\xef\x01\x00"
@@ -22,6 +24,10 @@ class Standpoint(msgspec.Struct, frozen=True):
     head: Head
     header: bytes
     room: Room
+    state_root: Hash32
+    """Of the state after the head, and after its patches."""
+    chain_id: int
+    """The id of the block after the head."""
 
     def account(self, state: State, address: bytes) -> Account:
         """Return an account in the state after the head."""
@@ -48,4 +54,4 @@ def standpoint(view: Snapshot) -> Standpoint:
         gas_limit=fields.gas_limit,
         blobs=blobs[1] if blobs else 0,
     )
-    return Standpoint(view.head, header, room)
+    return Standpoint(view.head, header, room, patches.state_root(view.reader, view.number), view.chain_id)

@@ -4,13 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from wsnode.cluster.presence import Presence, process_name
-from wsnode.cluster.records import ChainId, Change, Patch
 from wsnode.cluster.replica.following import Replica
 from wsnode.cluster.replica.peers import Peers
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.sync_feed import SyncProgress
-from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
@@ -27,7 +25,6 @@ class ReplicatedNetwork:
         chain: Chain,
         live: LiveTree,
         hub: Hub,
-        pool: TransactionPool | None,
         told: ReplicaConfig,
         url: str | None,
     ) -> None:
@@ -53,10 +50,8 @@ class ReplicatedNetwork:
         )
         self._chain = chain
         self._hub = hub
-        self._pool = pool
         self._place = str(told.address)
         self.replica.on_stage.append(self._tell)
-        self.replica.on_change.append(self._note)
 
     @property
     def following(self) -> "ReplicatedNetwork":
@@ -104,13 +99,6 @@ class ReplicatedNetwork:
     def _tell(self) -> None:
         if self.replica.stage in (Stage.CATCHING_UP, Stage.LIVE):
             self._hub.syncing.announce(self.replica.progress)
-
-    def _note(self, change: Change) -> None:
-        """Have the pool follow what changed without a block."""
-        if self._pool is not None and isinstance(change, Patch):
-            self._pool.refresh()
-        if self._pool is not None and isinstance(change, ChainId):
-            self._pool.drop_of_other_chains()
 
     async def tell_status(self) -> dict[str, Any]:
         """Return what `wsnode_status` tells."""
