@@ -127,6 +127,9 @@ class LastingResults:
         `meter` is handed back with the calls that it answers.
         """
 
+    def of(self, version: int, /) -> dict[str, bytes]:
+        """Return the results that are true of a version, each by its method's name."""
+
     def answer(
         self, data: bytes, largest: int, room: int, /
     ) -> tuple[bytes, int, int, list[tuple[Any, int]]] | None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from wsnode._native.wire import answer_calls, count_values
 from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import error_reply, result_reply
-from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.dispatcher import Dispatcher, LastingResults
 from wsnode.jsonrpc.errors import (
     BehindError,
     RpcError,
@@ -38,6 +38,7 @@ class Calls:
 
     __slots__ = (
         "_dispatcher",
+        "_lasting",
         "_methods",
         "_slow_seconds",
         "caller",
@@ -67,6 +68,7 @@ class Calls:
         """Begin for a `caller`, whose calls must pass `gate`."""
         self._dispatcher = dispatcher
         self._methods = dispatcher.registry.methods
+        self._lasting: LastingResults | None = None
         self.gate = gate
         self.reply_bytes = dispatcher.bounds.reply_bytes
         self._slow_seconds = dispatcher.bounds.slow_seconds
@@ -95,7 +97,7 @@ class Calls:
         self.results: dict[str, bytes] = {}
         """Results of this turn that further calls of their methods would have again."""
         self.may_go_together = False
-        """Whether the engine answered the last call itself, and so perhaps those that follow."""
+        """Whether the engine might answer the call that follows: it could have answered the last one."""
 
     def go_together(
         self, calls: Sequence[Request | bytes], start: int, largest: int, room: int, *, are_messages: bool
@@ -111,16 +113,16 @@ class Calls:
         of any other kind ends the run. tests/server/websocket/test_together.py and
         tests/ethereum/rpc/form/test_engine_answers.py hold this way against one answer a call.
         """
-        self.may_go_together = False
         methods, moment = self._dispatcher.engine_methods, getattr(self.view, "moment", None)
         largest = min(largest, self.reply_bytes)
         text, counts = answer_calls(
             calls, start, self.results, methods, moment, largest, room, are_messages=are_messages
         )
-        if not counts:
+        count = sum(counts.values())
+        self.may_go_together = start + count == len(calls)
+        if not count:
             return text, 0
         now = perf_counter()
-        count = sum(counts.values())
         seconds = now - (self.mark or now)
         self.mark = now
         for name, calls_of_it in counts.items():
@@ -130,13 +132,33 @@ class Calls:
                 self._report_slow(method, seconds, b"of %d calls" % count)
         return text, count
 
+    def begin_together(self) -> bool:
+        """Open the view of a turn of many calls, and return whether the engine might answer the first.
+
+        It has then what lasts among the results of other turns.
+        """
+        if self._lasting is None or self.gate is not None or self.floor is not None:
+            return False
+        self.mark = perf_counter()
+        try:
+            view = self.view or self.open()
+        except Exception:
+            # The call that needs a view says why there is none.
+            return False
+        self.results = self._lasting.of(view.version)
+        return True
+
     def _keep(self, method: Method, result: bytes) -> None:
-        """Keep a result for the calls of this turn."""
+        """Keep a result for the calls of this turn, and for all that follow while the chain is the same."""
         self.results[method.name] = result
+        if self._lasting is not None:
+            version = self.view.version if method.kind.leading else None
+            self._lasting.keep(method.name, result, version, method.succeeded)
 
     def demand(self, floor: Any) -> None:
         """Have further calls wait until `floor` has come."""
         self.floor = floor
+        self.may_go_together = False
 
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""
@@ -251,7 +273,6 @@ class Calls:
         return error_reply(identity, error) if identity else None
 
     def _forget_results(self) -> None:
-        self.may_go_together = False
         if self.results:
             self.results.clear()
 

@@ -12,7 +12,6 @@ from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import limit_exceeded
-from wsnode.jsonrpc.method import Method
 from wsnode.jsonrpc.requests import (
     LONG_BYTES,
     QUICK_BYTES,
@@ -28,7 +27,7 @@ from wsnode.jsonrpc.work import Answer, Replying, Request, SlowCall
 class Session(Calls):
     """One connection's conversation."""
 
-    __slots__ = ("_lasting",)
+    __slots__ = ()
 
     def __init__(
         self, dispatcher: Dispatcher, caller: Any, gate: Gate | None = None, *, shares_results: bool = False
@@ -76,13 +75,6 @@ class Session(Calls):
         held, self.held = self.held, []
         return held
 
-    def _keep(self, method: Method, result: bytes) -> None:
-        """Keep a result for the calls of this turn, and for all that follow while the chain is the same."""
-        super()._keep(method, result)
-        if self._lasting is not None:
-            version = self.view.version if method.kind.leading else None
-            self._lasting.keep(method.name, result, version, method.succeeded)
-
     def _begin(self, steps: Replying, weight: int) -> Answer:
         dispatcher = self._dispatcher
         call = SlowCall(steps, dispatcher.clock() + self.patience, weight)
@@ -97,6 +89,7 @@ class Session(Calls):
         # From here on the view is this call's own, which may read it while the next turn reads another.
         call.view, self.scope, self.view = self.scope, None, None
         self._forget_results()
+        self.may_go_together = False
         return call
 
     def _receive_unusual(self, text: bytes) -> Answer:
@@ -143,7 +136,7 @@ class Session(Calls):
 
     def _batch(self) -> Batch:
         batch = Batch(self._dispatcher, self.caller, self.gate)
-        batch.refusal, batch.channel = self.refusal, self.channel
+        batch.refusal, batch.channel, batch._lasting = self.refusal, self.channel, self._lasting
         return batch
 
     def _begin_batch(self, batch: Batch, steps: Replying, weight: int) -> Answer:

@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.jsonrpc.texts import requests
+from tests.server.conftest import Peer
 from tests.server.websocket.test_frames import masked
 from wsnode._native.wire import LastingResults
 from wsnode.jsonrpc.bounds import Bounds, Gate
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
+from wsnode.server.access.directory import Network
+from wsnode.server.limits import Limits
+from wsnode.server.server import Server
 from wsnode.server.websocket.frames import text_frame
 from wsnode.store.environment import Environment
 from wsnode.store.table import Table
@@ -24,6 +30,7 @@ from wsnode.store.table import Table
 TABLE = Table("table")
 KEY = b"value"
 ROOM = 10_000
+BURST = ("other", "steady", "constant", "steady", "other", "other", "steady", "constant")
 
 
 class View:
@@ -83,6 +90,20 @@ def frames(*messages: bytes) -> bytes:
     return b"".join(masked(0x81, message) for message in messages)
 
 
+async def connected(node: Node, nursery: trio.Nursery) -> Peer:
+    """Return a client of a server on it."""
+    network = Network(
+        "test", node.registry, lambda _caller: View(node.store), lasting=LastingResults(node.store)
+    )
+    server = Server([network], Limits())
+    nursery.start_soon(server.hand_out)
+    client, end = trio.testing.memory_stream_pair()
+    nursery.start_soon(server.serve_stream, end)
+    peer = Peer(client)
+    await peer.open()
+    return peer
+
+
 def asked(node: Node, *methods: str) -> Session:
     """Return a session that has asked for these in a turn that has ended."""
     session = node.session()
@@ -133,6 +154,47 @@ def test_a_result_of_an_older_view_is_not_given_afterwards(node: Node) -> None:
     assert session.receive(request("steady")) != b'{"jsonrpc":"2.0","id":1,"result":9}'
     session.end_turn()
     assert session.answer_lasting(frames(request("steady")), ROOM, ROOM) is None
+
+
+def test_a_turn_begins_with_what_lasts_at_its_moment(node: Node) -> None:
+    session = asked(node, "steady", "constant")
+    messages = [request("constant"), request("steady"), request("other")]
+    for value, count in ((None, 2), (b"11", 1)):
+        if value is not None:
+            node.set(value)
+        assert session.begin_together()
+        assert session.go_together(messages, 0, ROOM, ROOM, are_messages=True)[1] == count
+        session.end_turn()
+
+
+def test_behind_a_gate_or_what_has_yet_to_come_a_turn_begins_with_its_first_call(node: Node) -> None:
+    asked(node, "constant")
+    assert not node.session(Counting()).begin_together()
+    assert not node.session(shares_results=False).begin_together()
+    waiting = node.session()
+    waiting.demand((2, b""))
+    assert not waiting.begin_together()
+
+
+def test_a_view_that_does_not_open_is_reported_by_the_call_that_needs_it(tmp_path: Path) -> None:
+    store = Environment(tmp_path / "store", [TABLE], writer=True)
+    session = asked(Node(store), "constant")
+    store.close()
+    assert not session.begin_together()
+
+
+async def test_bursts_are_answered_in_order_from_one_turn_to_the_next(node: Node) -> None:
+    async with trio.open_nursery() as nursery:
+        peer = await connected(node, nursery)
+        for value in (b"20", b"21", b"22"):
+            node.set(value)
+            for _ in range(2):
+                await peer.send_raw(frames(*(request(name, at) for at, name in enumerate(BURST))))
+                answers = [await peer.reply() for _ in BURST]
+                assert [each["id"] for each in answers] == list(range(len(BURST)))
+                expected = {"constant": "c", "steady": int(value), "other": int(value)}
+                assert [each["result"] for each in answers] == [expected[name] for name in BURST]
+        nursery.cancel_scope.cancel()
 
 
 def test_replies_stay_within_their_room(node: Node) -> None:

@@ -111,15 +111,24 @@ class Batch(Calls):
         clock, engine_names = self._dispatcher.clock, self._dispatcher.engine_names
         most = self._dispatcher.bounds.batch_reply_bytes
         place, count = 0, len(items)
+        together = count > 1 and self.begin_together()
         while place < count:
             if clock() > self._due:
                 yield from self._pause()
+            if together and self._error is None:
+                name = items[place][0]
+                if name in engine_names or name in self.results:
+                    together = (added := self._add_together(items, place)) > 0
+                    place += added
+                    if place == count:
+                        break
             item: Item = items[place]
             place += 1
             held = len(self.held)
             # The usual item has no function of its own: each takes a fifth of what a small call does.
             if type(item) is tuple and self._error is None and len(item[1]) <= QUICK_BYTES:
                 answer = self.call(item)
+                together = together or self.may_go_together
             else:
                 item = yield from self._read(item)
                 answer = self._answer_item(item)
@@ -130,10 +139,6 @@ class Batch(Calls):
                     answer = self._refuse_rest(item, held)
                 self._replies.append(answer)
                 self._size += len(answer)
-            if self.may_go_together and place < count and self._error is None:
-                name = items[place][0]
-                if name in engine_names or name in self.results:
-                    place += self._add_together(items, place)
 
     def _pause(self) -> Generator[Step, Any, None]:
         """Let others run at the end of a slice; at the end of the batch's time, refuse what is left."""

@@ -333,7 +333,19 @@ class WebSocketConnection:
         room = self._outbox.turn_bytes
         deadline = time.perf_counter() + seconds
         self._slow.begin_turn()
+        together = session.may_go_together and len(messages) > 1 and session.begin_together()
         while count < len(messages) and size <= room:
+            if together:
+                frames, answered = session.go_together(
+                    messages, count, largest, room - size, are_messages=True
+                )
+                pieces.append(frames)
+                size += len(frames)
+                count += answered
+                together = False
+                if answered and time.perf_counter() > deadline:
+                    break
+                continue
             answer = receive(messages[count])
             count += 1
             calls += 1
@@ -359,15 +371,7 @@ class WebSocketConnection:
             if session.mark > deadline or (not calls & 7 and time.perf_counter() > deadline):
                 break
             # Where the last reply was too long for that, the next one may be as well.
-            if session.may_go_together and length <= largest and count < len(messages) and size <= room:
-                frames, answered = session.go_together(
-                    messages, count, largest, room - size, are_messages=True
-                )
-                pieces.append(frames)
-                size += len(frames)
-                count += answered
-                if time.perf_counter() > deadline:
-                    break
+            together = session.may_go_together and length <= largest
         if pieces:
             self.post(b"".join(pieces))
         session.end_turn()

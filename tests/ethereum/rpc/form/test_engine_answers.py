@@ -15,7 +15,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import transaction_hashes
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.bounds import Bounds
-from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.dispatcher import Dispatcher, LastingResults
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.websocket.frames import text_frame
@@ -113,13 +113,53 @@ def reply(session: Session, text: bytes) -> bytes:
     return reply
 
 
+@pytest.fixture(scope="module")
+def sharing(execution_apis_chain: Chain) -> Session:
+    """A session that has what lasts of its chain."""
+    lasting = LastingResults(execution_apis_chain.store)
+    registry = build_registry(execution_apis_chain)
+    dispatcher = Dispatcher(registry, execution_apis_chain.snapshot, lasting=lasting)
+    session = Session(dispatcher, None, shares_results=True)
+    for method in ("eth_chainId", "eth_gasPrice"):
+        reply(session, message(0, method, []))
+    return session
+
+
+@given(chosen=st.data())
+def test_a_turn_begins_at_the_engine_with_what_each_call_gets(
+    execution_apis_chain: Chain, dispatcher: Dispatcher, sharing: Session, chosen: st.DataObject
+) -> None:
+    calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), max_size=8))
+    messages = [message(number, *call) for number, call in enumerate(calls)]
+    assert sharing.begin_together()
+    frames, count = sharing.go_together(messages, 0, ROOM, ROOM, are_messages=True)
+    sharing.end_turn()
+    assert frames == b"".join(text_frame(reply(Session(dispatcher, None), each)) for each in messages[:count])
+
+
+def test_a_turn_may_begin_with_what_lasts_and_go_on_in_the_state(sharing: Session) -> None:
+    none: list[Any] = []
+    calls = [("eth_chainId", none), FIRST, ("eth_gasPrice", none), FIRST]
+    messages = [message(number, *call) for number, call in enumerate(calls)]
+    assert sharing.begin_together()
+    assert sharing.go_together(messages, 0, ROOM, ROOM, are_messages=True)[1] == len(calls)
+    assert sharing.may_go_together
+    sharing.end_turn()
+
+
+@pytest.mark.parametrize("shares", [True, False])
 @given(chosen=st.data())
 def test_a_batch_is_answered_as_its_calls_are(
-    execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject
+    execution_apis_chain: Chain,
+    dispatcher: Dispatcher,
+    sharing: Session,
+    shares: bool,
+    chosen: st.DataObject,
 ) -> None:
     calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), min_size=1, max_size=8))
     messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
-    answer = reply(Session(dispatcher, None), b"[" + b",".join(messages) + b"]")
+    session = sharing if shares else Session(dispatcher, None)
+    answer = reply(session, b"[" + b",".join(messages) + b"]")
     assert answer == b"[" + b",".join(reply(Session(dispatcher, None), each) for each in messages) + b"]"
 
 

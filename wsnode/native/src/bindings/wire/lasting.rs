@@ -1,7 +1,7 @@
 //! Results that stay true until the store changes, and the frames that ask for nothing else.
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::bindings::store::PyEnvironment;
 use crate::wire::answers::{Form, Replies, Room};
@@ -19,6 +19,12 @@ struct Entry {
     /// The version of the store that it is true of; None if of all.
     version: Option<usize>,
     meter: Py<PyAny>,
+}
+
+impl Entry {
+    fn is_true_of(&self, version: usize) -> bool {
+        self.version.is_none_or(|of| of == version)
+    }
 }
 
 /// The replies as frames, the size of the frames that they answer, their number, and the meter of each method with
@@ -39,6 +45,16 @@ impl LastingResults {
         self.entries.push(Entry { method, result, version, meter });
     }
 
+    /// The results that are true of `version`, each by its method's name.
+    #[pyo3(signature = (version, /))]
+    fn of<'py>(&self, py: Python<'py>, version: usize) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        for entry in self.entries.iter().filter(|entry| entry.is_true_of(version)) {
+            found.set_item(&entry.method, PyBytes::new(py, &entry.result))?;
+        }
+        Ok(found)
+    }
+
     #[pyo3(signature = (data, largest, room, /))]
     fn answer<'py>(
         &self,
@@ -48,8 +64,7 @@ impl LastingResults {
         room: usize,
     ) -> Option<Answered<'py>> {
         let version = self.store.get().version().ok()?;
-        let is_true = |entry: &&Entry| entry.version.is_none_or(|of| of == version);
-        let entries: Vec<&Entry> = self.entries.iter().filter(is_true).collect();
+        let entries: Vec<&Entry> = self.entries.iter().filter(|entry| entry.is_true_of(version)).collect();
         let results: Vec<_> = entries.iter().map(|entry| (&*entry.method, &*entry.result)).collect();
         let mut replies = Replies::new(Form::Frames, Room { largest, whole: room }, &results, &[], None);
         let size = replies.answer_frames(data);
