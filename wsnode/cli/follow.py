@@ -7,21 +7,20 @@ import click
 
 from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
-    FILE,
     address_options,
     data_option,
     fit_address,
-    guest_options,
+    genesis_option,
     journal_option,
-    log_level_option,
 )
+from wsnode.cli.serving import run_node, serving_options, serving_settings, workers_option
 from wsnode.cli.terminal import one_line_failures
-from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
+from wsnode.node.addresses import DEFAULT_LISTEN
 
 
 @click.command()
 @data_option
-@click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain, in geth's format.")
+@genesis_option
 @click.option(
     "--upstream",
     "upstreams",
@@ -57,15 +56,9 @@ from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
     help="Follow them even where they replace what is final here.",
 )
 @journal_option
-@click.option(
-    "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
-)
+@workers_option
 @address_options
-@click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /.")
-@log_level_option
-@click.option("--log-format", type=click.Choice(["human", "json"]), help="How; human if not given.")
-@guest_options
-@click.option("--metrics-listen", metavar="HOST:PORT", help="Where operators find metrics and health.")
+@serving_options
 def follow(
     *,
     data: Path,
@@ -78,7 +71,6 @@ def follow(
     checkpoint: str | None,
     chain: str | None,
     journal: str | None,
-    open_to_all: bool,
     **options: Any,
 ) -> None:
     """Follow a live chain of other nodes, and serve it.
@@ -91,8 +83,6 @@ def follow(
     if chain is not None and genesis is not None:
         raise click.UsageError("--chain and --genesis: one of them is enough")
     with one_line_failures():
-        import trio
-
         from wsnode.node import config
 
         told = config.follow_config(
@@ -105,15 +95,7 @@ def follow(
             chain=chain,
         )
         published = config.journal_config(journal)
-        settings = {
-            "listen": str(address),
-            "open": open_to_all,
-            "workers": options["workers"],
-            "log_level": options["log_level"],
-            "log_format": options["log_format"],
-            "origins": options["origin"],
-            "metrics_listen": options["metrics_listen"],
-        }
+        settings = serving_settings(options) | {"listen": str(address), "workers": options["workers"]}
 
         def read_config() -> config.Config:
             return config.overridden(
@@ -122,14 +104,7 @@ def follow(
 
         given = read_config()
         begin(data, read_genesis(genesis), told.keeps)
-        if given.workers > 1:
-            from wsnode.node.workers import run as several
-
-            trio.run(several.run, given, announce_ready, read_config)
-        else:
-            from wsnode.node import run
-
-            trio.run(run.run, given, announce_ready, read_config)
+        run_node(given, read_config)
 
 
 def require_addresses(upstreams: tuple[str, ...]) -> None:

@@ -27,12 +27,11 @@ from wsnode.cli.options import (
     FILE,
     address_options,
     fit_address,
-    guest_options,
     journal_option,
-    log_level_option,
 )
+from wsnode.cli.serving import run_node, serving_options, serving_settings, workers_option
 from wsnode.cli.terminal import one_line_failures
-from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
+from wsnode.node.addresses import DEFAULT_LISTEN
 
 
 class InOrder(click.Group):
@@ -78,40 +77,58 @@ def show_version(context: click.Context) -> None:
 @click.option("--jwt-secret", type=FILE, metavar="FILE", help="The secret of its tokens; made if absent.")
 @click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain that it drives.")
 @journal_option
-@click.option(
-    "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
-)
+@workers_option
 @click.option("--unix-socket", metavar="PATH", help="Listen there as well.")
-@click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /.")
 @click.option("--tls-cert", metavar="FILE", help="Encrypt; a PEM chain.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
-@log_level_option
-@click.option("--log-format", type=click.Choice(["human", "json"]), help="How; human if not given.")
-@guest_options
-@click.option("--metrics-listen", metavar="HOST:PORT", help="Where operators find metrics and health.")
+@serving_options
 def serve(
     *,
     data: Path | None,
     file: Path | None,
-    listen: str | None,
-    host: str | None,
-    port: int | None,
     engine: str | None,
     jwt_secret: Path | None,
     genesis: Path | None,
     journal: str | None,
-    workers: int | None,
-    unix_socket: str | None,
-    open_to_all: bool,
-    tls_cert: str | None,
-    tls_key: str | None,
-    log_level: str | None,
-    log_format: str | None,
-    origin: tuple[str, ...],
-    vhost: tuple[str, ...],
-    metrics_listen: str | None,
+    **options: Any,
 ) -> None:
     """Serve imported chains over WebSocket and HTTP on one port."""
+    require_usable(data, file, engine, jwt_secret, genesis, journal, options["vhost"])
+    placed = options["listen"], options["host"], options["port"]
+    fit_address(*placed, DEFAULT_LISTEN)
+    beside = ("workers", "unix_socket", "tls_cert", "tls_key")
+    settings = serving_settings(options) | {name: options[name] for name in beside}
+    with one_line_failures():
+        from wsnode.node import config, config_file
+
+        driver = None
+        if engine is not None:
+            secret, first = (None if path is None else str(path) for path in (jwt_secret, genesis))
+            driver = config.EngineConfig(engine, secret, first)
+        told_journal = config.journal_config(journal)
+
+        def read_config() -> config.Config:
+            told = (
+                config_file.read(file)
+                if file is not None
+                else config.of_folder(data or Path(), options["vhost"], engine=driver, journal=told_journal)
+            )
+            address = fit_address(*placed, told.listen)
+            return config.overridden(told, **settings, listen=str(address))
+
+        run_node(read_config(), read_config)
+
+
+def require_usable(
+    data: Path | None,
+    file: Path | None,
+    engine: str | None,
+    jwt_secret: Path | None,
+    genesis: Path | None,
+    journal: str | None,
+    vhost: tuple[str, ...],
+) -> None:
+    """End as wrong usage does if the options of `serve` contradict one another."""
     if (data is None) == (file is None):
         raise click.UsageError("give either --data or --config")
     if file is not None and vhost:
@@ -126,45 +143,6 @@ def serve(
             if file is None
             else "--journal: a --config names the journals of its networks"
         )
-    fit_address(listen, host, port, DEFAULT_LISTEN)
-    settings: dict[str, Any] = {
-        "workers": workers,
-        "unix_socket": unix_socket,
-        "open": open_to_all,
-        "tls_cert": tls_cert,
-        "tls_key": tls_key,
-    }
-    settings |= {"log_level": log_level, "log_format": log_format}
-    settings |= {"origins": origin, "metrics_listen": metrics_listen}
-    with one_line_failures():
-        import trio
-
-        from wsnode.node import config, config_file
-
-        driver = None
-        if engine is not None:
-            secret, first = (None if path is None else str(path) for path in (jwt_secret, genesis))
-            driver = config.EngineConfig(engine, secret, first)
-        told_journal = config.journal_config(journal)
-
-        def read_config() -> config.Config:
-            told = (
-                config_file.read(file)
-                if file is not None
-                else config.of_folder(data or Path(), vhost, engine=driver, journal=told_journal)
-            )
-            address = fit_address(listen, host, port, told.listen)
-            return config.overridden(told, **settings, listen=str(address))
-
-        given = read_config()
-        if given.workers > 1:
-            from wsnode.node.workers import run as several
-
-            trio.run(several.run, given, announce_ready, read_config)
-        else:
-            from wsnode.node import run
-
-            trio.run(run.run, given, announce_ready, read_config)
 
 
 for command in (

@@ -145,6 +145,13 @@ def data_option(command: Command) -> Command:
     )
 
 
+def genesis_option(command: Command) -> Command:
+    """Add `genesis`, the file of a new chain's genesis."""
+    return click.option(
+        "--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain, in geth's format."
+    )(command)
+
+
 def fit_address(listen: str | None, host: str | None, port: int | None, otherwise: str) -> Address:
     """Return the address that the options name, with the parts that they leave out from `otherwise`.
 

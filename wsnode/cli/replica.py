@@ -1,6 +1,5 @@
 """`wsnode replica`: a chain that repeats what another node publishes to a journal."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +8,20 @@ import click
 from wsnode.cli.follow import begin
 from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
-    FILE,
     address_options,
     data_option,
     fit_address,
-    guest_options,
-    log_level_option,
+    genesis_option,
     one_process_option,
 )
+from wsnode.cli.serving import run_node, serving_options, serving_settings
 from wsnode.cli.terminal import one_line_failures
-from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
+from wsnode.node.addresses import DEFAULT_LISTEN
 
 
 @click.command()
 @data_option
-@click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain, in geth's format.")
+@genesis_option
 @click.option(
     "--journal",
     required=True,
@@ -33,18 +31,13 @@ from wsnode.node.addresses import DEFAULT_LISTEN, announce_ready
 @click.option("--advertise", metavar="URL", help="Where other nodes of the chain can ask this one.")
 @one_process_option
 @address_options
-@click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /.")
-@log_level_option
-@click.option("--log-format", type=click.Choice(["human", "json"]), help="How; human if not given.")
-@guest_options
-@click.option("--metrics-listen", metavar="HOST:PORT", help="Where operators find metrics and health.")
+@serving_options
 def replica(
     *,
     data: Path,
     genesis: Path | None,
     journal: str,
     advertise: str | None,
-    open_to_all: bool,
     **options: Any,
 ) -> None:
     """Follow the journal of a chain that another node writes, and serve that chain.
@@ -53,22 +46,14 @@ def replica(
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     with one_line_failures():
-        import trio
-
-        from wsnode.node import config, run
+        from wsnode.node import config
 
         told = config.replica_config(journal, advertise)
-        settings = {
-            "listen": str(address),
-            "open": open_to_all,
-            "log_level": options["log_level"],
-            "log_format": options["log_format"],
-            "origins": options["origin"],
-            "metrics_listen": options["metrics_listen"],
-        }
+        settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:
             return config.overridden(config.of_folder(data, options["vhost"], replica=told), **settings)
 
+        given = read_config()
         begin(data, read_genesis(genesis), None)
-        trio.run(partial(run.run, read_config(), announce_ready, read_config))
+        run_node(given, read_config)

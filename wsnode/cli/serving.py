@@ -1,0 +1,54 @@
+"""The options of the commands that serve stored chains, the settings from them, and the run of the node."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wsnode.cli.options import Command, guest_options, log_level_option
+from wsnode.node.addresses import announce_ready
+
+if TYPE_CHECKING:
+    from wsnode.node.config import Config
+
+
+def serving_options(command: Command) -> Command:
+    """Add `open_to_all`, `log_level`, `log_format`, `origin`, `vhost` and `metrics_listen`."""
+    for option in (
+        click.option(
+            "--metrics-listen", metavar="HOST:PORT", help="Where operators find metrics and health."
+        ),
+        guest_options,
+        click.option("--log-format", type=click.Choice(["human", "json"]), help="How; human if not given."),
+        log_level_option,
+        click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /."),
+    ):
+        command = option(command)
+    return command
+
+
+def workers_option(command: Command) -> Command:
+    """Add `workers`, the number of processes."""
+    return click.option(
+        "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
+    )(command)
+
+
+def serving_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a `Config` from `serving_options`, but for `vhost`, which is a network's."""
+    as_named = {name: options[name] for name in ("log_level", "log_format", "metrics_listen")}
+    return {"open": options["open_to_all"], "origins": options["origin"], **as_named}
+
+
+def run_node(config: "Config", read_config: Callable[[], "Config"]) -> None:
+    """Run a node until a signal ends it, in as many processes as it is to have; SIGHUP reads it anew."""
+    import trio
+
+    if config.workers > 1:
+        from wsnode.node.workers import run as several
+
+        trio.run(several.run, config, announce_ready, read_config)
+    else:
+        from wsnode.node import run
+
+        trio.run(run.run, config, announce_ready, read_config)
