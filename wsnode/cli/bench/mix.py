@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
+from wsnode.cli.bench.options import (
+    Sectioned,
+    connections_option,
+    depth_option,
+    http_option,
+    option,
+    results_options,
+    urls_of,
+)
 from wsnode.cli.bench.running import end
 from wsnode.cli.options import FiniteRange
 from wsnode.cli.terminal import PassingLine, one_line_failures, say
@@ -28,24 +36,8 @@ LOAD, TIME = "Load", "Ramp and regions"
     metavar="METHOD=N,…",
     help="How often each is called; as applications do if not given.",
 )
-@option(
-    LOAD,
-    "--connections",
-    type=click.IntRange(1, 20_000),
-    default=16,
-    show_default=True,
-    metavar="N",
-    help="How many.",
-)
-@option(
-    LOAD,
-    "--depth",
-    type=click.IntRange(1, 1024),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="Requests in flight on each.",
-)
+@connections_option(LOAD, 16)
+@depth_option(LOAD, "Requests in flight on each.")
 @option(
     LOAD, "--rate", type=FiniteRange(min=1), metavar="N", help="Requests a second in all, whatever the depth."
 )
@@ -65,7 +57,7 @@ LOAD, TIME = "Load", "Ramp and regions"
     metavar="N",
     help="How many of the client; half of the cores if not given.",
 )
-@option(LOAD, "--http", "over_http", is_flag=True, help="Over HTTP, a request at a time.")
+@http_option(LOAD, "Over HTTP, a request at a time.")
 @option(LOAD, "--seed", metavar="N", default=1, show_default=True, help="The same seed asks the same.")
 @option(
     TIME,

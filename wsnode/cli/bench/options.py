@@ -36,6 +36,37 @@ def option(section: str, *names: str, **settings: Any) -> Callable[[Command], Co
     return click.option(*names, cls=SectionedOption, section=section, **settings)
 
 
+def connections_option(section: str, default: int, metavar: str = "N") -> Callable[[Command], Command]:
+    """Return a decorator that adds `connections`, the number of them."""
+    return option(
+        section,
+        "--connections",
+        type=click.IntRange(1, 20_000),
+        default=default,
+        show_default=True,
+        metavar=metavar,
+        help="How many.",
+    )
+
+
+def depth_option(section: str, help_text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds `depth`, the number of requests in flight on each connection."""
+    return option(
+        section,
+        "--depth",
+        type=click.IntRange(1, 1024),
+        default=4,
+        show_default=True,
+        metavar="N",
+        help=help_text,
+    )
+
+
+def http_option(section: str, help_text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds `over_http`, whether requests go over HTTP."""
+    return option(section, "--http", "over_http", is_flag=True, help=help_text)
+
+
 def results_options(command: Command) -> Command:
     """Add `against`, `as_json` and `page_file`."""
     for each in (

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
+from wsnode.cli.bench.options import (
+    Sectioned,
+    connections_option,
+    depth_option,
+    http_option,
+    option,
+    results_options,
+    urls_of,
+)
 from wsnode.cli.bench.running import run_kind
 from wsnode.cli.options import FiniteRange
 
@@ -14,25 +22,9 @@ LOAD, PACE = "Load", "Pace"
 @click.command(cls=Sectioned)
 @click.argument("url", metavar="URL")
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@option(
-    LOAD,
-    "--connections",
-    type=click.IntRange(1, 20_000),
-    default=16,
-    show_default=True,
-    metavar="N",
-    help="How many.",
-)
-@option(
-    LOAD,
-    "--depth",
-    type=click.IntRange(1, 1024),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="Requests in flight on each, where neither times nor --rate say when they are sent.",
-)
-@option(LOAD, "--http", "over_http", is_flag=True, help="Over HTTP, a request at a time on a connection.")
+@connections_option(LOAD, 16)
+@depth_option(LOAD, "Requests in flight on each, where neither times nor --rate say when they are sent.")
+@http_option(LOAD, "Over HTTP, a request at a time on a connection.")
 @option(LOAD, "--seconds", type=FiniteRange(min=0.1), metavar="S", help="Send nothing after these.")
 @option(
     PACE,

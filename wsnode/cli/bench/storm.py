@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
+from wsnode.cli.bench.options import Sectioned, connections_option, option, results_options, urls_of
 from wsnode.cli.bench.running import run_kind
 from wsnode.cli.options import FiniteRange
 
@@ -13,15 +13,7 @@ STORM = "Storm"
 
 @click.command(cls=Sectioned)
 @click.argument("url", metavar="URL")
-@option(
-    STORM,
-    "--connections",
-    type=click.IntRange(1, 20_000),
-    default=1000,
-    show_default=True,
-    metavar="C",
-    help="How many.",
-)
+@connections_option(STORM, 1000, "C")
 @option(
     STORM,
     "--rate",
