@@ -30,16 +30,24 @@ def machine_time() -> MachineTime:
     return MachineTime(sum(seconds) - idle, sum(seconds))
 
 
+class ClientParts(NamedTuple):
+    """The part of a core that a process used, and that of all cores that was in use, 0 where unknown."""
+
+    process: float
+    machine: float
+
+
 class ClientUse:
     """What this process and all of this machine compute from now on."""
 
     def __init__(self) -> None:
         self._used, self._began, self._machine = time.process_time(), time.perf_counter(), machine_time()
 
-    def parts(self) -> tuple[float, float]:
-        """Return the part of a core that this process used, and that of all cores that was in use."""
+    def parts(self) -> ClientParts:
+        """Return what was used until now."""
         seconds = time.perf_counter() - self._began
-        return (time.process_time() - self._used) / seconds, machine_time().part_since(self._machine)
+        process = (time.process_time() - self._used) / seconds
+        return ClientParts(process, machine_time().part_since(self._machine))
 
 
 def cpu_seconds(process: int) -> float:

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from wsnode.load.histogram import Histogram
+from wsnode.load.machine import ClientParts
 
 BUSY: Final = 0.9
 """From this part of a core on, a process of the client measures itself rather than the node."""
@@ -90,6 +91,10 @@ class Measured(msgspec.Struct):
             piece.errors += 1
             self.errors[method] += 1
             self.first_errors.setdefault(method, error)
+
+    def end(self, seconds: float, client: ClientParts) -> None:
+        """Set how long the run took, and what this process and its machine computed meanwhile."""
+        self.seconds, self.busy, self.machine = seconds, [client.process], client.machine
 
     def merge(self, other: "Measured") -> None:
         """Count what another process has measured at the same time."""

@@ -206,10 +206,10 @@ class _Run:
             self.failure = str(error)
         seconds = time.time() - began
         self._wait_grace()
-        busy, machine = use.parts()
+        used = use.parts()
         self.tally.end()
         for measured in (self.tally.after_first, self.tally.after_call):
-            measured.seconds, measured.busy, measured.machine = seconds, [busy], machine
+            measured.end(seconds, used)
         return seconds
 
     def _go_on(self, began: float, show: Show) -> None:

@@ -143,8 +143,7 @@ class _Run:
             self._send_and_take()
         except ConnectionError as error:
             self.measured.failure = str(error)
-        busy, self.measured.machine = use.parts()
-        self.measured.seconds, self.measured.busy = time.perf_counter() - self._began, [busy]
+        self.measured.end(time.perf_counter() - self._began, use.parts())
 
     def _send_and_take(self) -> None:
         self._began = self._last_reply = self._due = time.perf_counter()

@@ -65,8 +65,17 @@ def axis_of(values: Sequence[float], *, is_logarithmic: bool = False) -> Axis:
     return Axis(low / 1.2, max(high * 1.2, low * 2), is_logarithmic=True)
 
 
-def chart(series: Sequence[Series], across: Axis, up: Axis, labels: tuple[str, str]) -> str:
-    """Return a chart of lines as SVG, with what its axes are."""
+def chart(
+    series: Sequence[Series],
+    labels: tuple[str, str],
+    *,
+    across_is_logarithmic: bool = False,
+    up_is_logarithmic: bool = False,
+) -> str:
+    """Return a chart of lines as SVG, whose axes are labelled, and reach to all points."""
+    points = [point for each in series for point in each.points]
+    across = axis_of([x for x, _ in points], is_logarithmic=across_is_logarithmic)
+    up = axis_of([y for _, y in points], is_logarithmic=up_is_logarithmic)
     name, corner = f"{escape(labels[1])} by {escape(labels[0])}", f'x="{WIDTH - RIGHT}" y="{HEIGHT - 4}"'
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{name}">',

@@ -7,8 +7,7 @@ from wsnode.load.histogram import Histogram
 from wsnode.load.measured import Measured
 from wsnode.load.plan import Outcome
 from wsnode.load.report import ramp, regions
-from wsnode.load.report.form import NAMES, finite, latency, named
-from wsnode.upstream.address import shown
+from wsnode.load.report.form import finite, latency, named, node_members
 
 VERSION: Final = 1
 """Of the form of the object; members may be added without another."""
@@ -35,9 +34,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
 def _node(outcome: Outcome, number: int) -> dict[str, Any]:
     node, measured = outcome.nodes[number], outcome.mix[number]
     found: dict[str, Any] = {
-        "name": NAMES[number],
-        "address": shown(node.url),
-        "client": node.version,
+        **node_members(number, node),
         "head": node.samples.head,
         "mix": mix_document(measured),
     }

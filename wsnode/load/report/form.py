@@ -1,9 +1,9 @@
 """The forms of figures: tables as lines and as HTML, percentiles as JSON, and what two nodes are called."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from wsnode.load.histogram import PARTS, Histogram
 from wsnode.upstream.address import shown
@@ -45,9 +45,33 @@ def label(text: str, number: int, nodes: int) -> str:
     return f"{NAMES[number]} {text}" if nodes > 1 else text
 
 
-def node_line(number: int, url: str, version: str) -> str:
-    """Return the line that names a node."""
-    return f"{NAMES[number]}  {shown(url)}  {version}"
+def labelled(texts: Sequence[Iterable[str]]) -> Iterator[str]:
+    """Yield the texts of each node, with its name if there are two."""
+    for number, of_node in enumerate(texts):
+        yield from (label(text, number, len(texts)) for text in of_node)
+
+
+class OfNode(Protocol):
+    """Results of a node."""
+
+    @property
+    def url(self) -> str:
+        """Return where the node is."""
+
+    @property
+    def version(self) -> str:
+        """Return what it calls itself."""
+
+
+def node_lines(found: Iterable[OfNode]) -> Iterator[str]:
+    """Yield the lines that name the nodes."""
+    for name, each in zip(NAMES, found, strict=False):
+        yield f"{name}  {shown(each.url)}  {each.version}"
+
+
+def node_members(number: int, found: OfNode) -> dict[str, Any]:
+    """Return the members of a JSON object that say which node its results are of."""
+    return {"name": NAMES[number], "address": shown(found.url), "client": found.version}
 
 
 def times(latencies: Histogram) -> list[str]:

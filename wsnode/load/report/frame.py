@@ -1,10 +1,11 @@
 """A page that needs nothing from elsewhere, around sections of HTML."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
 
-from wsnode.load.report.form import NAMES, STYLES
+from wsnode.load.report.form import NAMES, STYLES, OfNode
+from wsnode.upstream.address import shown
 
 STYLE: Final = """
 :root { color-scheme: light dark; --a: #1668c7; --b: #c4620a; --line: #8884; }
@@ -37,6 +38,12 @@ def page(title: str, sections: Iterable[str]) -> str:
 def key(number: int, words: str) -> str:
     """Return the paragraph that names a node in the colour of its lines."""
     return f'<p><b class="key-{STYLES[number]}">{NAMES[number]}</b> {escape(words)}</p>'
+
+
+def keys(found: Iterable[OfNode]) -> Iterator[str]:
+    """Yield the paragraphs that name the nodes."""
+    for number, each in enumerate(found):
+        yield key(number, f"{shown(each.url)} {each.version}")
 
 
 def notes(items: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from wsnode.load.lag.measure import Lag, LagPlan
 from wsnode.load.lag.notice import LOGS
 from wsnode.load.measured import Measured
 from wsnode.load.report import frame, plots, text
-from wsnode.load.report.form import NAMES, Table, label, latency, node_line, times
+from wsnode.load.report.form import Table, label, labelled, latency, node_lines, node_members, times
 from wsnode.upstream.address import shown
 
 HEADS: Final = ("", "heard", "p50 ms", "p90 ms", "p99 ms", "max ms", "missed", "doubled")
@@ -23,15 +23,11 @@ def title(plan: LagPlan) -> str:
 
 def lines(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
-    for number, lag in enumerate(found):
-        yield node_line(number, lag.url, lag.version)
+    yield from node_lines(found)
     yield f"\n{title(plan)}"
-    for number, lag in enumerate(found):
-        yield label(driven(lag, plan), number, len(found))
+    yield from labelled([[driven(lag, plan)] for lag in found])
     yield from table(found, plan).lines()
-    for number, lag in enumerate(found):
-        client = f"client: {text.client(lag.tally.after_first)}"
-        yield from (label(note, number, len(found)) for note in (*notes(lag), client))
+    yield from labelled([[*notes(lag), text.client_note(lag.tally.after_first)] for lag in found])
 
 
 def driven(lag: Lag, plan: LagPlan) -> str:
@@ -91,9 +87,7 @@ def document(found: Sequence[Lag], plan: LagPlan) -> dict[str, Any]:
 def _node(lag: Lag, plan: LagPlan, number: int) -> dict[str, Any]:
     tally = lag.tally
     return {
-        "name": NAMES[number],
-        "address": shown(lag.url),
-        "client": lag.version,
+        **node_members(number, lag),
         "made_by": lag.drive,
         "seconds": lag.seconds,
         "blocks": tally.blocks,
@@ -124,9 +118,7 @@ def _sections(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
         yield frame.key(number, f"{shown(lag.url)} {lag.version}: {driven(lag, plan)}")
     yield frame.note(title(plan))
     yield table(found, plan).html()
-    yield frame.notes(
-        label(each, number, len(found)) for number, lag in enumerate(found) for each in notes(lag)
-    )
+    yield frame.notes(labelled([notes(lag) for lag in found]))
     yield from plots.clients([lag.tally.after_first for lag in found])
     yield "<h2>By kind, after the first subscriber</h2>"
     yield plots.by_method([lag.tally.after_first for lag in found])

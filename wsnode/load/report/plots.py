@@ -6,7 +6,7 @@ from typing import Final
 
 from wsnode.load.histogram import Histogram
 from wsnode.load.measured import Measured
-from wsnode.load.report.charts import Range, Series, axis_of, chart, ranges
+from wsnode.load.report.charts import Range, Series, chart, ranges
 from wsnode.load.report.form import NAMES, STYLES, label
 from wsnode.load.report.frame import note
 from wsnode.load.report.text import client
@@ -55,10 +55,7 @@ def histograms(latencies: Sequence[Histogram], noun: str = "replies") -> str:
         Series(name, style, _density(each), is_filled=True)
         for name, style, each in zip(NAMES, STYLES, latencies, strict=False)
     ]
-    across = axis_of([x for each in series for x, _ in each.points], is_logarithmic=True)
-    return chart(
-        series, across, axis_of([y for each in series for _, y in each.points]), ("ms", f"% of {noun}")
-    )
+    return chart(series, ("ms", f"% of {noun}"), across_is_logarithmic=True)
 
 
 def _density(latencies: Histogram, parts: int = 12) -> list[tuple[float, float]]:
@@ -78,9 +75,8 @@ def percentile_curves(latencies: Sequence[Histogram]) -> str:
     series = [
         Series(name, style, _curve(each)) for name, style, each in zip(NAMES, STYLES, latencies, strict=False)
     ]
-    across = axis_of([x for each in series for x, _ in each.points], is_logarithmic=True)
-    up = axis_of([y for each in series for _, y in each.points], is_logarithmic=True)
-    return chart(series, across, up, ("one reply in …", "took longer than … ms"))
+    labels = "one reply in …", "took longer than … ms"
+    return chart(series, labels, across_is_logarithmic=True, up_is_logarithmic=True)
 
 
 def _curve(latencies: Histogram) -> list[tuple[float, float]]:
@@ -104,8 +100,7 @@ def over_time(
         for name, style, each in zip(NAMES, STYLES, measured, strict=False)
         for place, dash in enumerate(dashes)
     ]
-    across = axis_of([x for each in series for x, _ in each.points])
-    return chart(series, across, axis_of([y for each in series for _, y in each.points]), ("s", words))
+    return chart(series, ("s", words))
 
 
 def _points(

@@ -6,7 +6,7 @@ from typing import Any, Final
 from wsnode.load.mix.ramp import Ramp, Step, begins, falls_behind, has_errors, is_over
 from wsnode.load.mix.window import Pattern
 from wsnode.load.report import frame
-from wsnode.load.report.charts import Series, axis_of, chart
+from wsnode.load.report.charts import Series, chart
 from wsnode.load.report.form import NAMES, STYLES, Table, decimal, finite, label, latency
 
 HEADS: Final = ("", "replies/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "errors", "unanswered")
@@ -125,6 +125,4 @@ def _by_step(
         for name, style, each in zip(NAMES, STYLES, steps, strict=False)
         for place, dash in enumerate(dashes)
     ]
-    across = axis_of([x for each in series for x, _ in each.points])
-    up = axis_of([y for each in series for _, y in each.points], is_logarithmic=is_logarithmic)
-    return chart(series, across, up, labels)
+    return chart(series, labels, up_is_logarithmic=is_logarithmic)

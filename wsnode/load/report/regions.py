@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from wsnode.load.measured import Measured, Usage
 from wsnode.load.mix.regions import Region, regions_of
-from wsnode.load.report.charts import Series, axis_of, chart
+from wsnode.load.report.charts import Series, chart
 from wsnode.load.report.form import NAMES, STYLES, Table, decimal, finite, label, latency
 
 HEADS: Final = ("", "replies/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "errors", "CPU %", "MiB")
@@ -78,5 +78,4 @@ def _usage(measured: Sequence[Measured], words: str, value: Callable[[Usage], fl
         Series(name, style, [(usage.at, value(usage)) for usage in each.usage])
         for name, style, each in zip(NAMES, STYLES, measured, strict=False)
     ]
-    across = axis_of([x for each in series for x, _ in each.points])
-    return chart(series, across, axis_of([y for each in series for _, y in each.points]), ("s", words))
+    return chart(series, ("s", words))

@@ -7,8 +7,7 @@ from typing import Any, Final
 from wsnode.load.replay.measure import Replay, ReplayPlan
 from wsnode.load.report import frame, plots, text
 from wsnode.load.report.document import mix_document
-from wsnode.load.report.form import NAMES, label, node_line
-from wsnode.upstream.address import shown
+from wsnode.load.report.form import labelled, node_lines, node_members
 
 VERSION: Final = 1
 
@@ -26,18 +25,15 @@ def title(plan: ReplayPlan, *, is_paced: bool) -> str:
 
 def lines(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
-    for number, replay in enumerate(found):
-        yield node_line(number, replay.url, replay.version)
+    yield from node_lines(found)
     yield f"\n{title(plan, is_paced=found[0].is_paced)}\n{text.COLUMNS}"
     yield from text.mix([replay.measured for replay in found])
     yield from _all_notes(found)
 
 
 def _all_notes(found: Sequence[Replay]) -> Iterator[str]:
-    for number, replay in enumerate(found):
-        # Both have been sent the lines of one file.
-        chosen = notes(replay) if number == 0 else islice(notes(replay), 1)
-        yield from (label(note, number, len(found)) for note in chosen)
+    # Both have been sent the lines of one file.
+    return labelled([notes(found[0]), *(islice(notes(replay), 1) for replay in found[1:])])
 
 
 def notes(replay: Replay) -> Iterator[str]:
@@ -61,9 +57,7 @@ def document(found: Sequence[Replay], plan: ReplayPlan) -> dict[str, Any]:
         },
         "nodes": [
             {
-                "name": NAMES[number],
-                "address": shown(replay.url),
-                "client": replay.version,
+                **node_members(number, replay),
                 "sent": replay.sent,
                 "lines": replay.lines,
                 "malformed": replay.malformed,
@@ -81,8 +75,7 @@ def page(found: Sequence[Replay], plan: ReplayPlan) -> str:
 
 
 def _sections(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
-    for number, replay in enumerate(found):
-        yield frame.key(number, f"{shown(replay.url)} {replay.version}")
+    yield from frame.keys(found)
     yield frame.note(title(plan, is_paced=found[0].is_paced))
     yield frame.notes(_all_notes(found))
     measured = [replay.measured for replay in found]

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from wsnode.load.histogram import Histogram
 from wsnode.load.report import frame, plots, text
-from wsnode.load.report.form import NAMES, Table, label, latency, node_line, times
+from wsnode.load.report.form import Table, label, labelled, latency, node_lines, node_members, times
 from wsnode.load.storm.measure import FIRST, LAST, OPEN, Storm, StormPlan
-from wsnode.upstream.address import shown
 
 HEADS: Final = ("", "connections", "p50 ms", "p90 ms", "p99 ms", "max ms")
 VERSION: Final = 1
@@ -23,13 +22,10 @@ def title(plan: StormPlan) -> str:
 
 def lines(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
-    for number, storm in enumerate(found):
-        yield node_line(number, storm.url, storm.version)
+    yield from node_lines(found)
     yield f"\n{title(plan)}"
     yield from table(found, plan).lines()
-    for number, storm in enumerate(found):
-        client = f"client: {text.client(storm.opened)}"
-        yield from (label(note, number, len(found)) for note in (*notes(storm, plan), client))
+    yield from labelled([[*notes(storm, plan), text.client_note(storm.opened)] for storm in found])
 
 
 def table(found: Sequence[Storm], plan: StormPlan) -> Table:
@@ -79,9 +75,7 @@ def document(found: Sequence[Storm], plan: StormPlan) -> dict[str, Any]:
         },
         "nodes": [
             {
-                "name": NAMES[number],
-                "address": shown(storm.url),
-                "client": storm.version,
+                **node_members(number, storm),
                 "seconds": storm.seconds,
                 "open": latency(_latencies(storm, OPEN)),
                 "first_answer": latency(_latencies(storm, FIRST)),
@@ -103,13 +97,10 @@ def page(found: Sequence[Storm], plan: StormPlan) -> str:
 
 
 def _sections(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
-    for number, storm in enumerate(found):
-        yield frame.key(number, f"{shown(storm.url)} {storm.version}")
+    yield from frame.keys(found)
     yield frame.note(title(plan))
     yield table(found, plan).html()
-    yield frame.notes(
-        label(each, number, len(found)) for number, storm in enumerate(found) for each in notes(storm, plan)
-    )
+    yield frame.notes(labelled([notes(storm, plan) for storm in found]))
     yield from plots.clients([storm.opened for storm in found])
     yield from plots.latency_sections([storm.opened for storm in found], "connections")
     yield "<h2>Calls</h2>"

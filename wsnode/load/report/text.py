@@ -60,7 +60,7 @@ def mix(measured: Sequence[Measured]) -> Iterator[str]:
             yield f"{label('unanswered in the end', number, len(measured))}: {each.unanswered:,}"
     for number, each in enumerate(measured):
         if each.busy:
-            yield f"{label('client', number, len(measured))}: {client(each)}"
+            yield label(client_note(each), number, len(measured))
 
 
 def _methods(measured: Sequence[Measured]) -> list[str | None]:
@@ -85,6 +85,11 @@ def _cells(measured: Sequence[Measured]) -> Iterator[list[str]]:
             errors = each.errors.total() if method is None else each.errors[method]
             name = label(method or "all", number, len(measured))
             yield [name, f"{rate:,.0f}", *(decimal(time) for time in times), f"{errors:,}"]
+
+
+def client_note(measured: Measured) -> str:
+    """Return the line on the client itself."""
+    return f"client: {client(measured)}"
 
 
 def client(measured: Measured) -> str:

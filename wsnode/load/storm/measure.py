@@ -78,9 +78,9 @@ def measure_storm(url: str, plan: StormPlan, show: Show) -> Storm:
             run.hold()
     finally:
         run.close()
-    busy, machine = use.parts()
+    used = use.parts()
     for measured in (storm.opened, storm.answered):
-        measured.seconds, measured.busy, measured.machine = storm.seconds, [busy], machine
+        measured.end(storm.seconds, used)
     return storm
 
 
