@@ -14,6 +14,7 @@ from trio.testing import MockClock
 from tests.cluster.growing import Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import Replayed, standing_of
+from tests.cluster.tenures import publish, tenure_of
 from tests.drawing import examples
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
@@ -182,8 +183,7 @@ async def test_a_renewal_notices_lost_records_though_nothing_happens(autojump_cl
     with new_chain() as chain:
         journal = MemoryJournal(chain.spec.genesis_hash)
         Growing(chain).extend(1)
-        tenure = await Tenure.begin(published(chain, "a"), journal)
-        await tenure.catch_up()
+        tenure = await tenure_of(published(chain, "a"), journal)
         await trio.sleep_until(tenure.next_renewal)
         await tenure.renew()
         journal.lose(1)
@@ -202,9 +202,7 @@ async def test_a_writer_that_is_behind_leaves_the_lease_to_others() -> None:
         journal = MemoryJournal(ahead.spec.genesis_hash)
         Growing(ahead).extend(3)
         Growing(behind).extend(2)
-        first = await Tenure.begin(published(ahead, "a"), journal)
-        await first.catch_up()
-        await journal.release(first.lease)
+        await publish(published(ahead, "a"), journal)
         with pytest.raises(BehindError) as raised:
             await Tenure.begin(published(behind, "b"), journal)
         assert (raised.value.head, raised.value.tip) == (behind.head, ahead.head)
@@ -214,17 +212,13 @@ async def test_a_writer_that_is_behind_leaves_the_lease_to_others() -> None:
 async def test_a_writer_on_another_branch_goes_down_to_what_both_have() -> None:
     with new_chain() as one, new_chain(is_marked=False) as other:
         journal = MemoryJournal(one.spec.genesis_hash)
-        growing = Growing(one)
-        growing.extend(2)
-        first = await Tenure.begin(published(one, "a"), journal)
-        await first.catch_up()
+        Growing(one).extend(2)
+        await publish(published(one, "a"), journal)
         replayed = Replayed(other)
         for record in (await all_records(journal))[:1]:
             replayed.apply(record.change, record.after)
         Growing(other).extend(30)
-        await journal.release(first.lease)
-        second = await Tenure.begin(published(other, "b"), journal)
-        await second.catch_up()
+        await tenure_of(published(other, "b"), journal)
         records = await all_records(journal)
         assert records[-1].after == standing_of(other)
         assert [record.after.head.number for record in records[:5]] == [1, 2, 1, 2, 3]
@@ -236,9 +230,7 @@ async def test_a_journal_of_blocks_that_nobody_knows_is_not_continued() -> None:
         journal = MemoryJournal(one.spec.genesis_hash, Bounds(records=3, blocks=1))
         Growing(one).extend(9)
         Growing(other).extend(9)
-        first = await Tenure.begin(published(one, "a"), journal)
-        await first.catch_up()
-        await journal.release(first.lease)
+        await publish(published(one, "a"), journal)
         with pytest.raises(UnrelatedJournalError) as raised:
             await Tenure.begin(published(other, "b"), journal)
         assert raised.value.tip == one.head

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.cluster.growing import DoneTo, Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import standing_of
+from tests.cluster.tenures import publish
 from tests.drawing import examples
 from wsnode.cluster.journal import Bounds, JournalAwayError
 from wsnode.cluster.replica.following import Replica
-from wsnode.cluster.tenure import Published, Tenure
-from wsnode.ethereum.chain import Chain
+from wsnode.cluster.tenure import Published
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
@@ -27,11 +27,11 @@ AWAY = "the journal at memory is away: it was taken away"
 
 
 class World:
-    """A chain that is written and published, and replicas of it."""
+    """A chain that is written and published, and one that replicas repeat it on."""
 
     def __init__(self, stack: ExitStack, bounds: Bounds | None = None) -> None:
-        self._stack = stack
         self.written = stack.enter_context(new_chain())
+        self.repeated = stack.enter_context(new_chain())
         self.growing = Growing(self.written)
         self.journal = MemoryJournal(self.written.spec.genesis_hash, bounds)
         self._writers = 0
@@ -41,16 +41,16 @@ class World:
         self._writers += 1
         self.journal.now += 60
         published = Published(self.written, f"writer {self._writers}", is_development=True)
-        tenure = await Tenure.begin(published, self.journal)
-        await tenure.catch_up()
-        await self.journal.release(tenure.lease)
+        await publish(published, self.journal)
 
-    def chain(self) -> Chain:
-        return self._stack.enter_context(new_chain())
+    def replica(self) -> Replica:
+        live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
+        return Replica(self.repeated, live_tree, self.open, is_development=True)
 
-    def replica(self, chain: Chain) -> Replica:
-        hub = Hub(chain)
-        return Replica(chain, LiveTree(BlockTree(chain), hub), self.open, is_development=True)
+    async def caught_up(self, replica: Replica) -> None:
+        """Return once the replica stands as what is written."""
+        wanted = standing_of(self.written)
+        await until(lambda: replica.stage is Stage.LIVE and standing_of(self.repeated) == wanted)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[MemoryJournal]:
@@ -63,6 +63,15 @@ class World:
 def world(bounds: Bounds | None = None) -> Iterator[World]:
     with ExitStack() as stack:
         yield World(stack, bounds)
+
+
+@asynccontextmanager
+async def published(blocks: int, bounds: Bounds | None = None) -> AsyncIterator[World]:
+    """Yield a world of some blocks, which the journal has."""
+    with world(bounds) as here:
+        here.growing.extend(blocks)
+        await here.publish()
+        yield here
 
 
 async def until(what: Callable[[], bool]) -> None:
@@ -81,44 +90,39 @@ async def running(replica: Replica) -> AsyncIterator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def caught_up(here: World, replica: Replica, chain: Chain) -> None:
-    """Return once a replica stands as what is written."""
-    wanted = standing_of(here.written)
-    await until(lambda: replica.stage is Stage.LIVE and standing_of(chain) == wanted)
+@asynccontextmanager
+async def caught_up(here: World) -> AsyncIterator[Replica]:
+    """Run a replica, and yield it once it stands as what is written."""
+    replica = here.replica()
+    async with running(replica):
+        await here.caught_up(replica)
+        yield replica
 
 
 async def test_a_replica_stands_as_what_is_written() -> None:
-    with world() as here:
-        here.growing.extend(12)
-        await here.publish()
-        chain = here.chain()
-        replica = here.replica(chain)
+    async with published(12) as here:
+        replica = here.replica()
         assert replica.hindrance() == "the journal was not reached yet"
         async with running(replica):
-            await caught_up(here, replica, chain)
+            await here.caught_up(replica)
             assert replica.hindrance() is None
             here.growing.replace(3, 4)
             here.growing.patch(4096, 7)
             here.growing.set_chain_id(9)
             await here.publish()
-            await caught_up(here, replica, chain)
+            await here.caught_up(replica)
         assert (replica.reorganisations, replica.refused, replica.gauge.lag) == (1, 0, 0)
 
 
 async def test_a_replica_that_was_stopped_goes_on_where_it_was() -> None:
-    with world() as here:
-        here.growing.extend(20)
-        await here.publish()
-        chain = here.chain()
+    async with published(20) as here:
         for blocks in (1, 30):
-            replica = here.replica(chain)
-            async with running(replica):
-                await caught_up(here, replica, chain)
+            async with caught_up(here):
+                pass
             here.growing.replace(2, blocks)
             await here.publish()
-        replica = here.replica(chain)
-        async with running(replica):
-            await caught_up(here, replica, chain)
+        async with caught_up(here) as replica:
+            pass
         assert replica.repeated <= 32 + 2
 
 
@@ -133,16 +137,13 @@ def test_records_that_are_lost_and_written_otherwise_are_taken_back(
             for do in deeds:
                 do(here.growing)
             await here.publish()
-            chain = here.chain()
-            replica = here.replica(chain)
-            async with running(replica):
-                await caught_up(here, replica, chain)
+            async with caught_up(here) as replica:
                 here.journal.lose(min(lost, here.journal.entries))
                 for do in others:
                     do(here.growing)
                 here.growing.extend(1)
                 await here.publish()
-                await caught_up(here, replica, chain)
+                await here.caught_up(replica)
 
     trio.run(live)
 
@@ -155,59 +156,46 @@ def test_a_chain_that_went_another_way_comes_back(deeds: list[DoneTo], others: l
             for do in deeds:
                 do(here.growing)
             await here.publish()
-            chain = here.chain()
-            first = here.replica(chain)
+            first = here.replica()
             async with running(first):
-                await until(lambda: standing_of(chain).head == standing_of(here.written).head)
-            astray = Growing(chain)
+                await until(lambda: standing_of(here.repeated).head == standing_of(here.written).head)
+            astray = Growing(here.repeated)
             astray.patch(4097, 12345)
             astray.extend(2)
             for do in others:
                 do(here.growing)
             here.growing.extend(1)
             await here.publish()
-            replica = here.replica(chain)
-            async with running(replica):
-                await caught_up(here, replica, chain)
+            async with caught_up(here):
+                pass
 
     trio.run(live)
 
 
 async def test_an_emptied_journal_goes_on_without_a_reorganisation() -> None:
-    with world() as here:
-        here.growing.extend(10)
-        await here.publish()
-        chain = here.chain()
-        replica = here.replica(chain)
-        async with running(replica):
-            await caught_up(here, replica, chain)
+    async with published(10) as here:
+        async with caught_up(here) as replica:
             here.journal.lose(here.journal.entries)
             here.growing.extend(1)
             await here.publish()
-            await caught_up(here, replica, chain)
+            await here.caught_up(replica)
         assert replica.reorganisations == 0
 
 
 async def test_a_journal_that_is_away_is_tried_again_while_clients_are_served(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with world() as here:
-        here.growing.extend(3)
+    async with published(3) as here, caught_up(here) as replica:
+        with caplog.at_level(logging.WARNING):
+            here.journal.is_away = True
+            replica.begin_again(here.open)
+            await until(lambda: not replica.is_reachable)
+        assert replica.hindrance() is None
+        here.journal.is_away = False
+        here.growing.extend(1)
         await here.publish()
-        chain = here.chain()
-        replica = here.replica(chain)
-        async with running(replica):
-            await caught_up(here, replica, chain)
-            with caplog.at_level(logging.WARNING):
-                here.journal.is_away = True
-                replica.begin_again(here.open)
-                await until(lambda: not replica.is_reachable)
-            assert replica.hindrance() is None
-            here.journal.is_away = False
-            here.growing.extend(1)
-            await here.publish()
-            await caught_up(here, replica, chain)
-            assert replica.is_reachable
+        await here.caught_up(replica)
+        assert replica.is_reachable
     told = [record.message for record in caplog.records]
     assert told == [f"{AWAY}; what is stored is served, and the journal tried again"]
 
@@ -215,41 +203,34 @@ async def test_a_journal_that_is_away_is_tried_again_while_clients_are_served(
 async def test_a_damaged_record_stops_a_replica_until_an_operator_begins_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with world() as here:
-        here.growing.extend(3)
-        await here.publish()
-        chain = here.chain()
-        first = here.replica(chain)
-        async with running(first):
-            await caught_up(here, first, chain)
-        good = standing_of(chain)
+    async with published(3) as here:
+        async with caught_up(here):
+            pass
+        good = standing_of(here.repeated)
         here.growing.extend(2)
         await here.publish()
         name, content, is_block = here.journal._entries[-2]
         here.journal._entries[-2] = name, content[:-1] + bytes([content[-1] ^ 1]), is_block
-        replica = here.replica(chain)
+        replica = here.replica()
         async with running(replica):
             with caplog.at_level(logging.ERROR):
                 await until(lambda: replica.stage is Stage.STOPPED)
-            assert standing_of(chain) == good
+            assert standing_of(here.repeated) == good
             assert replica.refused == 1
             assert (replica.hindrance() or "").startswith(
                 "following stopped: a record of the journal cannot be"
             )
             here.journal._entries[-2] = name, content, is_block
             replica.begin_again(here.open)
-            await caught_up(here, replica, chain)
+            await here.caught_up(replica)
     (line,) = [record.message for record in caplog.records]
     assert line.startswith("following stopped at block 3 0x")
 
 
 async def test_a_replica_that_has_not_what_a_trimmed_journal_begins_with_says_to_restore_a_snapshot() -> None:
-    with world(Bounds(records=4, blocks=2)) as here:
-        here.growing.extend(12)
-        await here.publish()
+    async with published(12, Bounds(records=4, blocks=2)) as here:
         assert here.journal.entries < 12
-        chain = here.chain()
-        replica = here.replica(chain)
+        replica = here.replica()
         async with running(replica):
             await until(lambda: replica.stage is Stage.STOPPED)
         assert "restore a snapshot" in (replica.error or "")
@@ -257,25 +238,21 @@ async def test_a_replica_that_has_not_what_a_trimmed_journal_begins_with_says_to
 
 
 async def test_a_record_of_another_chain_stops_a_replica() -> None:
-    with world() as here:
-        here.growing.extend(1)
-        await here.publish()
-        chain = here.chain()
-        replica = here.replica(chain)
+    async with published(1) as here:
+        replica = here.replica()
         here.journal._genesis = b"\0" * 32
         async with running(replica):
             await until(lambda: replica.stage is Stage.STOPPED)
         assert "genesis" in (replica.error or "")
-        assert chain.head.number == 0
+        assert here.repeated.head.number == 0
 
 
 async def test_an_empty_journal_makes_no_replica_ready() -> None:
     with world() as here:
-        chain = here.chain()
-        replica = here.replica(chain)
+        replica = here.replica()
         async with running(replica):
             await until(lambda: replica.is_reachable)
             assert replica.hindrance() == "the journal is empty"
             here.growing.extend(1)
             await here.publish()
-            await caught_up(here, replica, chain)
+            await here.caught_up(replica)

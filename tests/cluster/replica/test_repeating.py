@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from tests.cluster.growing import DoneTo, Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import standing_of
+from tests.cluster.tenures import tenure_of
 from tests.drawing import examples
 from wsnode.cluster.records import Block, ChainId, Down, Marks, Patch, Record, Standing
 from wsnode.cluster.replica.errors import GapError, RefusedRecordError
 from wsnode.cluster.replica.repeating import Repeater
 from wsnode.cluster.replica.standings import is_reachable
-from wsnode.cluster.tenure import Published, Tenure
+from wsnode.cluster.tenure import Published
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.head import Head
@@ -38,13 +39,8 @@ class Pair:
 
     def records(self) -> list[Record]:
         """Return the records from the journal's last one to what is written by now."""
-
-        async def publish() -> None:
-            tenure = await Tenure.begin(self._published, self.journal)
-            await tenure.catch_up()
-
         before = len(self.journal.written)
-        trio.run(publish)
+        trio.run(tenure_of, self._published, self.journal)
         return self.journal.written[before:]
 
     def repeat(self) -> None:

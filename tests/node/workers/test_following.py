@@ -6,7 +6,7 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,21 +20,18 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def upstream_of(folder: Path, *options: str) -> Iterator[Node]:
-    """Start a development chain of ours, which lies in `folder`."""
-    data = ("--data", str(folder), "--listen", "127.0.0.1:0", "--quiet")
-    with started("dev", *data, *options) as node:
-        yield node
-
-
-@contextmanager
-def following(folder: Path, upstream: Node, genesis: Path) -> Iterator[Node]:
-    """Follow a chain with two workers, and return once its head is ours."""
-    url = upstream.socket_url
-    told = ("--data", str(folder), "--genesis", str(genesis), "--upstream", url, "--listen", "127.0.0.1:0")
-    with started("follow", *told, "--open", "--workers", "2") as node:
+def pair(folder: Path, *options: str) -> Iterator[tuple[Node, Node]]:
+    """Start a development chain of ours, and a node of two workers that follows it and has its head."""
+    data = ("--data", str(folder / "dev"), "--listen", "127.0.0.1:0", "--quiet")
+    with started("dev", *data, *options) as upstream, following(folder, upstream) as node:
         wait_until(lambda: readiness(node) == 200)
-        yield node
+        yield upstream, node
+
+
+def following(folder: Path, upstream: Node) -> AbstractContextManager[Node]:
+    ours = ("--data", str(folder / "ours"), "--genesis", str(folder / "dev" / "eth" / "genesis.json"))
+    listening = ("--listen", "127.0.0.1:0", "--open", "--workers", "2")
+    return started("follow", *ours, "--upstream", upstream.socket_url, *listening)
 
 
 def readiness(node: Node) -> int:
@@ -58,10 +55,8 @@ def told(client: ClientConnection) -> object:
 def test_subscribers_of_all_workers_are_told_each_block_also_after_the_follower_was_killed(
     tmp_path: Path,
 ) -> None:
-    genesis = tmp_path / "dev" / "eth" / "genesis.json"
     with (
-        upstream_of(tmp_path / "dev") as upstream,
-        following(tmp_path / "ours", upstream, genesis) as node,
+        pair(tmp_path) as (upstream, node),
         connect(upstream.socket_url) as maker,
         connect(node.socket_url) as one,
         connect(node.socket_url) as two,
@@ -82,10 +77,8 @@ def test_subscribers_of_all_workers_are_told_each_block_also_after_the_follower_
 
 
 def test_a_transaction_is_pending_on_all_connections_whoever_has_it_first(tmp_path: Path) -> None:
-    genesis = tmp_path / "dev" / "eth" / "genesis.json"
     with (
-        upstream_of(tmp_path / "dev", "--block-time", "3600") as upstream,
-        following(tmp_path / "ours", upstream, genesis) as node,
+        pair(tmp_path, "--block-time", "3600") as (upstream, node),
         connect(upstream.socket_url) as elsewhere,
         connect(node.socket_url) as one,
         connect(node.socket_url) as two,
@@ -103,10 +96,8 @@ def test_a_transaction_is_pending_on_all_connections_whoever_has_it_first(tmp_pa
 
 
 def test_all_processes_are_replaced_and_go_on_following(tmp_path: Path) -> None:
-    genesis = tmp_path / "dev" / "eth" / "genesis.json"
     with (
-        upstream_of(tmp_path / "dev") as upstream,
-        following(tmp_path / "ours", upstream, genesis) as node,
+        pair(tmp_path) as (upstream, node),
         connect(upstream.socket_url) as maker,
     ):
         before = set(workers_of(node))
@@ -129,10 +120,8 @@ def test_what_one_process_answers_is_refused_with_workers(tmp_path: Path) -> Non
 
 
 def test_workers_wait_for_blocks_that_the_process_that_follows_brings(tmp_path: Path) -> None:
-    genesis = tmp_path / "dev" / "eth" / "genesis.json"
     with (
-        upstream_of(tmp_path / "dev") as upstream,
-        following(tmp_path / "ours", upstream, genesis) as node,
+        pair(tmp_path) as (upstream, node),
         connect(upstream.socket_url) as maker,
         connect(node.socket_url) as client,
     ):
