@@ -1,6 +1,8 @@
 """Calls that name blocks which other nodes of the chain have already, and this one does not."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,11 +14,11 @@ from tests.ethereum.live.sessions import Node, open_node
 from tests.live_client import Client
 from tests.node_process import PATIENCE
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.arrivals import Arrivals, nothing_known
+from wsnode.ethereum.live.arrivals import Announced, Arrivals, nothing_known
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.form.named_blocks import CURSORS, Awaiting
 from wsnode.ethereum.rpc.registry import build_registry
 
@@ -76,6 +78,15 @@ class Elsewhere:
         return self.height
 
 
+@asynccontextmanager
+async def session(
+    growing: GrowingChain, announced: Announced = nothing_known, *, calls: CallLimits = DEFAULT_LIMITS
+) -> AsyncIterator[tuple[Node, Client]]:
+    """Serve a chain, and connect a client."""
+    async with open_node(growing, announced=announced, calls=calls) as node:
+        yield node, await node.connect()
+
+
 def arrivals_of(node: Node) -> Arrivals:
     arrivals = node.registry.arrivals
     assert isinstance(arrivals, Arrivals)
@@ -126,8 +137,7 @@ async def test_a_call_waits_for_a_block_that_others_have(
     growing: GrowingChain, method: str, params: list[Any]
 ) -> None:
     growing.grow()
-    async with open_node(growing, announced=Elsewhere()) as node:
-        client = await node.connect()
+    async with session(growing, Elsewhere()) as (node, client):
         identity = await client.ask(method, *params)
         await client.settle()
         assert is_unanswered(client, identity)
@@ -142,8 +152,7 @@ async def test_a_hash_that_is_not_known_may_be_that_of_a_block_to_come(
     growing: GrowingChain, method: str, params: list[Any]
 ) -> None:
     block = block_to_come(growing)
-    async with open_node(growing, announced=Elsewhere()) as node:
-        client = await node.connect()
+    async with session(growing, Elsewhere()) as (node, client):
         identity = await client.ask(method, *with_hash(params, f"0x{block.hash.hex()}"))
         await client.settle()
         assert is_unanswered(client, identity)
@@ -187,8 +196,7 @@ async def test_what_names_no_block_to_come_does_not_wait(
     growing: GrowingChain, method: str, params: list[Any]
 ) -> None:
     growing.grow()
-    async with open_node(growing, announced=Elsewhere()) as node:
-        client = await node.connect()
+    async with session(growing, Elsewhere()) as (_node, client):
         assert await client.call(method, *params)
 
 
@@ -196,8 +204,7 @@ async def test_what_does_not_come_in_time_is_said_to_be_missing_here(
     growing: GrowingChain, autojump_clock: MockClock
 ) -> None:
     head = growing.grow()
-    async with open_node(growing, announced=Elsewhere()) as node:
-        client = await node.connect()
+    async with session(growing, Elsewhere()) as (node, client):
         began = trio.current_time()
         for method, params in (
             ("eth_getBlockByNumber", [BLOCK, False]),
@@ -212,8 +219,7 @@ async def test_what_does_not_come_in_time_is_said_to_be_missing_here(
 
 async def test_calls_of_a_batch_wait_before_the_view_that_they_share(growing: GrowingChain) -> None:
     growing.grow()
-    async with open_node(growing, announced=Elsewhere()) as node:
-        client = await node.connect()
+    async with session(growing, Elsewhere()) as (node, client):
         number: tuple[str, list[Any]] = ("eth_blockNumber", [])
         calls = (number, ("eth_getBlockByNumber", [BLOCK, False]), number)
         await client.call("eth_blockNumber")
@@ -231,8 +237,7 @@ async def test_a_batch_whose_block_does_not_come_has_its_other_replies(
     growing: GrowingChain, autojump_clock: MockClock
 ) -> None:
     head = growing.grow()
-    async with open_node(growing, announced=Elsewhere()) as node:
-        client = await node.connect()
+    async with session(growing, Elsewhere()) as (_node, client):
         await client.peer.send(
             batch_of(("eth_blockNumber", []), ("eth_getBlockByNumber", [BLOCK, False]), ("nothing", []))
         )
@@ -260,8 +265,7 @@ def cursor_of(head: Head, *, is_other: bool = False) -> str:
 async def test_a_cursor_above_the_head_waits_for_its_block(growing: GrowingChain, height: int | None) -> None:
     block = block_to_come(growing)
     announced = nothing_known if height is None else Elsewhere(height)
-    async with open_node(growing, announced=announced) as node:
-        client = await node.connect()
+    async with session(growing, announced) as (node, client):
         identity = await client.ask("eth_subscribe", "newHeads", {"cursor": cursor_of(block)})
         await client.settle()
         assert is_unanswered(client, identity)
@@ -278,8 +282,7 @@ async def test_a_cursor_above_the_head_waits_for_its_block(growing: GrowingChain
 async def test_a_subscription_that_waited_counts_and_ends_as_others(growing: GrowingChain) -> None:
     head = growing.grow()
     growing.shrink(1)
-    async with open_node(growing) as node:
-        client = await node.connect()
+    async with session(growing) as (_node, client):
         # Its block is a dropped one, for which nothing has to wait.
         identity = await client.subscribe("newHeads", {"cursor": cursor_of(head)})
         await client.settle()
@@ -290,8 +293,7 @@ async def test_a_cursor_whose_block_does_not_come_is_not_said_to_be_unknown(
     growing: GrowingChain, autojump_clock: MockClock
 ) -> None:
     head = growing.grow()
-    async with open_node(growing) as node:
-        client = await node.connect()
+    async with session(growing) as (_node, client):
         above = Head(BlockNumber(9), Hash32(bytes(32)))
         for params in (["newHeads", {"cursor": cursor_of(above)}], ["logs", {"cursor": cursor_of(above)}]):
             reply = await answer(client, await client.ask("eth_subscribe", *params))
@@ -304,8 +306,7 @@ async def test_a_cursor_of_another_branch_may_be_that_of_a_reorganisation_to_com
 ) -> None:
     head = growing.grow()
     announced = nothing_known if height is None else Elsewhere(height)
-    async with open_node(growing, announced=announced) as node:
-        client = await node.connect()
+    async with session(growing, announced) as (_node, client):
         began = trio.current_time()
         params = ["newHeads", {"cursor": cursor_of(head, is_other=True)}]
         reply = await answer(client, await client.ask("eth_subscribe", *params))
@@ -316,8 +317,7 @@ async def test_a_cursor_of_another_branch_may_be_that_of_a_reorganisation_to_com
 
 async def test_no_more_calls_wait_than_are_allowed(growing: GrowingChain) -> None:
     growing.grow()
-    async with open_node(growing, announced=Elsewhere(), calls=CallLimits(behind_waiting=1)) as node:
-        client = await node.connect()
+    async with session(growing, Elsewhere(), calls=CallLimits(behind_waiting=1)) as (node, client):
         first = await client.ask("eth_getBlockByNumber", BLOCK, False)
         refused = await client.call("eth_getBlockByNumber", BLOCK, False)
         assert refused["error"]["code"] == -32005
@@ -328,8 +328,7 @@ async def test_no_more_calls_wait_than_are_allowed(growing: GrowingChain) -> Non
 
 async def test_a_wait_ends_with_its_connection(growing: GrowingChain) -> None:
     growing.grow()
-    async with open_node(growing, announced=Elsewhere()) as node:
-        client = await node.connect()
+    async with session(growing, Elsewhere()) as (node, client):
         await client.ask("eth_getBlockByNumber", BLOCK, False)
         await client.settle()
         assert arrivals_of(node).waiting == 1
