@@ -1,7 +1,8 @@
 """Another node, asked over a connection that is opened when first needed, and again when lost."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import trio
@@ -186,3 +187,20 @@ class Client:
         link.drop()
         if self._link is link:
             self._link = None
+
+
+@asynccontextmanager
+async def running(clients: Sequence[Client]) -> AsyncIterator[trio.Nursery]:
+    """Run clients until the block ends, and yield their nursery, which is cancelled then."""
+    failure: Exception | None = None
+    async with trio.open_nursery() as nursery:
+        for client in clients:
+            await nursery.start(client.run)
+        try:
+            yield nursery
+        except Exception as error:
+            # Out of the nursery it would come in a group.
+            failure = error
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

@@ -3,8 +3,6 @@
 import logging
 from typing import Final
 
-import trio
-
 from wsnode.cluster.nodes import REPORT_SECONDS, Node
 from wsnode.cluster.presence import Presence
 from wsnode.cluster.replica.errors import GapError
@@ -16,7 +14,7 @@ from wsnode.sync.follow.blocks.walk import Walks
 from wsnode.sync.follow.sending import send_to_all
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams, named
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.client import Client
+from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import AddressError, NotSentError, UpstreamError
 
 MOST_ASKED: Final = 4
@@ -45,16 +43,8 @@ class Peers:
         upstream = None if leader is None else _upstream(leader)
         if upstream is None:
             raise NotSentError("the node that writes this chain is not known here")
-        async with trio.open_nursery() as nursery:
-            await nursery.start(upstream.client.run)
-            failure: NotSentError | None = None
-            try:
-                await send_to_all([upstream], encoded, nursery)
-            except NotSentError as error:
-                failure = error
-            nursery.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+        async with running([upstream.client]) as nursery:
+            await send_to_all([upstream], encoded, nursery)
 
     async def bridge(self, gap: GapError) -> bool:
         """Return whether other nodes had the blocks up to the journal's first; they are this chain's then."""
@@ -71,16 +61,13 @@ class Peers:
         if upstream is None:
             return []
         walks = Walks(self._chain.spec, Upstreams([upstream]), self._is_known)
-        found: list[UnverifiedBlock] = []
-        async with trio.open_nursery() as nursery:
-            await nursery.start(upstream.client.run)
+        async with running([upstream.client]):
             try:
                 link = await upstream.client.link()
-                found = await walks.up_to(upstream, link, gap.wanted.head.hash, 0)
+                return await walks.up_to(upstream, link, gap.wanted.head.hash, 0)
             except (UpstreamError, Unfit) as error:
                 logger.warning("%s has not the blocks that lead to the journal: %s", upstream, error)
-            nursery.cancel_scope.cancel()
-        return found
+                return []
 
     async def _take(self, blocks: list[UnverifiedBlock]) -> bool:
         for block in blocks:

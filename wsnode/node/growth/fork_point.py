@@ -21,10 +21,10 @@ from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.system_contracts import CANCUN_CONTRACTS, PRAGUE_CONTRACTS
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
 from wsnode.node.config import ConfigurationError
-from wsnode.node.growth.forking import client_of, running
+from wsnode.node.growth.forking import client_of
 from wsnode.sync.follow.blocks.fetching import is_absent
 from wsnode.sync.proofs.depths import oldest_proved
-from wsnode.upstream.client import Client
+from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import RefusedError, UpstreamError
 from wsnode.upstream.messages import NOTHING
 

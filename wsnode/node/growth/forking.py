@@ -1,7 +1,6 @@
 """A network on top of another chain: its first block is that chain's, its state proved as it is needed."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +19,7 @@ from wsnode.sync.proofs.provers import Provers
 from wsnode.sync.proofs.supply import ProofSupply
 from wsnode.sync.proofs.wanted import grouped
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.client import Client
+from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import AddressError
 
 SECONDS: Final = 30.0
@@ -118,23 +117,6 @@ def client_of(url: str) -> Client:
 def shown(url: str) -> str:
     """Return a URL without its path and its user, which may be keys."""
     return str(client_of(url))
-
-
-@asynccontextmanager
-async def running(clients: Sequence[Client]) -> AsyncIterator[None]:
-    """Have clients be there to be asked."""
-    failure: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        for client in clients:
-            await nursery.start(client.run)
-        try:
-            yield
-        except Exception as error:
-            # Out of the nursery it would come in a group.
-            failure = error
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
 
 
 def patch(chain: Chain, clients: Sequence[Client], accounts: bytes) -> None:
