@@ -10,11 +10,12 @@ from tests.ethereum.lighting import light_folder
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, growing_chain
 from wsnode.doctor.chain.examine import examine as examine_chain
 from wsnode.doctor.examine import examine
-from wsnode.doctor.findings import MOST_SHOWN, Findings, Progress
+from wsnode.doctor.findings import MOST_SHOWN, Findings
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.storage.tables import HEADERS, META, TABLES, TRANSACTIONS, number_key
 from wsnode.store.environment import Writer
+from wsnode.store.progress import Progress
 from wsnode.store.table import Table
 
 STATE = tuple(

@@ -4,12 +4,13 @@ from pathlib import Path
 
 from wsnode.doctor.alt import examine as alt
 from wsnode.doctor.chain import examine as ethereum
-from wsnode.doctor.findings import Findings, Progress
+from wsnode.doctor.findings import Findings
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage.errors import NoChainError
 from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
 from wsnode.starknet.chain import FOLDER as ALT
 from wsnode.starknet.chain import Chain as AltChain
+from wsnode.store.progress import Progress
 
 
 def examine(data: Path, progress: Progress) -> dict[str, Findings]:

@@ -1,11 +1,12 @@
 """What an examination has found: counts of what was looked at, faults by table, and notes."""
 
 from collections import Counter
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.store.progress import Progress
 
 MOST_SHOWN: Final = 20
 """Faults of one table that are kept; the others are counted."""
@@ -23,13 +24,6 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.hash is not None:
             where = f"{where or 'block'} {self.hash}"
         return f"{where}: {self.text}" if where else self.text
-
-
-class Progress(Protocol):
-    """Is told how far an examination has come."""
-
-    def advanced(self, part: str, done: int, total: int) -> None:
-        """Take note: of a part of the work, so much of so much is done."""
 
 
 class Findings:

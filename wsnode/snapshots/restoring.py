@@ -15,9 +15,9 @@ from wsnode.snapshots.errors import ContentError
 from wsnode.snapshots.manifest import CopiedAlt, CopiedChain, CopiedFile, Manifest
 from wsnode.snapshots.pieces import join, require_sizes
 from wsnode.snapshots.places import claimed, sync_folder
-from wsnode.snapshots.taking import Progress
 from wsnode.starknet.chain import FOLDER as ALT
 from wsnode.starknet.chain import Chain as AltChain
+from wsnode.store.progress import Progress
 
 DRAFT: Final = ".restoring"
 """Where the folder's parts lie until they are verified."""

@@ -4,7 +4,7 @@ import io
 import re
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage.errors import NoChainError
@@ -17,16 +17,10 @@ from wsnode.snapshots.places import claimed, sync_folder, write_whole
 from wsnode.snapshots.streams import alt_stream, chain_streams
 from wsnode.starknet.chain import FOLDER as ALT
 from wsnode.starknet.chain import Chain as AltChain
+from wsnode.store.progress import Progress
 
 OURS: Final = re.compile(r"((eth|alt)-[a-z]+-[0-9]{6}\.zst|manifest\.json)(\.part)?")
 """Names in a folder of a copy."""
-
-
-class Progress(Protocol):
-    """Is told how far a copy has come."""
-
-    def advanced(self, part: str, done: int, total: int) -> None:
-        """Take note: of a file, so many of about so many bytes are done."""
 
 
 def take(data: Path, folder: Path, program: str, progress: Progress) -> Manifest:
