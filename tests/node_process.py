@@ -75,7 +75,7 @@ def started(*arguments: str, stderr: IO[str] | int | None = None) -> Iterator[No
 def with_workers(arguments: Sequence[str], workers: str | None) -> Sequence[str]:
     """Return the arguments with so many workers, where several can serve and nothing is said of workers."""
     others = {"--config", "--engine", "--light", "--workers"}
-    is_fit = arguments[0] in ("serve", "follow") and not others & set(arguments)
+    is_fit = arguments[0] in ("serve", "follow", "replica") and not others & set(arguments)
     return [*arguments, "--workers", workers] if is_fit and workers is not None else arguments
 
 

@@ -157,7 +157,11 @@ FLOORS = {
         "run workers",
         "config_check",
     ),
-    "node/growth": ("driving following journals proving", "forking publishing replicating", "fork_point"),
+    "node/growth": (
+        "driving journals news proving",
+        "following forking publishing replicating",
+        "fork_point",
+    ),
     "node/workers": ("ledger messages questions", "pair", "accepting serving", "run"),
     "node/workers/accepting": ("placement tally", "member", "relaying spreading survey", "parent"),
     "node/workers/serving": ("elsewhere", "colleagues pools telling", "membership", "worker"),

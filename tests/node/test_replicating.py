@@ -56,13 +56,6 @@ def test_what_is_impossible_is_refused_with_its_place(tmp_path: Path, text: str,
     assert "SECRET" not in str(raised.value)
 
 
-def test_several_workers_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "wsnode.toml"
-    file.write_text('workers = 2\n[networks.one]\ndata = "one"\nreplica = {journal = "redis://h"}')
-    with pytest.raises(ConfigurationError, match=r"networks\.one\.replica: one process repeats a journal"):
-        read(file)
-
-
 def test_another_journal_needs_no_restart() -> None:
     first, second = (
         Config(networks={"one": NetworkConfig("one", replica=ReplicaConfig(url))})

@@ -362,17 +362,12 @@ def require_one_writer(config: Config) -> None:
     """Refuse several workers where one process answers what others cannot.
 
     Raises:
-        ConfigurationError: A network has an engine, repeats a journal, or is light.
+        ConfigurationError: A network has an engine, or is light.
     """
     for name, network in config.networks.items():
         if config.workers > 1 and network.engine is not None:
             raise ConfigurationError(
                 f"workers: networks.{name}.engine: one process builds payloads; "
-                "serve its folder with workers from a second node"
-            )
-        if config.workers > 1 and network.replica is not None:
-            raise ConfigurationError(
-                f"workers: networks.{name}.replica: one process repeats a journal; "
                 "serve its folder with workers from a second node"
             )
         if config.workers > 1 and network.follow is not None and network.follow.keeps is not None:

@@ -243,9 +243,11 @@ def open_network(
             from wsnode.node.growth.replicating import ReplicatedNetwork
 
             url = advertised(network.replica.advertise, config)
-            followed = ReplicatedNetwork(ethereum, live, hub, network.replica, url)
-        elif network.follow is not None:
-            followed = processes.followed(name, ethereum.spec, hub, relay)
+            followed = replicated = ReplicatedNetwork(ethereum, live, hub, network.replica, url)
+            processes.follows(name, replicated)
+        elif network.follow is not None or network.replica is not None:
+            mode = "full" if network.replica is None else "replica"
+            followed = processes.followed(name, ethereum.spec, hub, relay, mode)
         publisher = None
         if network.journal is not None and writer:
             from wsnode.node.growth.publishing import publisher_of

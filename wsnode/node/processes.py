@@ -1,19 +1,16 @@
 """The other processes of a node, as a network needs them."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.node.following import Following
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
+from wsnode.node.growth.news import News
 from wsnode.server.access.uses import Uses
 from wsnode.server.shared import Figure
-
-if TYPE_CHECKING:
-    # What few networks have is imported when one does: a node starts much sooner without it.
-    from wsnode.node.growth.following import FollowedNetwork
 
 
 class Followed(Protocol):
@@ -34,7 +31,7 @@ class Followed(Protocol):
         ...
 
     def announced_height(self) -> int | None:
-        """Return how high the upstreams' heads are, None if too few can be asked."""
+        """Return how high the chain is elsewhere, None if that is not known."""
         ...
 
     def reload(self, network: Any, /) -> None:
@@ -44,6 +41,20 @@ class Followed(Protocol):
     def figures(self) -> list[Figure]:
         """Return the numbers of following for `/metrics`."""
         ...
+
+
+class FollowedHere(Followed, Protocol):
+    """A network that this process follows, and writes, for all of them."""
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once another node has taken a signed transaction of another process of this node.
+
+        Raises:
+            NotSentError: None has.
+        """
+
+    def tell(self, news: News) -> None:
+        """Have the other processes told from now on."""
 
 
 class Processes(Protocol):
@@ -60,12 +71,15 @@ class Processes(Protocol):
         """Join a network's pool to the others'; return what has them take a transaction, if there are any."""
         ...
 
-    def follows(self, network: str, followed: "FollowedNetwork") -> None:
+    def follows(self, network: str, followed: FollowedHere) -> None:
         """Take note of a network that this process follows."""
         ...
 
-    def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None) -> Followed:
-        """Return a network that another process follows; `relay` has all of them take a transaction."""
+    def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str) -> Followed:
+        """Return a network that another process follows; `relay` has all of them take a transaction.
+
+        `mode` is what `wsnode_status` calls it.
+        """
         ...
 
 
@@ -80,9 +94,9 @@ class Alone:
     def join(self, _network: str, _pool: TransactionPool) -> None:
         """Return None: there is no other pool."""
 
-    def follows(self, _network: str, _followed: "FollowedNetwork") -> None:
+    def follows(self, _network: str, _followed: FollowedHere) -> None:
         """Do nothing: nobody else needs to know."""
 
-    def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None) -> Followed:
+    def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str) -> Followed:
         """Fail: a lone process follows what it serves."""
-        raise AssertionError(network, spec, hub, relay)
+        raise AssertionError(network, spec, hub, relay, mode)

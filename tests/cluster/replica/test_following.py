@@ -114,6 +114,19 @@ async def test_a_replica_stands_as_what_is_written() -> None:
         assert (replica.reorganisations, replica.refused, replica.gauge.lag) == (1, 0, 0)
 
 
+async def test_the_journals_height_is_said_before_its_blocks_are_here() -> None:
+    async with published(3) as here:
+        replica = here.replica()
+        heights: list[tuple[int | None, int]] = []
+        replica.on_height.append(lambda: heights.append((replica.gauge.tip, here.repeated.head.number)))
+        async with running(replica):
+            await here.caught_up(replica)
+            here.growing.extend(1)
+            await here.publish()
+            await here.caught_up(replica)
+        assert heights == [(3, 0), (4, 3)]
+
+
 async def test_a_replica_that_was_stopped_goes_on_where_it_was() -> None:
     async with published(20) as here:
         for blocks in (1, 30):

@@ -8,7 +8,9 @@ import pytest
 import trio
 import trio.testing
 
+from tests.cluster.growing import new_chain
 from tests.ethereum.live.growing import growing_chain
+from tests.node.test_replicating import replicated
 from wsnode.ethereum.live.hub import Hub
 from wsnode.node.workers.ledger import Ledger, make_memory
 from wsnode.node.workers.messages import Found, Inquire, Send, Sent, Standing, ToParent, ToWorker
@@ -50,7 +52,7 @@ async def worker(memory: int) -> AsyncIterator[Worker]:
 @pytest.fixture
 async def followed(worker: Worker, tmp_path: Path) -> AsyncIterator[FollowedElsewhere]:
     with growing_chain(tmp_path) as growing:
-        yield worker.membership.followed("one", growing.chain.spec, Hub(growing.chain), None)
+        yield worker.membership.followed("one", growing.chain.spec, Hub(growing.chain), None, "replica")
 
 
 async def test_a_worker_stands_as_the_process_that_follows_says(
@@ -64,6 +66,35 @@ async def test_a_worker_stands_as_the_process_that_follows_says(
     worker.membership.hear(Standing("one", None, 3, None, 6))
     assert followed.hindrance() is None
     assert followed.progress is None
+
+
+async def test_a_process_that_follows_and_hangs_is_noticed_by_its_silence(
+    worker: Worker, followed: FollowedElsewhere, autojump_clock: trio.testing.MockClock
+) -> None:
+    standing = Standing("one", None, 3, None, 6)
+    worker.membership.hear(standing)
+    await trio.sleep(4)
+    assert followed.hindrance() is None
+    await trio.sleep(3)
+    assert followed.hindrance() == "the process that follows has said nothing for 7 s"
+    worker.membership.hear(standing)
+    assert followed.hindrance() is None
+
+
+async def test_how_a_network_stands_is_said_again_without_a_change(
+    memory: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    writer = Worker(memory, writes=True)
+    with new_chain() as chain:
+        writer.membership.follows("one", replicated(chain))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(writer.membership.telling.run)
+            for _ in range(3):
+                message, _descriptor = await writer.parent.receive()
+                assert message == Standing("one", "the journal was not reached yet", 0, None, None)
+            assert trio.current_time() > 1
+            nursery.cancel_scope.cancel()
+    writer.close()
 
 
 async def test_news_of_an_unknown_network_changes_nothing(
@@ -100,7 +131,8 @@ async def test_without_an_answer_nothing_is_sent_and_the_status_is_short(
 ) -> None:
     with pytest.raises(NotSentError, match="does not answer"):
         await followed.send(b"signed")
-    assert (await followed.tell_status())["upstreams"] == []
+    status = await followed.tell_status()
+    assert (status["mode"], status["upstreams"]) == ("replica", [])
 
 
 async def test_the_process_that_follows_has_an_answer_for_networks_that_it_does_not_follow(
@@ -108,7 +140,7 @@ async def test_the_process_that_follows_has_an_answer_for_networks_that_it_does_
 ) -> None:
     writer = Worker(memory, writes=True)
     await writer.membership.telling.send(Send(1, "two", b"signed", 5))
-    writer.membership.telling.answer(Inquire(2, "two", 6))
+    await writer.membership.telling.answer(Inquire(2, "two", 6))
     sent, _ = await writer.parent.receive()
     found, _ = await writer.parent.receive()
     assert isinstance(sent, Sent)

@@ -16,6 +16,8 @@ SUITES = (
     "tests/cli/test_verify.py",
     # What upstreams may do is the same with one process and with several.
     "tests/scenarios/test_following.py -k not(liar)",
+    # What a replica repeats at any moment of its life is the same too.
+    "tests/cluster/replica/test_processes.py -k not(any_moment)",
 )
 
 
@@ -32,7 +34,8 @@ def test_tests_of_one_process_pass_with_two_workers(suite: str) -> None:
 
 def test_only_commands_that_serve_a_folder_get_workers() -> None:
     assert with_workers(("serve", "--data", "x"), "2") == ["serve", "--data", "x", "--workers", "2"]
-    assert with_workers(("follow",), "2") == ["follow", "--workers", "2"]
+    for each in ("follow", "replica"):
+        assert with_workers((each,), "2") == [each, "--workers", "2"]
     for others in (
         ("dev",),
         ("follow", "--light"),

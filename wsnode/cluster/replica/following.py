@@ -75,6 +75,10 @@ class Replica:
         self.error: str | None = None
         """Why the journal cannot be followed now."""
         self.on_stage: list[Callable[[], None]] = []
+        """Called when following has come to another stage."""
+        self.on_height: list[Callable[[], None]] = []
+        """Called when the journal's head has another number."""
+        self._height: int | None = None
         self._stage = Stage.CONNECTING
         self._starting = chain.head.number
         self._pause = FIRST_PAUSE
@@ -230,6 +234,7 @@ class Replica:
         self._see()
 
     def _see(self) -> None:
+        self._take_height(self.gauge.tip)
         before, self._stage = self._stage, self.stage
         if before is self._stage:
             return
@@ -239,6 +244,12 @@ class Replica:
             logger.info("%s, the head is %s", self._stage.value, self._chain.head)
         for listener in self.on_stage:
             listener()
+
+    def _take_height(self, height: int | None) -> None:
+        if height != self._height:
+            self._height = height
+            for listener in self.on_height:
+                listener()
 
     def hindrance(self) -> str | None:
         """Return why this node should not be asked now, None if it is at the journal's head."""

@@ -12,6 +12,7 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import FollowConfig, NetworkConfig
+from wsnode.node.growth.news import News
 from wsnode.server.shared import Figure
 from wsnode.sync.follow.follower import Follower
 from wsnode.sync.follow.heard import HeardTransactions
@@ -90,9 +91,25 @@ class FollowedNetwork:
         """Return what runs as long as the network is served."""
         return (self.follower.run,)
 
-    def note_sent(self, encoded: bytes) -> None:
-        """Take note of a transaction that another process of this node sends through this one."""
+    async def send(self, encoded: bytes) -> None:
+        """Return once a node has taken a signed transaction of another process of this node.
+
+        Raises:
+            NotSentError: None has.
+        """
+        # What they tell of it is no news to the other processes.
         self.follower.heard.note([PooledTransaction(self._chain.spec, encoded)])
+        await self.follower.send(encoded)
+
+    def tell(self, news: News) -> None:
+        """Have the other processes of the node told from now on."""
+
+        def tell_heard(heard: Sequence[PooledTransaction]) -> None:
+            news.heard([transaction.encoded for transaction in heard])
+
+        self.follower.heard.on_heard.append(tell_heard)
+        # Calls wait for a block from the moment that it is announced.
+        self.follower.on_height.append(news.stands_anew)
 
     def _tell(self) -> None:
         if self.follower.stage in (Stage.CATCHING_UP, Stage.LIVE):

@@ -13,6 +13,7 @@ from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
 from wsnode.node.growth.journals import opener
+from wsnode.node.growth.news import News
 from wsnode.server.shared import Figure
 from wsnode.sync.follow.report import Stage
 
@@ -80,6 +81,11 @@ class ReplicatedNetwork:
             NotSentError: It has not, or is not known.
         """
         await self._peers.send(encoded)
+
+    def tell(self, news: News) -> None:
+        """Have the other processes of the node told from now on."""
+        # Calls wait for a block from the moment that the journal has it.
+        self.replica.on_height.append(news.stands_anew)
 
     def hindrance(self) -> str | None:
         """Return why the network should not be asked now, None if it is at the journal's head."""

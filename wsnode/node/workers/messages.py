@@ -140,28 +140,28 @@ class Lent(Message, frozen=True, tag="lent"):
 
 
 class Standing(Message, frozen=True, tag="standing"):
-    """How a network that is followed stands, from the process that follows; for all workers."""
+    """How a network stands, from the process that follows; for all workers."""
 
     network: str
     hindrance: str | None
     """Why it should not be asked now."""
     peers: int
-    """How many nodes are followed now."""
+    """How many other nodes there are."""
     progress: tuple[int, int, int] | None
-    """The first, the present and the highest block of the way to their head, None at its end."""
+    """The first, the present and the highest block of the way to the head elsewhere, None at its end."""
     height: int | None
-    """How high their heads are, None if too few can be asked."""
+    """How high the chain is elsewhere, None if that is not known."""
 
 
 class Heard(Message, frozen=True, tag="heard"):
-    """Pending transactions of the nodes that are followed, for subscribers of all workers."""
+    """Pending transactions of other nodes, for subscribers of all workers."""
 
     network: str
     encoded: list[bytes]
 
 
 class Send(Message, frozen=True, tag="send"):
-    """The nodes that are followed are to take a transaction; the answer is a `Sent` of this number."""
+    """Other nodes are to take a transaction; the answer is a `Sent` of this number."""
 
     number: int
     network: str

@@ -101,7 +101,7 @@ class Node:
 
 
 def _follows(config: Config) -> bool:
-    return any(network.follow is not None for network in config.networks.values())
+    return any(network.is_live for network in config.networks.values())
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -16,7 +16,7 @@ from wsnode.node.workers.pair import GoneError, Pair, ends
 MOST_UNREAD: Final = 1024
 """Messages that wait for a worker, up to a megabyte each where they bring transactions."""
 FOLLOWS: Final = 0
-"""The number of the process that follows other nodes, and serves no connections."""
+"""The number of the process that follows other nodes or a journal, and serves no connections."""
 COMMAND: Final = (sys.executable, "-m", "wsnode.node.workers.serving.worker")
 
 

@@ -57,7 +57,7 @@ class Parent:
     """Workers with the numbers 1 to `count`, perhaps a process that follows; each replaced when it ends."""
 
     def __init__(self, count: int, config: bytes, *, follows: bool = False) -> None:
-        """`config` is the node's, in JSON; `follows`: whether one more process follows other nodes."""
+        """`config` is the node's, in JSON; `follows`: whether one more process follows and writes."""
         self.config = config
         self._seats: dict[int, Worker] = {}
         """The processes in force, by number."""

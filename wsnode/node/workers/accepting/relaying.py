@@ -1,4 +1,4 @@
-"""What goes through the parent between the process that follows other nodes and the workers."""
+"""What goes through the parent between the process that follows and the workers."""
 
 from collections.abc import Iterator, Set
 
@@ -39,7 +39,7 @@ class Relaying:
         if isinstance(message, Inquire):
             origin.post(Found(message.number, b""))
         else:
-            origin.post(Sent(message.number, "the process that follows other nodes is being started"))
+            origin.post(Sent(message.number, "the process that follows is being started"))
 
     def answer(self, message: Sent | Found) -> None:
         """Pass an answer on to the worker that asked."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Self
 
 import msgspec
+import trio
 
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.live.hub import Hub
@@ -13,6 +14,8 @@ from wsnode.node.workers.messages import Heard, Standing
 from wsnode.server.shared import Figure
 
 UNKNOWN: Final = "the process that follows has not said how it stands"
+SILENT_SECONDS: Final = 5.0
+"""After which the process that follows hangs: it says each second how it stands."""
 
 
 class FollowedElsewhere:
@@ -26,13 +29,20 @@ class FollowedElsewhere:
         hub: Hub,
         send: Callable[[bytes], Awaitable[None]],
         inquire: Callable[[], Awaitable[bytes | None]],
+        mode: str,
     ) -> None:
-        """`send` has the process that follows send a transaction, `inquire` asks it for its status."""
+        """`send` has the process that follows send a transaction, `inquire` asks it for its status.
+
+        `mode` is what that calls how the chain grows.
+        """
         self._spec = spec
         self._hub = hub
         self._send = send
         self._inquire = inquire
+        self._mode = mode
         self._standing: Standing | None = None
+        self._heard = 0.0
+        """When that was said."""
 
     @property
     def following(self) -> Self:
@@ -55,16 +65,21 @@ class FollowedElsewhere:
         """Return the state of following, and of each node; of neither if the process that follows is gone."""
         found = await self._inquire()
         if found is None:
-            return {"mode": "full", "head": self._hub.head.members(), "upstreams": []}
+            return {"mode": self._mode, "head": self._hub.head.members(), "upstreams": []}
         status: dict[str, Any] = msgspec.json.decode(found)
         return status
 
     def hindrance(self) -> str | None:
         """Return why this network should not be asked now, None if nothing speaks against it."""
-        return UNKNOWN if self._standing is None else self._standing.hindrance
+        if self._standing is None:
+            return UNKNOWN
+        silence = trio.current_time() - self._heard
+        if self._standing.hindrance is None and silence > SILENT_SECONDS:
+            return f"the process that follows has said nothing for {silence:.0f} s"
+        return self._standing.hindrance
 
     def announced_height(self) -> int | None:
-        """Return how high the upstreams' heads are, None if too few can be asked."""
+        """Return how high the chain is elsewhere, None if that is not known."""
         return None if self._standing is None else self._standing.height
 
     async def send(self, encoded: bytes) -> None:
@@ -80,6 +95,7 @@ class FollowedElsewhere:
         if isinstance(message, Heard):
             self._hub.pending.announce([PooledTransaction(self._spec, each) for each in message.encoded])
             return
+        self._heard = trio.current_time()
         was_behind, self._standing = self.progress is not None, message
         if was_behind != (self.progress is not None):
             self._hub.syncing.announce(self.progress)

@@ -8,7 +8,7 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
-from wsnode.node.growth.following import FollowedNetwork
+from wsnode.node.processes import FollowedHere
 from wsnode.node.workers.ledger import KEYS, Ledger, SharedUses
 from wsnode.node.workers.messages import (
     Bring,
@@ -31,7 +31,7 @@ from wsnode.upstream.errors import NotSentError
 
 PATIENCE_SECONDS: Final = 12.0
 """How long a sender waits: longer than the process that follows waits for its nodes."""
-INQUIRY_SECONDS: Final = 1.0
+INQUIRY_SECONDS: Final = 3.0
 
 logger = logging.getLogger("wsnode.workers")
 
@@ -42,7 +42,7 @@ class Membership:
     """Joins networks to those of the other processes."""
 
     def __init__(self, pair: Pair[ToWorker], ledger: Ledger, row: int, *, writes: bool) -> None:
-        """`row` is this process's in the ledger; `writes`: whether it follows other nodes for all."""
+        """`row` is this process's in the ledger; `writes`: whether it follows, for all of them."""
         self.writes = writes
         self.telling = Telling(pair)
         self._pair = pair
@@ -65,14 +65,16 @@ class Membership:
         """Take what is sent to other processes into `pool`; return what has them take a transaction."""
         return self._pools.join(network, pool)
 
-    def follows(self, network: str, followed: FollowedNetwork) -> None:
+    def follows(self, network: str, followed: FollowedHere) -> None:
         """Tell the others of a network that this process follows."""
         self.telling.follows(network, followed)
 
-    def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None) -> FollowedElsewhere:
+    def followed(
+        self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str
+    ) -> FollowedElsewhere:
         """Return what stands in for the follower of a network, which is another process's."""
         inquire = partial(self._inquire, network)
-        made = FollowedElsewhere(spec, hub, partial(self._send, network, relay), inquire)
+        made = FollowedElsewhere(spec, hub, partial(self._send, network, relay), inquire, mode)
         self._elsewhere[network] = made
         return made
 
@@ -100,7 +102,7 @@ class Membership:
             lambda number: self._pair.post(Send(number, network, bytes(encoded))), PATIENCE_SECONDS
         )
         if sent is None:
-            raise NotSentError("the process that follows other nodes does not answer")
+            raise NotSentError("the process that follows does not answer")
         if sent.failure is not None:
             raise NotSentError(sent.failure)
         if relay is not None:

@@ -1,19 +1,19 @@
-"""The process that follows other nodes, as workers hear of it: how it stands, what is pending there."""
+"""The process that follows, as workers hear of it: how it stands, and what is pending at other nodes."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 import trio
 
-from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.node.growth.following import FollowedNetwork
+from wsnode.node.processes import FollowedHere
 from wsnode.node.workers.messages import Found, Heard, Inquire, Send, Sent, Standing, ToWorker
 from wsnode.node.workers.pair import Pair
 from wsnode.upstream.errors import NotSentError
 
 LOOK_SECONDS: Final = 0.1
 """How soon workers hear of a change."""
+AGAIN_LOOKS: Final = 10
+"""After so many looks they hear of each network even without one: of a process that hangs they do not."""
 
 
 class Telling:
@@ -21,41 +21,43 @@ class Telling:
 
     def __init__(self, pair: Pair[ToWorker]) -> None:
         self._pair = pair
-        self._followed: dict[str, FollowedNetwork] = {}
+        self._followed: dict[str, FollowedHere] = {}
         self._told: dict[str, Standing] = {}
 
-    def follows(self, network: str, followed: FollowedNetwork) -> None:
+    def follows(self, network: str, followed: FollowedHere) -> None:
         """Tell of a network from now on."""
         self._followed[network] = followed
-
-        def tell(heard: Sequence[PooledTransaction]) -> None:
-            self._pair.post(Heard(network, [transaction.encoded for transaction in heard]))
-
-        followed.follower.heard.on_heard.append(tell)
-        # Calls wait for a block from the moment that it is announced.
-        followed.follower.on_height.append(self._tell)
+        followed.tell(_OfNetwork(self, network))
 
     async def run(self) -> None:
-        """Tell of each change, for ever."""
+        """Tell of each change, and now and then that there is none, for ever."""
         while True:
-            self._tell()
-            await trio.sleep(LOOK_SECONDS)
+            self._told.clear()
+            for _ in range(AGAIN_LOOKS):
+                for network in self._followed:
+                    self.stands_anew(network)
+                await trio.sleep(LOOK_SECONDS)
 
-    def _tell(self) -> None:
-        for network, followed in self._followed.items():
-            standing = _standing(network, followed)
-            if standing != self._told.get(network):
-                self._told[network] = standing
-                self._pair.post(standing)
+    def stands_anew(self, network: str) -> None:
+        """Tell how a network stands, if that is new."""
+        standing = _standing(network, self._followed[network])
+        if standing != self._told.get(network):
+            self._told[network] = standing
+            self._pair.post(standing)
 
-    def answer(self, message: Inquire) -> None:
+    def heard(self, network: str, encoded: list[bytes]) -> None:
+        """Tell of pending transactions that other nodes have."""
+        self._pair.post(Heard(network, encoded))
+
+    async def answer(self, message: Inquire) -> None:
         """Say how a network is followed."""
-        followed = self._followed.get(message.network)
-        status = b"" if followed is None else msgspec.json.encode(followed.follower.status())
+        status = b""
+        if (followed := self._followed.get(message.network)) is not None:
+            status = msgspec.json.encode(await followed.following.tell_status())
         self._pair.post(Found(message.number, status, message.row))
 
     async def send(self, message: Send) -> None:
-        """Send a worker's transaction to the nodes that are followed, and answer."""
+        """Send a worker's transaction to other nodes, and answer."""
         self._pair.post(Sent(message.number, await self._failure_of(message), message.row))
 
     async def _failure_of(self, message: Send) -> str | None:
@@ -63,16 +65,28 @@ class Telling:
         if (followed := self._followed.get(message.network)) is None:
             return f"{message.network} is not followed yet: its process has an older configuration"
         try:
-            # What they tell of it is no news to the workers.
-            followed.note_sent(message.encoded)
-            await followed.follower.send(message.encoded)
+            await followed.send(message.encoded)
         except NotSentError as error:
             return str(error)
         return None
 
 
-def _standing(network: str, followed: FollowedNetwork) -> Standing:
-    follower = followed.follower
-    progress = follower.progress
+class _OfNetwork:
+    """Tells of one network."""
+
+    def __init__(self, telling: Telling, network: str) -> None:
+        self._telling = telling
+        self._network = network
+
+    def stands_anew(self) -> None:
+        self._telling.stands_anew(self._network)
+
+    def heard(self, encoded: list[bytes]) -> None:
+        self._telling.heard(self._network, encoded)
+
+
+def _standing(network: str, followed: FollowedHere) -> Standing:
+    following = followed.following
+    progress = following.progress
     way = None if progress is None else (progress.starting, progress.current, progress.highest)
-    return Standing(network, follower.hindrance(), follower.peers, way, follower.announced_height())
+    return Standing(network, followed.hindrance(), following.peers, way, followed.announced_height())

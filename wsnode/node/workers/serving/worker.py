@@ -137,7 +137,7 @@ class _Worker:
                 case Send():
                     nursery.start_soon(self._membership.telling.send, message)
                 case Inquire():
-                    self._membership.telling.answer(message)
+                    nursery.start_soon(self._membership.telling.answer, message)
                 case Drain():
                     return message
                 case _:

@@ -1,0 +1,253 @@
+"""`wsnode replica --workers 2`: what holds for one process that repeats a journal holds for all of a node."""
+
+import json
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.sync.client import connect
+
+from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.replica.test_processes import (
+    Asked,
+    come_together,
+    filled,
+    kept,
+    leader,
+    replica,
+    replica_command,
+    until,
+)
+from tests.node.workers.processes import samples, workers_of
+from tests.node.workers.test_following import follower_of, told
+from tests.node.workers.test_pools import result
+from tests.node_process import PATIENCE, kept_address, run, started
+
+pytestmark = [needs_redis, pytest.mark.slow]
+
+WORKERS = ("--workers", "2")
+CLIENTS = 6
+KILLS = 4
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with started_redis() as server:
+        yield server
+
+
+@contextmanager
+def workers(redis: RedisServer, folder: Path, listen: str = "127.0.0.1:0") -> Iterator[Asked]:
+    with replica(redis, folder, "replica", listen, *WORKERS) as copy:
+        yield copy
+
+
+def status_of(node: Asked) -> Any:
+    """Return what a node says of itself, once its process that follows has time to answer."""
+    answers: list[Any] = []
+
+    def has_answered() -> bool:
+        answers.append(node("wsnode_status"))
+        return "state" in answers[-1]
+
+    until(has_answered)
+    return answers[-1]
+
+
+class Client:
+    """Takes logs by its cursor, on one connection after another, until it has those that there are."""
+
+    def __init__(self, place: Asked) -> None:
+        self._url = place.node.socket_url
+        self.told: list[Any] = []
+        self.wanted: list[Any] | None = None
+        self.connections = 0
+        self.has_come = threading.Event()
+        self._options: dict[str, Any] = {"fromBlock": "earliest", "cursors": True}
+
+    def run(self) -> None:
+        while not self._is_done():
+            # The node closes with 1012, or its process dies.
+            with suppress(OSError, WebSocketException):
+                self._listen()
+
+    def _is_done(self) -> bool:
+        return self.wanted is not None and kept(self.told) == self.wanted
+
+    def _listen(self) -> None:
+        with connect(self._url, max_size=None) as connection:
+            self.connections += 1
+            params = ["logs", self._options]
+            connection.send(
+                json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params})
+            )
+            while not self._is_done():
+                with suppress(TimeoutError):
+                    self._take(json.loads(connection.recv(1)))
+
+    def _take(self, message: Any) -> None:
+        assert "error" not in message, message
+        if "params" in message:
+            self.told.append(message["params"]["result"])
+            self._options = {"cursor": message["params"]["cursor"]}
+        else:
+            self.has_come.set()
+
+
+def test_clients_with_cursors_have_each_log_once_whichever_process_is_killed(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    chance = random.Random(7)
+    with leader(redis, tmp_path) as writer, workers(redis, tmp_path) as copy, ThreadPoolExecutor() as threads:
+        writer.work(0)
+        come_together(writer, copy)
+        clients = [Client(copy) for _ in range(CLIENTS)]
+        runs = [threads.submit(client.run) for client in clients]
+        for kill in range(KILLS):
+            assert all(client.has_come.wait(PATIENCE) for client in clients)
+            processes = workers_of(copy.node)
+            victim = chance.choice(processes[1:]) if kill % 2 else processes[0]
+            os.kill(victim, signal.SIGKILL)
+            writer("anvil_reorg", 2, [])
+            writer.work(kill)
+            until(lambda gone=victim: gone not in workers_of(copy.node))  # type: ignore[misc]
+            come_together(writer, copy)
+        wanted = writer("eth_getLogs", {"fromBlock": "earliest"})
+        for client in clients:
+            client.wanted = wanted
+        for each in runs:
+            each.result(PATIENCE)
+        assert any(log["removed"] for client in clients for log in client.told)
+        # Those of the killed workers came back; the others kept their connections.
+        assert sum(client.connections for client in clients) > CLIENTS
+        assert copy("eth_getLogs", {"fromBlock": "earliest"}) == wanted
+        assert status_of(copy)["replica"]["refused"] == 0
+        until(lambda: samples(copy.node)["wsnode_workers_ended_total"] == KILLS)
+    assert run("doctor", "--data", str(tmp_path / "replica")).returncode == 0
+
+
+def test_what_a_replica_tells_of_itself_is_told_once_on_every_connection(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    with leader(redis, tmp_path) as writer, workers(redis, tmp_path) as copy:
+        writer.work(1)
+        come_together(writer, copy)
+        with connect(copy.node.socket_url) as one, connect(copy.node.socket_url) as two:
+            for client in (one, two):
+                status: Any = result(client, "wsnode_status")
+                assert (status["mode"], status["state"], status["lag"]) == ("replica", "live", 0)
+                assert result(client, "eth_syncing") is False
+        found = samples(copy.node)
+        head = int(writer.stand[0], 16)
+        assert found['wsnode_replica_live{network="replica"}'] == 1
+        assert found['wsnode_replica_tip{network="replica"}'] == head
+        assert found['wsnode_replica_records_total{network="replica"}'] == status["replica"]["records"]
+        redis.kill()
+        until(lambda: not status_of(copy)["replica"]["reachable"])
+        assert copy.stand == writer.stand
+        assert copy.is_ready
+
+
+def test_a_block_that_the_writer_has_is_waited_for_by_every_worker(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    with ExitStack() as opened:
+        writer = opened.enter_context(leader(redis, tmp_path))
+        copy = opened.enter_context(workers(redis, tmp_path))
+        clients = [opened.enter_context(connect(copy.node.socket_url)) for _ in range(2)]
+        for number in range(1, 6):
+            writer("evm_mine")
+            for client in clients:
+                result(client, "wsnode_minBlock", str(number))
+                assert result(client, "eth_getBlockByNumber", hex(number), False) is not None
+        process = follower_of(copy.node)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            writer("evm_mine")
+            for client in clients:
+                client.send('{"jsonrpc": "2.0", "id": 2, "method": "wsnode_minBlock", "params": ["6"]}')
+        finally:
+            os.kill(process, signal.SIGCONT)
+        for client in clients:
+            assert json.loads(client.recv(PATIENCE))["result"]["number"] == "0x6"
+
+
+def test_what_is_sent_to_one_worker_is_pending_on_all_until_no_block_can_hold_it(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    with ExitStack() as opened:
+        here, there = (opened.enter_context(kept_address()) for _ in range(2))
+        writer = opened.enter_context(leader(redis, tmp_path, listen=here))
+        writer("evm_setAutomine", False)
+        copy = opened.enter_context(workers(redis, tmp_path, there))
+        until(lambda: copy("net_peerCount") == "0x2")
+        one, two = (opened.enter_context(connect(copy.node.socket_url)) for _ in range(2))
+        for client in (one, two):
+            result(client, "eth_subscribe", "newPendingTransactions")
+        with connect(copy.node.socket_url) as sender:
+            sent = result(sender, "eth_sendRawTransaction", writer("eth_signTransaction", filled(writer)))
+        assert [told(client) for client in (one, two)] == [sent] * 2
+        assert writer("eth_getTransactionByHash", sent) is not None
+        # Nothing but the id of the chain changes, without a block.
+        writer("anvil_setChainId", 4242)
+        for client in (one, two):
+            until(lambda client=client: result(client, "eth_getTransactionByHash", sent) is None)  # type: ignore[misc]
+
+
+def test_all_processes_are_replaced_and_a_filter_goes_on(redis: RedisServer, tmp_path: Path) -> None:
+    with leader(redis, tmp_path) as writer, workers(redis, tmp_path) as copy:
+        writer("evm_mine")
+        come_together(writer, copy)
+        filtered = copy("eth_newBlockFilter")
+        before = set(workers_of(copy.node))
+        with connect(copy.node.socket_url) as client:
+            copy.node.process.send_signal(signal.SIGUSR1)
+            with pytest.raises(ConnectionClosed) as closed:
+                client.recv(PATIENCE)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1012
+        until(lambda: not before & set(workers_of(copy.node)) and len(workers_of(copy.node)) == 3)
+        writer("evm_mine")
+        come_together(writer, copy)
+        assert copy("eth_getFilterChanges", filtered) == [
+            writer("eth_getBlockByNumber", "0x2", False)["hash"]
+        ]
+        assert copy.node.stop() == 0
+
+
+def test_a_follower_with_workers_leads_also_after_its_process_that_follows_was_killed(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    genesis = ("--genesis", str(tmp_path / "leader/eth/genesis.json"))
+    with ExitStack() as opened:
+        here, there = (opened.enter_context(kept_address()) for _ in range(2))
+        dev = ("--data", str(tmp_path / "leader"), "--listen", "127.0.0.1:0", "--quiet")
+        source = Asked(opened.enter_context(started("dev", *dev)))
+        data = ("--data", str(tmp_path / "follower"), *genesis, "--upstream", source.node.socket_url)
+        journal = ("--journal", redis.url, "--listen", here, "--open", *WORKERS)
+        first = Asked(opened.enter_context(started("follow", *data, *journal)))
+        copy = Asked(
+            opened.enter_context(started(*replica_command(redis, tmp_path, "copy", there), *WORKERS))
+        )
+        source("evm_mine")
+        come_together(source, copy)
+        status = status_of(first)["journal"]
+        assert (status["leading"], status["lag"]) == (True, 0)
+        assert samples(first.node)['wsnode_journal_lease{network="follower"}'] == 1
+        os.kill(follower_of(first.node), signal.SIGKILL)
+        source("evm_mine")
+        come_together(source, copy)
+        assert status_of(first)["journal"]["epoch"] > status["epoch"]
+        until(lambda: copy("net_peerCount") == "0x2")
+        signed = source("eth_signTransaction", filled(source))
+        sent = copy("eth_sendRawTransaction", signed)
+        until(lambda: copy("eth_getTransactionReceipt", sent) is not None)
+        assert copy("eth_getTransactionReceipt", sent) == source("eth_getTransactionReceipt", sent)
