@@ -13,6 +13,7 @@ that was asked for and the first that there is.
 import argparse
 import json
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ EMITTER = "0x60203560005260003560206000a100"
 """Logs the second word of its input under the first."""
 CONTRACTS = [f"0x{0xE000 + place:040x}" for place in range(4)]
 TOPICS = 8
+EPOCH = 32
+"""Blocks after which geth's development chain calls its last one final, until then only its genesis."""
 PAUSE = 0.002
 """Seconds between two questions."""
 SLOW = 0.005
@@ -50,14 +53,22 @@ BELOW: tuple[tuple[str, Any], ...] = (
 
 
 def main() -> None:
+    options = read_options(sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="window-") as folder:
+        trio.run(measure, Path(folder), options)
+
+
+def read_options(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options; the program ends if nothing would be pruned."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--geth", type=Path, required=True)
     parser.add_argument("--blocks", type=int, default=10_000)
     parser.add_argument("--window", type=int, default=128)
     parser.add_argument("--filters", type=int, default=1_000)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="window-") as folder:
-        trio.run(measure, Path(folder), options)
+    options = parser.parse_args(arguments)
+    if options.blocks <= (least := max(options.window, EPOCH)):
+        parser.error(f"--blocks: more than {least}: a window begins at a final block, at most")
+    return options
 
 
 async def measure(temporary: Path, options: argparse.Namespace) -> None:
