@@ -1,4 +1,4 @@
-"""How soon a follower of geth tells of a block's logs, and how fast it catches up from genesis.
+"""How soon a follower of geth notifies of a block's logs, and how fast it catches up from genesis.
 
     python -m bench.follow --geth PATH [--blocks 100] [--transactions 100] [--chain FOLDER]
 
@@ -167,7 +167,7 @@ async def listen(
     times: dict[str, float],
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Note when each block is first told of."""
+    """Note when the first notification of each block arrives."""
     async with open_websocket_url(url) as node:
         await ask(node, "eth_subscribe", *params)
         task_status.started()

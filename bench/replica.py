@@ -1,9 +1,9 @@
-"""How much later than its writer's own subscribers are those of a replica told of a block?
+"""How much later than subscribers of its writer do those of a replica get a block?
 
     python -m bench.replica [--blocks 300] [--transactions 100]
 
 Starts a Redis on a socket, `wsnode dev --journal` and `wsnode replica`, and one subscriber of `newHeads` at
-each. Each block is made with so many transfers, once both have been told of the one before. Times are of one
+each. Each block is made with --transactions transfers, once both have got the one before. Times are of one
 clock, that of the process in which both subscribers are.
 """
 
@@ -28,7 +28,7 @@ KEY = "<API_KEY>"
 
 
 class Subscriber:
-    """Notes when it was told of each block."""
+    """Notes when each block arrives."""
 
     def __init__(self) -> None:
         self.told: dict[str, float] = {}

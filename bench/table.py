@@ -9,13 +9,13 @@ wsnode and geth import the folder's chain (genesis.json, chain.rlp or chain.rlp.
 one of like size. Each case runs --repeats times on each node, and the run of median rate counts.
 
 CPU is that of the node's process, which must run on this machine; it says more than rates where the client
-shares the cores. `others` are cores that neither of both used: on a busy machine believe the CPU only.
---idle opens so many idle connections before anything else, beside a client whose latency is told, and counts
-their memory. --limit measures in each case what a server in C takes that does nothing but send a reply of the
-same size to each request (bench/clients/echo.c): no node can take less. --difficult asks the same nodes what
-bench.head_of_line and bench.slow_reader ask; --fan-out and --import run those scripts on nodes of their own.
-The client is bench/clients/load.c, compiled when first needed; without a C compiler it is Python, which is
-slower than a fast node and sends no batches.
+shares the cores. `others` are cores that neither of both used: on a busy machine believe the CPU only. --idle
+opens that number of idle connections before anything else, beside a client whose latency is printed, and
+measures their memory. --limit measures in each case what a server in C takes that does nothing but send a
+reply of the same size to each request (bench/clients/echo.c): no node can take less. --difficult asks the
+same nodes what bench.head_of_line and bench.slow_reader ask; --fan-out and --import run those scripts on
+nodes of their own. The client is bench/clients/load.c, compiled when first needed; without a C compiler it is
+Python, which is slower than a fast node and sends no batches.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How many examples a property draws: all of them in the gate, a third where somebody waits for the run.
+"""How many examples a property draws: all of them in the gate, a third where a developer waits for the run.
 
 Runs by hand draw other examples each time, so that together they see more of them than the gate.
 """

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 COMMAND = (sys.executable, "-m", "wsnode")
 
 WORKERS = "WSNODE_TEST_WORKERS"
-"""The variable that has nodes of tests serve with so many workers."""
+"""The variable for the number of workers with which nodes of tests serve."""
 PATIENCE = 120.0
 """A process that takes more seconds than these for an answer hangs."""
 
@@ -73,7 +73,7 @@ def started(*arguments: str, stderr: IO[str] | int | None = None) -> Iterator[No
 
 
 def with_workers(arguments: Sequence[str], workers: str | None) -> Sequence[str]:
-    """Return the arguments with so many workers, where several can serve and nothing is said of workers."""
+    """Return the arguments with a number of workers, where several can serve and they name none."""
     others = {"--config", "--engine", "--light", "--workers"}
     is_fit = arguments[0] in ("serve", "follow", "replica") and not others & set(arguments)
     return [*arguments, "--workers", workers] if is_fit and workers is not None else arguments

@@ -1,4 +1,4 @@
-/* The least that a WebSocket server can do for a load: it reads each frame and sends a reply of so many bytes.
+/* The least that a WebSocket server can do for a load: it reads each frame and sends a reply of SIZE bytes.
  *
  *   cc -O2 -o echo echo.c
  *   ./echo SIZE

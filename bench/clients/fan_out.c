@@ -8,7 +8,7 @@
  * The lag of a subscriber is the time from sending the trigger to its last notification of the block; the lag
  * of a block is that of its last subscriber. STALLED further connections subscribe and read nothing until all
  * blocks are through; what they then find, notices of a gap among it, is counted.
- * With PROCESS its CPU time and memory (MiB) are told. Prints one line of JSON.
+ * With PROCESS its CPU time and memory (MiB) are printed. Prints one line of JSON.
  * Exit status: 0, 2 no connection, 3 not all could subscribe.
  */
 #include "client.h"

@@ -8,7 +8,7 @@
  * replaced by the request's place among the DEPTH in flight, so that replies may come in any order. The id
  * is looked for at both ends of a reply. A connection asks again as soon as it is answered; the first tenth
  * of SECONDS is not counted. A node that is too slow to answer everything in flight twice gets more time, up
- * to four times as much. With PROCESS the CPU time of that process over the counted time is told.
+ * to four times as much. With PROCESS the CPU time of that process over the counted time is printed.
  * Prints one line of JSON; errors are counted and the first one goes to standard error.
  * Exit status: 0, 1 no reply, 2 no connection, 3 the node ended one.
  */

@@ -26,7 +26,7 @@ class Journal:
 
     def __init__(self) -> None:
         self.heads: list[tuple[int, str, str]] = []
-        """Number, hash and parent of each block that it was told of."""
+        """Number, hash and parent of each block that it received."""
         self.ends = 0
         self._cursor: str | None = None
 

@@ -18,7 +18,7 @@ from bench.workers.processes import CALL, Started, running
 
 
 class Rate(NamedTuple):
-    """Calls that were admitted and refused in so many seconds."""
+    """Calls that were admitted and refused, and the seconds that this took."""
 
     admitted: int
     refused: int

@@ -23,7 +23,7 @@ class Speed(NamedTuple):
 
 
 def throughput(data: Path, workers: int, case: str, shape: tuple[int, int], seconds: float) -> Speed:
-    """Return what a node of so many workers does under load."""
+    """Return what a node with these workers does under load."""
     with running("serve", "--data", str(data), "--open", "--workers", str(workers)) as node:
         messages = questions(node.url, case)
         run_load(Node("wsnode", node.url, None), messages, shape, min(1.0, seconds))

@@ -281,7 +281,7 @@ def test_who_asked_sees_the_notices_and_loses_nothing(run: Run) -> None:
             ["logs", {"address": EMITTER, "cursor": cursors[1]}],
         ]
         with subscribed(node.socket_url, *wanted) as again:
-            until("the rest is told", lambda: len(again.results(1)) == LOGS and again.results(0))
+            until("the rest is sent", lambda: len(again.results(1)) == LOGS and again.results(0))
         assert [place(log)[0] for log in again.results(1)] == [chain.height] * LOGS
         assert int(again.results(0)[-1]["number"], 16) == chain.height
         assert int(again.results(0)[0]["number"], 16) > run.height

@@ -156,7 +156,7 @@ async def test_each_branch_that_a_consensus_client_chooses_is_published(mock_clo
                 assert isinstance(await live.judge(block), Valid)
             await live.set_head(block.hash)
             assert await node.published() == len(blocks)
-        # Back to the first one: its blocks are told again, because readers went down below them.
+        # Back to the first one: its blocks are published again, because readers went down below them.
         (block,), _error = decode_blocks(node.chain.spec, branches[0][-1:])
         await live.set_head(block.hash, finalized=block.hash)
         assert await node.published() == 2

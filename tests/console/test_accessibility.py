@@ -65,7 +65,7 @@ async def test_what_is_told_aloud_is_told_one_thing_at_a_time(page: Page) -> Non
     await page.click("resume-start")
     await page.until("told.length === 2")
     assert await page.text("announcer") == "Stopped"
-    # Blocks and logs arrive all the time and are not told at all.
+    # Blocks and logs arrive all the time and are not announced at all.
     assert await page.evaluate("[...document.querySelectorAll('[aria-live]')].map(({ id }) => id)") == [
         "announcer"
     ]

@@ -224,7 +224,7 @@ def test_clients_that_move_between_nodes_have_each_log_once_and_see_nothing_olde
 
 
 def time_passes(wanderers: list[Wanderer], visits: int) -> None:
-    """Return once each client has made so many more connections."""
+    """Return once each client has connected `visits` more times."""
     before = [each.visits for each in wanderers]
 
     def have_moved() -> bool:

@@ -25,7 +25,7 @@ TESTS = CHECKOUT / "deploy/prometheus/wsnode.tests.yml"
 DASHBOARD = CHECKOUT / "deploy/grafana/wsnode.json"
 PAGE = CHECKOUT / "docs/operating.md"
 NEEDED = ("wsnode_lag_blocks", "wsnode_upstream_head", "wsnode_engine_unstored", "wsnode_replica_lag_blocks")
-"""What is told last, of the nodes below."""
+"""The metrics of the nodes below that appear last."""
 PROMTOOL = shutil.which("promtool")
 
 needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="no `promtool` on the path")

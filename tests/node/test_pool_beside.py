@@ -1,4 +1,4 @@
-"""A pool beside a chain: it follows what changes there, with a block or without one, whoever writes it."""
+"""A pool beside a chain: it follows what changes there, with or without a block, in any process."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +32,7 @@ def pool(playground: Playground, hub: Hub) -> TransactionPool:
 
 
 def patch(playground: Playground, **account: object) -> None:
-    """Change ALICE's account as another process would: nobody is told."""
+    """Change ALICE's account as another process would, without a notification."""
     playground.builder.patch(msgspec.json.encode({f"0x{ALICE.address.hex()}": account}))
 
 

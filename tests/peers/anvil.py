@@ -28,7 +28,7 @@ def started_anvil(*arguments: str) -> Iterator[str]:
     # On leaving, its output is closed and its end awaited, whatever has happened.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        # What it tells of each call goes nowhere, but somewhere it must go.
+        # A full pipe would stop it, so what it prints of each call is read.
         rest = threading.Thread(target=process.stdout.read)
         try:
             line = next((line for line in process.stdout if line.startswith("Listening on ")), "")

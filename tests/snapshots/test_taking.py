@@ -41,7 +41,7 @@ LOGS = [(EMITTERS[1], TOPICS[:2]), (EMITTERS[0], ())]
 
 
 class Counting:
-    """Keeps what it is told of progress."""
+    """Keeps the progress that is shown."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[str, int, int]] = []

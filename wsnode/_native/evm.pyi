@@ -813,8 +813,8 @@ def inspect_past(
     """Return to which block the state was taken back, block by block: `first`, or a later one.
 
     The state root of each is put together again from what the blocks after it changed, and held against the
-    one that is stored. It ends where they differ, which is told as by `inspect_state`, or where the tries
-    have more than so many nodes in memory, some 300 bytes each. Releases the lock.
+    one that is stored. It ends where they differ, which is reported as by `inspect_state`, or where the tries
+    have more than `nodes` nodes in memory, some 300 bytes each. Releases the lock.
     """
 
 def state_blocks(state: State, first: int, limit: int, /) -> list[tuple[int, bytes, bytes, bytes]]:

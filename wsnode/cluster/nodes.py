@@ -8,7 +8,7 @@ NODE_SECONDS: Final = 10.0
 """How long a node counts as there after it has said so."""
 REPORT_SECONDS: Final = 3.0
 MOST_NODES: Final = 1000
-"""Of which others are told."""
+"""That are returned."""
 
 
 class Node(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ class Presence:
     """Meets the other nodes of a chain; `run` has to be running."""
 
     def __init__(self, chain: Chain, open_meeting: OpenMeeting, name: str, url: str | None) -> None:
-        """`name` is this process's; without a `url` the others are not told of it."""
+        """`name` is this process's; without a `url` the others do not learn of it."""
         self._chain = chain
         self.open = open_meeting
         self.name = name

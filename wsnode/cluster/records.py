@@ -90,7 +90,7 @@ class Standing(msgspec.Struct, frozen=True, array_like=True):
     def agrees_with(self, other: Self) -> bool:
         """Return whether the next block is the same on top of both; only their marks may differ.
 
-        A journal that was emptied tells of marks with its last block alone, so this is how a reader finds its
+        A journal that was emptied has marks with its last block alone, so this is how a reader finds its
         place.
         """
         return (self.head, self.state_root, self.chain_id) == (other.head, other.state_root, other.chain_id)

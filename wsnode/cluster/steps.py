@@ -1,4 +1,4 @@
-"""The steps that lead from one standing of a chain to that of its store: what a journal has to be told.
+"""The steps that lead from one standing of a chain to that of its store: what a journal lacks.
 
 They follow from the store alone, so a writer that was killed, or whose journal lost records, continues
 wherever the journal ends.

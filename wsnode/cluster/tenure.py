@@ -1,6 +1,6 @@
 """One writer's time with the lease of a journal: what leads from the journal's end to the store is appended.
 
-The store is the only queue: nothing else is remembered of what a journal has yet to be told.
+The store is the only queue: nothing else is remembered of what a journal lacks.
 """
 
 from collections.abc import Iterator
@@ -230,7 +230,7 @@ class Tenure:
         self._known = self._known or self._first_block()
 
     async def _known_ancestor(self, tip: Record) -> Head | None:
-        """Return the last known ancestor of the journal's head that its records tell of."""
+        """Return the last known ancestor of the journal's head among its records."""
         ancestor, last = tip.after.head, None
         while records := await self._journal.read_back(last, RECORDS_BACK):
             for record in records:

@@ -388,7 +388,7 @@ class Chain:
     def stored_root(self, reader: Reader, number: int) -> Hash32 | None:
         """Return the root of the state after a block and its patches, by the rows that `reader` sees.
 
-        None in a folder of an earlier version, whose rows do not tell of patches.
+        None in a folder of an earlier version, whose rows do not have patches.
         """
         return patches.state_root(reader, number) if self._keeps_patches else None
 

@@ -123,7 +123,7 @@ class HttpConnection(Connection):
             super().send(self._queue.popleft())
 
     def _begin(self) -> None:
-        # What is sent is not told to it: it reads replies alone.
+        # The parser does not see what is sent: it reads replies alone.
         self._parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=RECEIVE_BYTES)
         self._parser.send(h11.Request(method="POST", target="/", headers=[("Host", "node")]))
         self._parser.send(h11.EndOfMessage())

@@ -8,7 +8,7 @@ SPARE: Final = 64
 
 
 class DescriptorError(OSError):
-    """So many connections need more open files than this process may have."""
+    """The connections need more open files than this process may have."""
 
     def __init__(self, connections: int, needed: int, limit: int) -> None:
         super().__init__(
@@ -21,7 +21,7 @@ class DescriptorError(OSError):
 
 
 def allow_connections(count: int) -> None:
-    """Raise the limit of this process, and of those that it starts, to what so many connections take.
+    """Raise the limit of this process, and of those that it starts, to what these connections take.
 
     Raises:
         DescriptorError: The system does not allow it.

@@ -14,7 +14,7 @@ BUSY: Final = 0.9
 FULL: Final = 0.97
 """From this part of all cores on, the client's machine has nothing left to give."""
 LATE_MS: Final = 10.0
-"""Requests of a run at a rate that are sent so much after they are due are the client's fault."""
+"""If one request in a hundred of a run at a rate is sent later than this, the client is the limit."""
 SLICE_SECONDS: Final = 0.25
 """Of the times for which results are kept apart, unless another is given."""
 
@@ -83,7 +83,7 @@ class Measured(msgspec.Struct):
         return is_late or self.machine >= FULL or any(busy >= BUSY for busy in self.busy)
 
     def add(self, method: str, latency: float, error: str | None, at: float = 0.0) -> None:
-        """Count a reply that came so many seconds after the beginning."""
+        """Count a reply that came `at` seconds after the beginning."""
         self.latencies.setdefault(method, Histogram()).add(latency)
         piece = self.slices.setdefault(int(at / self.slice_seconds), Slice())
         piece.latencies.add(latency)

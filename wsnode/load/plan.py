@@ -23,7 +23,7 @@ class Plan(msgspec.Struct, frozen=True):
     limit_ms: float = 100.0
     """The p99 above which a step of a ramp is named."""
     regions: int = 0
-    """The number of equal times for which results are told apart."""
+    """The number of equal times that have results of their own."""
     watched: list[int] = []
     """The ids of the nodes' processes, as far as they are known and run here."""
 

@@ -209,7 +209,7 @@ class Hearing:
 
 
 def slices_of(seconds: float, most: int, regions: int) -> float:
-    """Return how long the equal slices of a turn are, at most so many, or those that make whole regions."""
+    """Return the seconds of the equal slices of a turn, `most` of them or what divides into the regions."""
     count = max(1, min(most, int(seconds / SHORTEST_SLICE)))
     return seconds / (count if not regions else regions * math.ceil(count / regions))
 

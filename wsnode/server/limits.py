@@ -94,7 +94,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return self.grace_seconds + 2 * self.close_seconds
 
     def share(self, processes: int) -> "Limits":
-        """Return the bounds of one of so many processes that serve the same clients.
+        """Return the bounds of one of several processes that serve the same clients.
 
         What would count on the whole machine is divided among them; what is one client's, message's or call's
         stays as it is.

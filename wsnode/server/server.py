@@ -73,7 +73,7 @@ class Server:
         their own; `files` are served to clients besides, by their paths.
 
         A client that falls behind with a subscription catches up, or is closed if `closes_slow`. Without
-        `public_metrics` they are only among the operators' pages. `limits` are those of so many `processes`
+        `public_metrics` they are only among the operators' pages. `limits` are those of all `processes`
         together, and `totals` is what those have open.
         """
         self._processes = processes
@@ -409,7 +409,7 @@ class Server:
 
 
 def _has_core(processes: int) -> bool:
-    """Return whether each of so many processes has a core to itself, and there is one for others."""
+    """Return whether each of the processes has a core to itself, and one is left for others."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return processes == 1 or processes < cores
 

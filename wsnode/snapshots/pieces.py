@@ -28,7 +28,7 @@ class Source(Protocol):
 
 
 Count = Callable[[int], None]
-"""Is told how many bytes of a file are done."""
+"""Receives the number of bytes of a file that are done."""
 
 
 def split(source: Source, name: str, folder: Path, count: Count) -> CopiedFile:

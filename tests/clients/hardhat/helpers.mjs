@@ -46,7 +46,7 @@ helper("mine", async () => {
   const mined = await head();
   assert.equal(mined.number, number + 4);
   assert.ok(mined.timestamp >= timestamp + 180);
-  // More than anybody would wait for one by one.
+  // Too many to wait for one by one.
   await helpers.mine(256);
   assert.equal((await head()).number, number + 260);
 });

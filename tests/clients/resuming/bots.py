@@ -1,4 +1,4 @@
-"""Bots as the libraries' documentation has them, and with the one line changed that docs/clients tells of."""
+"""Bots as the libraries' documentation has them, and with the one line changed that docs/clients names."""
 
 import shutil
 import subprocess

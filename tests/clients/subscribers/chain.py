@@ -1,4 +1,4 @@
-"""A chain with something to tell of, more of it than a client that does not read has room for."""
+"""A chain with more logs than a client that does not read has room for."""
 
 import json
 import re

@@ -153,7 +153,7 @@ def test_a_cursor_is_carried_from_the_writer_to_a_replica_and_back(
         told: list[Any] = []
         options: dict[str, Any] = {"fromBlock": "earliest", "cursors": True}
         for seed in range(1, 7):
-            # Takes off what the client was told at the other node.
+            # Takes off what the client received from the other node.
             writer("anvil_reorg", min(int(writer.stand[0], 16), 6), [])
             writer.work(seed)
             come_together(writer, copy)

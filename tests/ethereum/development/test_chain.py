@@ -14,7 +14,7 @@ from wsnode.ethereum.pool.pool import TransactionPool
 
 
 class Audience(Hub):
-    """Cannot tell of one of the changes."""
+    """Fails to announce one of the changes."""
 
     failed = 0
 

@@ -67,5 +67,5 @@ class LogView:
         if log["removed"]:
             assert self.logs.pop() == place, "logs are taken back in reverse order"
         else:
-            assert place not in self.logs, "a log is told twice"
+            assert place not in self.logs, "a log is sent twice"
             self.logs.append(place)

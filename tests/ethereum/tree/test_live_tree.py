@@ -98,5 +98,5 @@ async def test_rows_are_written_beside_what_is_executed_next_and_before_any_othe
             assert isinstance(await live.judge(new[0]), Valid)
             assert growing.chain.head.hash == old[2].hash
             await live.set_head(new[0].hash)
-        # The third was stored and replaced before anybody was told of it.
+        # The third was stored and replaced before it was announced.
         assert [(len(change.removed), len(change.added)) for change in changes] == [(0, 2), (2, 1)]

@@ -1,4 +1,4 @@
-"""A node whose replies take as long as they are told to, over HTTP, in a process of its own.
+"""A node of given delays over HTTP, in a process of its own.
 
     python -m tests.load.mix.delaying FACTOR
 

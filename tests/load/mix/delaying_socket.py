@@ -3,8 +3,8 @@
     python -m tests.load.mix.delaying_socket FACTOR STALL
 
 Prints its port. Each request waits by itself, so that none waits for another: of a hundred 75 take 40 ms, 20
-take 120 ms and 5 take 300 ms, each times FACTOR. With STALL they take no time, but all of the node stands
-still for so many seconds, once, as the request of that number arrives.
+take 120 ms and 5 take 300 ms, each times FACTOR. With STALL, in seconds, they take no time, but all of the
+node stands still once for as long, as the 300th request arrives.
 """
 
 import asyncio

@@ -26,7 +26,7 @@ def measured(url: str, plan: StormPlan) -> Storm:
 
 @contextmanager
 def admitting(most: int, *, answers: bool = True) -> Iterator[str]:
-    """Serve a node that admits so many connections; the others it refuses, or leaves without an answer."""
+    """Serve a node that admits `most` connections, and refuses further ones or does not answer them."""
     lock, end, count = threading.Lock(), threading.Event(), 0
 
     def admit(connection: ServerConnection, _request: Request) -> Response | None:

@@ -89,7 +89,7 @@ def test_a_transaction_is_pending_on_all_connections_whoever_has_it_first(tmp_pa
             ours = result(sender, "eth_sendRawTransaction", signed(0))
         assert [told(client) for client in (one, two)] == [ours] * 2
         assert result(elsewhere, "eth_getTransactionByHash", ours) is not None
-        # Each is told once: the next message is that of the next one.
+        # Each is sent once: the message after it is that of the next transaction.
         for nonce in (1, 2):
             theirs = result(elsewhere, "eth_sendRawTransaction", signed(nonce))
             assert [told(client) for client in (one, two)] == [theirs] * 2

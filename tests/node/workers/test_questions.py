@@ -1,4 +1,4 @@
-"""Questions of one process to another: here both are tasks, and time is told."""
+"""Questions of one process to another: here both are tasks, and the clock is the tests'."""
 
 import trio
 import trio.testing

@@ -16,7 +16,7 @@ Log = dict[str, Any]
 
 
 class LogKeeper:
-    """What it was told is checked as it comes: nothing twice, and taken back in reverse order."""
+    """Checks notifications as they come: no log twice, and logs taken back in reverse order."""
 
     def __init__(self, url: str, wanted: dict[str, Any]) -> None:
         self._url = url

@@ -90,5 +90,5 @@ class Connection:
             return
         params = message["params"]
         identity = params.pop("subscription")
-        assert identity not in self.over, "nothing is told after the end of a subscription"
+        assert identity not in self.over, "nothing is sent after the end of a subscription"
         self.receivers[identity].take(params)

@@ -146,7 +146,7 @@ class LogFollower(Follower[Place]):
             assert self.view.pop() == place, "logs are taken back in reverse order"
             assert not self.form.reorgs or place[0] in self._announced, "the notice names every dropped block"
         else:
-            assert place not in self.view, "a log is told twice"
+            assert place not in self.view, "a log is sent twice"
             self.view.append(place)
             self._announced.discard(place[0])
 
@@ -170,7 +170,7 @@ class HeaderFollower(Follower[Head]):
         return Position(head.number, head.hash, 0)
 
     def expected(self) -> list[Head]:
-        """Return the canonical blocks; only a notice tells of a chain that got shorter."""
+        """Return the canonical blocks; only a notice says that a chain got shorter."""
         chain = self.ledger.chain
         stale = [] if self.form.reorgs else self.view[len(chain) :]
         assert all(self.ledger.departures[name(head)] for head in stale)
@@ -199,11 +199,11 @@ class HeaderFollower(Follower[Head]):
         head, parent = named(header), header["parentHash"]
         self._told[head] += 1
         departures = self.ledger.departures[name(head)] - self._departures[name(head)]
-        assert self._told[head] <= 1 + departures, "a header is told twice"
+        assert self._told[head] <= 1 + departures, "a header is sent twice"
         while self.view and name(self.view[-1]) != parent:
             assert not self.form.reorgs, "the notice comes before the new branch"
             self.view.pop()
-        assert self.view or head.number == 0, "a header's parent was told before"
+        assert self.view or head.number == 0, "a header's parent was sent before"
         self.view.append(head)
 
     def _take_reorganisation(self, reorg: dict[str, Any]) -> None:

@@ -47,7 +47,7 @@ class Ledger:
             parent = name(block.head)
 
     def follow(self, change: HeadChange) -> None:
-        """Take note of what the hub tells of."""
+        """Take note of a change that the hub announces."""
         for head in change.removed:
             self._steps[head].add((head, True))
         for head in change.added:

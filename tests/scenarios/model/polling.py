@@ -24,7 +24,7 @@ class PolledLogs:
         return cls(stage, identity, wanted.canonical())
 
     async def poll(self) -> None:
-        """Ask for changes until there are none; no poll tells of more than the limit."""
+        """Ask for changes until there are none; no poll returns more than the limit."""
         while changes := await self._stage.post("eth_getFilterChanges", self._identity):
             assert len(changes) <= CALL_LIMITS.logs_results
             for log in changes:

@@ -112,7 +112,7 @@ class Stage:
         return places
 
     async def catch_up(self) -> None:
-        """Have the hub tell of everything that the store holds."""
+        """Have the hub announce everything that the store holds."""
         while self.hub.meeting_point != Position.after(self._chain.head):
             self.hub.advance()
 

@@ -258,7 +258,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[Account]:
 
 
 async def changes(making: Making, count: int) -> None:
-    """Give back a byte so many times, with a turn for others after each."""
+    """Give back a byte `count` times, with a turn for other tasks after each."""
     for _ in range(count):
         making.add(None, 1)
         making.add(None, -1)

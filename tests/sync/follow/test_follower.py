@@ -380,7 +380,7 @@ async def test_silence_is_noticed_and_the_head_asked_for(opened: Open) -> None:
     async with opened("a") as (world, sources):
         await world.until_stage(Stage.LIVE)
         sources["a"].grow()
-        # Nothing is told of it.
+        # It is not announced.
         await world.until_at(sources["a"].head)
 
 

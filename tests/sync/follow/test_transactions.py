@@ -94,7 +94,7 @@ async def test_without_upstreams_nothing_is_sent(opened: Open) -> None:
 
 
 def with_pool(source: Source, transactions: dict[str, str]) -> None:
-    """Have a source tell of pending transactions, and give them by hash."""
+    """Have a source announce pending transactions, and return them by hash."""
 
     def subscribed(params: list[Any]) -> Any:
         return PENDING if params[0] == "newPendingTransactions" else NOT_SAID

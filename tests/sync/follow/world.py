@@ -72,7 +72,7 @@ class Source:
         self.growing.chain.mark_final(Head(number, block_hash))
 
     async def tell(self) -> None:
-        """Tell of the head, whatever it is."""
+        """Announce the head, whatever it is."""
         await self.provider.tell(HEADS, self._answer("eth_getBlockByNumber", ["latest", False]))
 
 
@@ -110,7 +110,7 @@ class World:
                 await trio.sleep(0.005)
 
     async def until_at(self, head: Head) -> None:
-        """Return once the chain has a head and everybody is told."""
+        """Return once the chain has a head and its subscribers have it too."""
         await self.until(lambda: self.hub.head == head)
 
     async def until_stage(self, stage: Stage) -> None:

@@ -33,7 +33,7 @@ LOAD, PACE = "Load", "Pace"
     default=1.0,
     show_default=True,
     metavar="X",
-    help="So many times as fast as the times in the file.",
+    help="By how much to be faster than the times in the file.",
 )
 @option(PACE, "--rate", type=FiniteRange(min=0.1), metavar="N", help="Requests a second, whatever the times.")
 @option(PACE, "--untimed", is_flag=True, help="Pass over the times: --depth in flight on each connection.")

@@ -37,7 +37,7 @@ STORM = "Storm"
     default=0.0,
     show_default=True,
     metavar="S",
-    help="Keep all open for so many seconds, then call on each once more.",
+    help="Seconds for which all stay open, before one more call on each.",
 )
 @option(
     STORM,

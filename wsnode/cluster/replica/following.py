@@ -150,7 +150,7 @@ class Replica:
             try:
                 await self._follow_on(journal)
             except BrokenLinkError:
-                # Records were lost, or written anew: what is beyond them here is mostly told again.
+                # Records were lost, or written anew: what is beyond them here is mostly published again.
                 await self._align(journal)
             except GapError as gap:
                 await self._close(journal, gap)

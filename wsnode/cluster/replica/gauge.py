@@ -47,7 +47,7 @@ class Gauge:
 
     @property
     def late(self) -> float:
-        """Return for how many seconds the journal has told what is not repeated."""
+        """Return the seconds for which the journal has had records that are not repeated yet."""
         return 0.0 if self._since is None else self._clock() - self._since
 
     def stage(self) -> Stage:

@@ -235,7 +235,7 @@ class Hub:
     def _begin_again(self, view: Snapshot, lost: Position) -> HeadChange:
         """Continue at the store's head, which cannot be reached from the last published block."""
         if self._spec is not view.spec:
-            # The chain is another one by now, and its head follows what was told before.
+            # The chain is another one by now, and its head follows what was announced before.
             self._spec, self._descent = view.spec, None
             return HeadChange((), tuple(self._add_blocks(view, view.number)))
         if lost.number >= view.earliest:

@@ -77,7 +77,7 @@ class Malformed(msgspec.Struct, frozen=True):
 
 
 class DrivenChain:
-    """Judges payloads and moves the head as it is told; callers keep the order of `line`."""
+    """Judges payloads and moves the head as a consensus client asks; callers keep the order of `line`."""
 
     def __init__(self, chain: Chain, tree: LiveTree, want: Want | None = None) -> None:
         """`want` has blocks fetched; without it they come from the consensus client alone."""

@@ -1,4 +1,4 @@
-"""What a consensus client is told of a payload."""
+"""The status of a payload, as a consensus client gets it."""
 
 from typing import Final, Literal
 

@@ -29,7 +29,7 @@ class Drive(msgspec.Struct, frozen=True):
 
 
 def logging_code(logs: int) -> str:
-    """Return the input of a creation that makes so many logs with `TOPIC`, and no contract."""
+    """Return the input of a creation that makes this number of logs with `TOPIC`, and no contract."""
     return "0x" + (
         f"61{logs:04x}"  # PUSH2: how many logs are left
         "5b"  # 3: JUMPDEST
@@ -43,7 +43,7 @@ def logging_code(logs: int) -> str:
 
 
 def choose(node: Asker, way: str, logs: int) -> Drive | None:
-    """Return how a node is made to produce blocks with so many logs, None if it shall not be or cannot be.
+    """Return how a node is made to produce blocks with these logs each, None if it shall not or cannot.
 
     The way is tried, which makes a block: `mine`, `send`, `none`, or `auto` for the first that works.
 

@@ -51,7 +51,7 @@ def usual_processes(connections: int) -> int:
 
 @contextlib.contextmanager
 def runners(processes: int) -> Iterator[Runner]:
-    """Return what runs patterns, in this process or in so many others."""
+    """Yield what runs patterns: this process, or several others."""
     if processes == 1:
         yield run_window
         return

@@ -75,7 +75,7 @@ class Region(msgspec.Struct, frozen=True):
 
 
 def regions_of(measured: Measured, count: int) -> list[Region]:
-    """Return the results of a run in so many equal parts of its time."""
+    """Return the results of a run in `count` equal parts of its time."""
     return list(_regions(measured, measured.seconds / count, count))
 
 

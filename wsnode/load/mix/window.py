@@ -83,7 +83,7 @@ class Run:
         """Send requests for the pattern's time and until one reply counts, and return the results.
 
         The run ends before its time if a connection is lost, or the node stops answering: then `failure` says
-        why. It does, too, where it is told to.
+        why. It also ends once `hear` asks for that.
         """
         seconds = self._pattern.seconds
         with selectors.DefaultSelector() as selector:
@@ -185,7 +185,7 @@ def run_window(
     wait: Callable[[], object] = lambda: None,
     hear: Hear = end_by_itself,
 ) -> Measured:
-    """Return what one run of `pattern` measured, over time in slices of so many seconds.
+    """Return what one run of `pattern` measured, over time in slices of `slice_seconds`.
 
     Its connections are those from the number `first` on of all that run at this time; `wait` is called once
     they are open, and returns when the run is to begin. `hear` is given a beat each half a second.

@@ -21,7 +21,7 @@ LOST_SECONDS: Final = 30.0
 TURN_SECONDS: Final = 0.05
 MOST_IN_FLIGHT: Final = 16_384
 MOST_BYTES: Final = 64 * 2**20
-"""Of the requests in flight: beyond it, or beyond so many, the next one is not read."""
+"""Of the requests in flight: the next one is not read beyond these, or beyond `MOST_IN_FLIGHT`."""
 MOST_METHODS: Final = 1000
 LONGEST_METHOD: Final = 100
 OTHERS: Final = "other methods"

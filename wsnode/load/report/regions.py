@@ -13,7 +13,7 @@ MEBIBYTE: Final = 2**20
 
 
 def lines(measured: Sequence[Measured], count: int) -> Iterator[str]:
-    """Yield a table of so many regions of each node, nothing of none."""
+    """Yield a table of `count` regions of each node, nothing if that is 0."""
     if count:
         yield "\nregions of time"
         yield from table(measured, count).lines()

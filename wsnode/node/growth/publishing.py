@@ -50,7 +50,7 @@ def _has_its_patches(chain: Chain) -> bool:
 def published(
     network: Network, publisher: Publisher, chain: Chain, told: JournalConfig, url: str | None
 ) -> Network:
-    """Return a network with what publishes its chain beside it; replicas are told of its `url`."""
+    """Return a network with what publishes its chain beside it; replicas find it at `url`."""
     presence = Presence(chain, opener(chain, told.address), publisher.name, url)
     return msgspec.structs.replace(
         network,

@@ -29,7 +29,7 @@ class ReplicatedNetwork:
         told: ReplicaConfig,
         url: str | None,
     ) -> None:
-        """Other nodes are told of this one's `url`.
+        """Other nodes find this one at `url`.
 
         Raises:
             ConfigurationError: Nobody can repeat this chain.

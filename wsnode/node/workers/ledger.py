@@ -97,7 +97,7 @@ class Rows:
 
 
 class SharedUses:
-    """The use of one key by all workers, told by one of them."""
+    """The use of one key by all workers, as one of them counts it."""
 
     def __init__(self, words: Words, row: int, place: int) -> None:
         self._words = words

@@ -75,17 +75,17 @@ class Failed(Message, frozen=True, tag="failed"):
 
 
 class Left(Message, frozen=True, tag="left"):
-    """So many of the connections that were passed to the worker have ended."""
+    """A number of the connections that were passed to the worker have ended."""
 
     connections: int
 
 
 class Leaving(Message, frozen=True, tag="leaving"):
-    """The worker was told by a signal to end, and waits for `Drain`: it should get no more connections."""
+    """A signal asked the worker to end, and it waits for `Drain`: it should get no more connections."""
 
 
 class Told(Message, frozen=True, tag="told"):
-    """What the worker has counted by now; the number is 0 unless it was told to tell."""
+    """What the worker has counted by now; the number is that of a `Tell`, 0 without one."""
 
     number: int
     report: Report

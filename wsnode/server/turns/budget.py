@@ -56,7 +56,7 @@ class Budget:
         return holder_of(party) is not party and 2 * self.kept_for(party) >= self.limit
 
     def is_ample(self, more: int) -> bool:
-        """Return whether anybody may hold `more` bytes."""
+        """Return whether `more` bytes fit, whichever client holds them."""
         return 2 * (self.used + more) <= self.limit
 
     def allows(self, party: Any, more: int = 0) -> bool:

@@ -187,11 +187,11 @@ class Metrics(Collector):
         behind = counters.fallen_behind
         yield CounterMetricFamily("wsnode_fallen_behind", "Subscriptions without room for more", value=behind)
         queued = sum(fan_out.queued_bytes for fan_out in self._shared.fan_outs)
-        yield GaugeMetricFamily("wsnode_events_bytes", "Events not handed to everybody yet", value=queued)
+        yield GaugeMetricFamily("wsnode_events_bytes", "Events not sent to all subscribers yet", value=queued)
 
 
 class _Told(Collector):
-    """Metrics that were told as values."""
+    """Metrics that were sent as values."""
 
     def __init__(self, families: Iterable[Family]) -> None:
         self._families = families

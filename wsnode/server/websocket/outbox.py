@@ -111,7 +111,7 @@ class Outbox:
             self._tell_of_room()
 
     def send(self, frames: bytes) -> bool:
-        """Send whole frames after all that waits; True when someone must call `drain`.
+        """Send whole frames after all that waits; True when `drain` must be called.
 
         Raises:
             trio.BrokenResourceError: The other side is gone.
@@ -128,7 +128,7 @@ class Outbox:
         return False
 
     def send_large(self, reply: LargeReply) -> bool:
-        """Send a text message in fragments; True when someone must call `drain`."""
+        """Send a text message in fragments; True when `drain` must be called."""
         idle = self._waiting is None
         if self._waiting is None:
             self._waiting = deque()
@@ -137,7 +137,7 @@ class Outbox:
         return idle
 
     def send_urgent(self, frame: bytes) -> bool:
-        """Send a control frame ahead of what waits; True when someone must call `drain`.
+        """Send a control frame ahead of what waits; True when `drain` must be called.
 
         It takes the place of one of its kind that waits: only the last ping has to be answered (RFC 6455,
         section 5.5.3).

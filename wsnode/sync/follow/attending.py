@@ -109,7 +109,7 @@ class Attendant:
         )
 
     async def _subscribed(self, link: Link) -> bool:
-        """Return whether the upstream tells of its heads."""
+        """Return whether the upstream notifies of its heads."""
         try:
             await link.subscribe(["newHeads"], self._hear)
         except UpstreamError as error:

@@ -297,7 +297,7 @@ class Follower:
         return self.lag is None and trio.current_time() - self._news > ALONE_SECONDS
 
     async def _watch(self) -> None:
-        """Ask everybody once no head has come for long, and look again at a lower head that stays."""
+        """Ask all upstreams once no head has come for long, and look again at a lower head that stays."""
         while True:
             seconds = self._pace(self._chain)
             await trio.sleep(seconds)
@@ -311,7 +311,7 @@ class Follower:
                         nursery.start_soon(self._probe, upstream)
 
     async def _probe(self, upstream: Upstream) -> None:
-        """Ask an upstream for its head; connect anew to one that should have told of it."""
+        """Ask an upstream for its head; connect anew to one that should have announced it."""
         link = upstream.link
         if link is None:
             return

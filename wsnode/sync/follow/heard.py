@@ -1,4 +1,4 @@
-"""Pending transactions of the upstreams: fetched once each, checked, and told to subscribers."""
+"""Pending transactions of the upstreams: fetched once each, checked, and announced to subscribers."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ from wsnode.upstream.link import Link
 from wsnode.upstream.messages import decode_result
 
 KEPT: Final = 65_536
-"""Hashes that are remembered, so that a transaction is told once whoever tells of it."""
+"""Hashes that are remembered, so that a transaction is announced once, whichever upstream has it."""
 WAITING: Final = 1_024
-"""Transactions that may wait to be fetched; what comes beyond is not told."""
+"""Transactions that may wait to be fetched; further ones are not announced."""
 AT_ONCE: Final = 16
 MOST_BYTES: Final = 1 << 20
 
@@ -40,12 +40,12 @@ class HeardTransactions:
         """How many came faster than they could be fetched."""
 
     def note(self, transactions: Sequence[PooledTransaction]) -> None:
-        """Take note of what is told already."""
+        """Take note of transactions that are announced already."""
         for transaction in transactions:
             self._keep(transaction.hash)
 
     async def listen(self, upstream: Upstream, link: Link) -> None:
-        """Hear of an upstream's pending transactions, if it tells of them."""
+        """Subscribe to an upstream's pending transactions, if it announces them."""
 
         def hear(text: bytes) -> None:
             with suppress(UpstreamError, ValueError):

@@ -1,4 +1,4 @@
-"""How following goes: what clients, operators and metrics are told of it."""
+"""How following goes, as clients, operators and metrics see it."""
 
 from enum import Enum
 from typing import Any

@@ -63,7 +63,7 @@ class Upstream:
         self.takes_batches = True
         """Whether it is asked for several blocks at once; not any more once it refused two."""
         self.is_told = False
-        """Whether it tells of heads by itself; it is polled otherwise."""
+        """Whether it announces heads by itself; it is polled otherwise."""
         self.woken = trio.Event()
 
     def __str__(self) -> str:

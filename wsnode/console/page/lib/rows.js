@@ -1,4 +1,4 @@
-/** The last rows of a list that may grow faster than anybody reads. */
+/** The last rows of a list that may grow faster than one can read. */
 
 import { element, throttled } from "./dom.js";
 

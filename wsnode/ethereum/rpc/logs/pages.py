@@ -129,7 +129,7 @@ def _resume(view: Snapshot, cursor: PageCursor, digest: bytes) -> Place:
         raise reorganised(cursor.hash)
     begin, end = next_log(cursor, view.log_count_before(last)), view.log_count_before(last + 1)
     if not 0 <= begin <= end:
-        # None of ours: in every chain that has the block, so many logs precede its end.
+        # No cursor of ours: the logs up to a block are equally many in every chain that has it.
         raise invalid_params("invalid cursor")
     if begin < view.log_count_before(view.earliest):
         # Logs that the page should have are gone with their blocks.

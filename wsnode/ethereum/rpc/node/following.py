@@ -1,4 +1,4 @@
-"""What a node that follows others tells of that: eth_syncing, net_peerCount, wsnode_status."""
+"""What a node that follows others says of that: eth_syncing, net_peerCount, wsnode_status."""
 
 from collections.abc import Callable, Generator
 from typing import Any, Final, Protocol, TypeAlias
@@ -121,7 +121,7 @@ class FollowingMethods:
 
 
 def add_methods(registry: Registry, following: Following | None, journal: TellStatus | None) -> None:
-    """Register this module's methods; `journal` returns what is told of the journal of a published chain."""
+    """Register this module's methods; `journal` returns the state of the journal of a published chain."""
     methods = FollowingMethods(following, journal)
     steady = following is None
     registry.method("eth_syncing", view=False, steady=steady, result=SYNCING)(methods.syncing)

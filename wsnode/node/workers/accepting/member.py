@@ -125,7 +125,7 @@ class Worker:
                 self.kill()
 
     def retire(self, *, restarts: bool) -> None:
-        """Have it end, if it was not told to; one that does not serve yet has nothing to end."""
+        """Have it end, if it was not asked to; one that does not serve yet has nothing to end."""
         stage, self.stage = self.stage, Stage.RETIRING
         if stage is Stage.SERVING:
             self.post(Drain(restarts))

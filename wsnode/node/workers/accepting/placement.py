@@ -34,13 +34,13 @@ class Pauses:
 
     FIRST, LONGEST = 0.1, 5.0
     LASTING = 10.0
-    """A worker that served for so many seconds is replaced after the first pause again."""
+    """A worker that served for these seconds is replaced after the first pause again."""
 
     def __init__(self) -> None:
         self._next = self.FIRST
 
     def after(self, served: float) -> float:
-        """Return the pause after a worker that served for so many seconds."""
+        """Return the pause after a worker that served for `served` seconds."""
         if served >= self.LASTING:
             self._next = self.FIRST
         pause, self._next = self._next, min(2 * self._next, self.LONGEST)

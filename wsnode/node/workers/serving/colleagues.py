@@ -9,7 +9,7 @@ from wsnode.server.http.connection import PageContent
 from wsnode.server.server import Server
 
 PATIENCE_SECONDS = 2.0
-"""Without an answer for so long, a worker tells of itself alone: the parent may be gone."""
+"""Without an answer for this time, a worker reports itself alone: the parent may be gone."""
 TELL_SECONDS = 1.0
 """How often a worker that has done something reports it: a killed one loses what it did since."""
 

@@ -19,7 +19,7 @@ SILENT_SECONDS: Final = 5.0
 
 
 class FollowedElsewhere:
-    """Stands in for a follower, by what the process that follows has told last."""
+    """Stands in for a follower, by what the process that follows has sent last."""
 
     background: Sequence[Callable[[], Awaitable[None]]] = ()
 

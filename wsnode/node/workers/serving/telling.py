@@ -13,7 +13,7 @@ from wsnode.upstream.errors import NotSentError
 LOOK_SECONDS: Final = 0.1
 """How soon workers hear of a change."""
 AGAIN_LOOKS: Final = 10
-"""After so many looks they hear of each network even without one: of a process that hangs they do not."""
+"""After this number of looks each network is reported even without a change, unless the process hangs."""
 
 
 class Telling:

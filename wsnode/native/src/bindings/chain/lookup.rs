@@ -94,7 +94,7 @@ fn ascending(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyAny>> {
     Ok(PyList::new(py, numbers)?.into_any())
 }
 
-/// The blocks that have the logs numbered `begin` to before `end`, at most so many, and the number of the log behind.
+/// The blocks that have the logs numbered `begin` to before `end`, at most `most`, and the number of the log behind.
 #[pyfunction]
 #[pyo3(signature = (reader, begin, end, most, /))]
 fn blocks_of_logs(

@@ -20,7 +20,7 @@ use crate::trie::{inspect, Found, Trie, TrieError};
 /// Nodes that a trie keeps in memory from one look-up to the next: some 300 bytes each.
 const NODES_KEPT: usize = 50_000;
 
-/// Is told what is found, and how far it went.
+/// Receives what an inspection finds, and how far it has come.
 pub trait Watcher {
     /// Entries of a table were looked at, of how many; an error ends the inspection.
     fn progress(&mut self, table: &'static str, done: u64, of: u64) -> Result<(), StateError>;

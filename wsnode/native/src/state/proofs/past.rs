@@ -23,7 +23,7 @@ type ByBlock = BTreeMap<u64, Touched>;
 impl StateReader {
     /// Take the state back to block `first`, or until the tries have more than `nodes` in memory; the block reached.
     ///
-    /// What is not as it must be is told, and ends it.
+    /// A fault is reported, and ends it.
     pub fn inspect_past(
         &self,
         first: u64,

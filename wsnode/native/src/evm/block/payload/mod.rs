@@ -56,7 +56,7 @@ impl Payload {
         self.form.parent_hash.hash()
     }
 
-    /// Its block; a wrong hash is told before anything that is wrong with a transaction.
+    /// Its block; a wrong hash is reported before any fault of a transaction.
     pub fn block(&self, spec: &ChainSpec, beside: Beside) -> Result<UnverifiedBlock, InvalidBlock> {
         let by = |broken: Broken| broken.by(Some(self.number()), Some(self.block_hash()));
         let decoded = self.decode(beside).map_err(by)?;
