@@ -4,7 +4,7 @@ import json
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -87,6 +87,7 @@ class Storm:
     def __init__(self, address: str, folder: Path, seed: int) -> None:
         self._address = address
         self._folder = folder
+        self._options: Sequence[str] = ()
         self._random = random.Random(seed)
         self._node = ExitStack()
         self.kills = self.blocks = self.reorganisations = 0
@@ -97,7 +98,7 @@ class Storm:
     def start(self) -> None:
         """Start the node, which goes on with its chain."""
         self._running = self._node.enter_context(
-            started("dev", "--quiet", "--listen", self._address, "--data", str(self._folder))
+            started("dev", "--quiet", "--listen", self._address, "--data", str(self._folder), *self._options)
         )
         self.url, self._http = self._running.socket_url, self._running.http_url
 
@@ -110,6 +111,8 @@ class Storm:
         """Have the node go on with another chain, with the same contract on it."""
         self.stop()
         self._folder = folder
+        # Within the same second it would have the same blocks.
+        self._options = ("--gas-limit", "20000000")
         self.start()
         emitter, self.chain = self.chain.emitter, Chain(self._http)
         assert self.chain.emitter == emitter
