@@ -1,19 +1,20 @@
 /* How soon every subscriber has what a block brings.
  *
  *   cc -O2 -o fan_out fan_out.c
- *   ./fan_out HOST PORT PATH SUBSCRIBERS BLOCKS EXPECTED SUBSCRIBE TRIGGER PAUSE_MS STALLED [PROCESS]
+ *   ./fan_out HOST PORT[,PORT...] PATH SUBSCRIBERS BLOCKS EXPECTED SUBSCRIBE TRIGGER PAUSE_MS STALLED [PROCESS]
  *
  * Opens SUBSCRIBERS connections that send SUBSCRIBE, and one more that sends TRIGGER once for each of BLOCKS
  * blocks: a transaction which the node mines at once, and of which each subscriber gets EXPECTED notifications.
  * The lag of a subscriber is the time from sending the trigger to its last notification of the block; the lag
  * of a block is that of its last subscriber. STALLED further connections subscribe and read nothing until all
  * blocks are through; what they then find, notices of a gap among it, is counted.
+ * With several ports the trigger goes to the first one, and the subscribers to the others in turn.
  * With PROCESS its CPU time and memory (MiB) are printed. Prints one line of JSON.
  * Exit status: 0, 2 no connection, 3 not all could subscribe.
  */
 #include "client.h"
 
-enum { HEAD = 256, EVENTS = 256, STALLED_BUFFER = 4096 };
+enum { HEAD = 256, PORTS = 64, EVENTS = 256, STALLED_BUFFER = 4096 };
 static const double SUBSCRIBING_SECONDS = 60, BLOCK_SECONDS = 15, DRAINING_SECONDS = 5;
 
 typedef struct {
@@ -76,8 +77,12 @@ static const Receiver RECEIVER = {message_part, message_end, answer_ping};
 
 /* ---- connections ---- */
 
-static void begin(Subscriber *subscriber, char **place, int receive_buffer, const char *subscribe) {
-    subscriber->socket = dial(place[0], place[1], place[2], receive_buffer);
+typedef struct {
+    const char *host, *port, *path;
+} Place;
+
+static void begin(Subscriber *subscriber, Place place, int receive_buffer, const char *subscribe) {
+    subscriber->socket = dial(place.host, place.port, place.path, receive_buffer);
     if (subscribe) say(subscriber, TEXT, subscribe, strlen(subscribe));
 }
 
@@ -119,7 +124,8 @@ static int count_subscribed(const Subscriber *all, int count) {
 /* ---- the run ---- */
 
 typedef struct {
-    char **place;
+    Place triggered, subscribed[PORTS];
+    int places;
     const char *subscribe, *trigger;
     int count, blocks, expected, stalled_count, process;
     double pause;
@@ -144,12 +150,19 @@ static double resident(int process) {
     return pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
+static void find_places(Run *run, const char *host, char *ports, const char *path) {
+    run->triggered = (Place){host, strtok(ports, ","), path};
+    for (char *port; run->places < PORTS && (port = strtok(NULL, ","));)
+        run->subscribed[run->places++] = (Place){host, port, path};
+    if (!run->places) run->subscribed[run->places++] = run->triggered;
+}
+
 static void subscribe_all(Run *run) {
     for (int index = 0; index < run->count; index++) {
-        begin(&run->all[index], run->place, 0, run->subscribe);
+        begin(&run->all[index], run->subscribed[index % run->places], 0, run->subscribe);
         watch(&run->all[index]);
     }
-    begin(&run->asker, run->place, 0, NULL);
+    begin(&run->asker, run->triggered, 0, NULL);
     watch(&run->asker);
     for (double until = now() + SUBSCRIBING_SECONDS; count_subscribed(run->all, run->count) < run->count;) {
         if (now() > until) {
@@ -159,7 +172,7 @@ static void subscribe_all(Run *run) {
         pump(50);
     }
     for (int index = 0; index < run->stalled_count; index++)
-        begin(&run->stalled[index], run->place, STALLED_BUFFER, run->subscribe);
+        begin(&run->stalled[index], run->subscribed[0], STALLED_BUFFER, run->subscribe);
     pump_for(0.5);
 }
 
@@ -251,12 +264,11 @@ static void report_stalled(Run *run) {
 
 int main(int argument_count, char **arguments) {
     if (argument_count < 11) {
-        fprintf(stderr, "usage: fan_out HOST PORT PATH SUBSCRIBERS BLOCKS EXPECTED SUBSCRIBE TRIGGER PAUSE_MS STALLED "
+        fprintf(stderr, "usage: fan_out HOST PORT[,PORT...] PATH SUBSCRIBERS BLOCKS EXPECTED SUBSCRIBE TRIGGER PAUSE_MS STALLED "
                         "[PROCESS]\n");
         return 2;
     }
-    Run run = {.place = arguments + 1,
-               .count = atoi(arguments[4]),
+    Run run = {.count = atoi(arguments[4]),
                .blocks = atoi(arguments[5]),
                .expected = atoi(arguments[6]),
                .subscribe = arguments[7],
@@ -264,6 +276,7 @@ int main(int argument_count, char **arguments) {
                .pause = atof(arguments[9]) / 1000,
                .stalled_count = atoi(arguments[10]),
                .process = argument_count > 11 ? atoi(arguments[11]) : 0};
+    find_places(&run, arguments[1], arguments[2], arguments[3]);
     run.all = calloc(run.count, sizeof *run.all);
     run.stalled = calloc(run.stalled_count + 1, sizeof *run.stalled);
     Outcome outcome = {.lags = calloc((size_t)run.count * run.blocks, sizeof(double)),

@@ -12,6 +12,7 @@ import pytest
 from bench.lib.load import Load
 from bench.lib.markdown import table_text
 from bench.lib.nodes import Node as Measured
+from tests.cluster.redis_server import needs_redis
 from tests.node_process import Node, started
 from tests.vector_files import CHECKOUT
 
@@ -112,6 +113,19 @@ def test_subscribers_of_a_development_chain_are_counted() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert " each of 100 " in ended.stdout
     assert "missing" not in ended.stdout
+
+
+@needs_redis
+@pytest.mark.slow
+def test_subscribers_are_spread_over_replicas() -> None:
+    few = ("--subscribers", "20", "--replicas", "2", "--workers", "2", "--blocks", "3")
+    ended = run("cluster.spread", *few)
+    assert ended.returncode == 0, ended.stderr
+    _first, _heading, _rule, alone, many, ratios, _load = ended.stdout.splitlines()
+    for name, row in (("one process", alone), ("2 replicas of 2 workers", many)):
+        assert row.startswith(f"| {name} |")
+        assert row.endswith("| 0 missing, 0 cut off |")
+    assert all(float(each) > 0 for each in ratios.split(" | ")[1:5])
 
 
 @pytest.mark.slow

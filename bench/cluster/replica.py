@@ -1,6 +1,6 @@
 """How much later than subscribers of its writer do those of a replica get a block?
 
-    python -m bench.replica [--blocks 300] [--transactions 100]
+    python -m bench.cluster.replica [--blocks 300] [--transactions 100]
 
 Starts a Redis on a socket, `wsnode dev --journal` and `wsnode replica`, and one subscriber of `newHeads` at
 each. Each block is made with --transactions transfers, once both have got the one before. Times are of one
@@ -20,7 +20,7 @@ from typing import Any
 import trio
 from trio_websocket import WebSocketConnection, open_websocket_url
 
-from bench.journal import redis
+from bench.cluster.journal import redis
 from tests.node_process import Node, post, started
 
 RECIPIENT = "0x" + "bb" * 20

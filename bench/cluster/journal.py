@@ -1,6 +1,6 @@
 """What does a journal cost its writer, and how late is a reader?
 
-    python -m bench.journal [--records 300]
+    python -m bench.cluster.journal [--records 300]
 
 Starts a Redis on a socket (with `appendonly`, synced each second), appends records of random bytes, which do
 not compress, and reads them in another task. For each size: how long an append takes, how long after its
