@@ -30,7 +30,7 @@ from wsnode.ethereum.logs import index as log_index
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.state import sign_transaction
-from wsnode.node.networks import ETHEREUM_FOLDER
+from wsnode.node.chains import ETHEREUM_FOLDER
 from wsnode.store.environment import Reader
 from wsnode.store.table import Cursor, Table
 

@@ -151,7 +151,7 @@ FLOORS = {
         "config",
         "config_file listening rereading",
         "growth",
-        "processes",
+        "chains processes",
         "networks",
         "running",
         "run workers",

@@ -122,7 +122,7 @@ def require_addresses(upstreams: tuple[str, ...]) -> None:
 def begin(data: Path, genesis: bytes | None, keeps: int | None) -> None:
     """Make the chain of a genesis in a folder, or check that it has that one."""
     from wsnode.ethereum.chain import Chain
-    from wsnode.node.networks import ETHEREUM_FOLDER
+    from wsnode.node.chains import ETHEREUM_FOLDER
 
     if genesis is not None:
         with Chain.open(data / ETHEREUM_FOLDER, genesis, writer=True, keeps=keeps):

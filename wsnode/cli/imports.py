@@ -38,8 +38,8 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
         import trio
 
         from wsnode.ethereum.chain import Chain
+        from wsnode.node.chains import ETHEREUM_FOLDER
         from wsnode.node.config import journal_config
-        from wsnode.node.networks import ETHEREUM_FOLDER
         from wsnode.sync.importer import import_files
 
         told = journal_config(journal)

@@ -27,6 +27,7 @@ from wsnode.ethereum.primitives.values import Address as EthereumAddress
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
 from wsnode.node.addresses import Address, announce_ready
+from wsnode.node.chains import ETHEREUM_FOLDER
 from wsnode.node.config import (
     Config,
     ConfigurationError,
@@ -37,7 +38,6 @@ from wsnode.node.config import (
     overridden,
 )
 from wsnode.node.config_file import AllLimits
-from wsnode.node.networks import ETHEREUM_FOLDER
 from wsnode.node.run import run
 from wsnode.server.upkeep.printing import Printer
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER, genesis_of, makers
 from wsnode.node.config import Config, ConfigurationError, EngineConfig, NetworkConfig
 from wsnode.node.growth.driving import read_genesis
-from wsnode.node.networks import ETHEREUM_FOLDER, STARKNET_FOLDER, genesis_of, makers
 from wsnode.node.running import tls_of
 from wsnode.server.access.tokens import SecretError, read_secret
 

@@ -24,13 +24,13 @@ from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
-from wsnode.ethereum.storage.folder import FOLDER
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
-from wsnode.node.config import Config, ConfigurationError, NetworkConfig, PartnerConfig, advertised
+from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER, open_chains
+from wsnode.node.config import Config, NetworkConfig, PartnerConfig, advertised
 from wsnode.node.processes import Alone, Followed, Processes
 from wsnode.node.views import figures_of, joined, opening, refusing, versions_of, waits_of
 from wsnode.server.access.directory import KeyRing, Network
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
 
-ETHEREUM_FOLDER: Final = FOLDER
-STARKNET_FOLDER: Final = "alt"
 FILTERS_FOLDER: Final = "filters"
 
 OUTAGE_FILE = "outage"
@@ -201,14 +199,11 @@ def open_network(
     with ExitStack() as stack:
         is_live = network.is_live and processes.writes
         writer = grow is not None or is_live
-        genesis = genesis_of(network)
-        keeps = None if network.follow is None else network.follow.keeps
-        ethereum, starknet = _open_chains(folder, stack, genesis, writer=writer, durable=durable, keeps=keeps)
+        ethereum, starknet = open_chains(network, stack, writer=writer, durable=durable)
         ring = partial(KeyFileRing, KeyFile(folder / FILE_NAME), uses_of=partial(processes.uses_of, name))
         keys = None if config.open else ring()
         if ethereum is None:
-            if starknet is None or network.follow is not None:
-                raise ConfigurationError(f"{folder} holds no chain: {makers(network)} makes one")
+            assert starknet is not None, "a network has a chain"
             yield alt_network(name, network.hosts, starknet, keys, folder)
             return
         if grow is not None or network.engine is not None:
@@ -307,62 +302,6 @@ def _filter_table(folder: Path, config: Config, stack: ExitStack) -> FilterTable
     store = open_filters(folder / FILTERS_FOLDER)
     stack.callback(store.close)
     return SharedFilters(store, config.call_limits)
-
-
-def genesis_of(network: NetworkConfig) -> bytes | None:
-    """Return the genesis of a chain that may have to begin, None if none is named.
-
-    Raises:
-        ConfigurationError: Its file cannot be read.
-    """
-    genesis = None
-    if network.engine is not None:
-        from wsnode.node.growth.driving import read_genesis
-
-        genesis = read_genesis(network.engine)
-    if network.replica is not None and network.replica.genesis is not None:
-        genesis = _read(Path(network.replica.genesis))
-    if genesis is None and network.follow is not None and network.follow.chain is not None:
-        from wsnode.ethereum.networks import NETWORKS
-
-        genesis = NETWORKS[network.follow.chain].genesis
-    return genesis
-
-
-def _read(genesis: Path) -> bytes:
-    try:
-        return genesis.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{genesis}: {error.strerror}") from error
-
-
-def makers(network: NetworkConfig) -> str:
-    """Return the command that makes a network's chain."""
-    if network.replica is not None:
-        return "`wsnode replica` with a --genesis, or `wsnode restore`,"
-    return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"
-
-
-def _open_chains(
-    folder: Path,
-    stack: ExitStack,
-    genesis: bytes | None,
-    *,
-    writer: bool,
-    durable: bool,
-    keeps: int | None = None,
-) -> tuple[EthereumChain | None, "StarknetChain | None"]:
-    ethereum = starknet = None
-    if genesis is not None or (folder / ETHEREUM_FOLDER).is_dir():
-        place = folder / ETHEREUM_FOLDER
-        chain = EthereumChain.open(place, genesis, writer=writer, durable=durable, keeps=keeps)
-        ethereum = stack.enter_context(chain)
-    if (folder / STARKNET_FOLDER).is_dir():
-        from wsnode.starknet.chain import Chain as StarknetChain
-
-        starknet = StarknetChain.open(folder, writer=writer)
-        stack.callback(starknet.close)
-    return ethereum, starknet
 
 
 def _starknet_hub(chain: "StarknetChain", hub: Hub) -> "StarknetHub":

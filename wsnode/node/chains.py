@@ -1,0 +1,87 @@
+"""The chains of a network's folder: what they begin with, what makes them, and the opening of them."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from wsnode.ethereum.chain import Chain as EthereumChain
+from wsnode.ethereum.storage.folder import FOLDER
+from wsnode.node.config import ConfigurationError, NetworkConfig
+
+if TYPE_CHECKING:
+    # What few networks have is imported when one does: a node starts much sooner without it.
+    from wsnode.starknet.chain import Chain as StarknetChain
+
+ETHEREUM_FOLDER: Final = FOLDER
+STARKNET_FOLDER: Final = "alt"
+
+
+def open_chains(
+    network: NetworkConfig, stack: ExitStack, *, writer: bool, durable: bool
+) -> tuple[EthereumChain | None, "StarknetChain | None"]:
+    """Return the chains that a network's folder holds, or that it begins; `stack` closes them.
+
+    Raises:
+        ConfigurationError: A genesis cannot be read, or the network needs a chain that is not there.
+        ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
+    """
+    ethereum = _open_ethereum(network, stack, writer=writer, durable=durable)
+    starknet = _open_starknet(Path(network.data), stack, writer=writer)
+    if ethereum is None and (starknet is None or network.follow is not None):
+        raise ConfigurationError(f"{Path(network.data)} holds no chain: {makers(network)} makes one")
+    return ethereum, starknet
+
+
+def _open_ethereum(
+    network: NetworkConfig, stack: ExitStack, *, writer: bool, durable: bool
+) -> EthereumChain | None:
+    folder, genesis = Path(network.data) / ETHEREUM_FOLDER, genesis_of(network)
+    if genesis is None and not folder.is_dir():
+        return None
+    keeps = None if network.follow is None else network.follow.keeps
+    chain = EthereumChain.open(folder, genesis, writer=writer, durable=durable, keeps=keeps)
+    return stack.enter_context(chain)
+
+
+def _open_starknet(folder: Path, stack: ExitStack, *, writer: bool) -> "StarknetChain | None":
+    if not (folder / STARKNET_FOLDER).is_dir():
+        return None
+    from wsnode.starknet.chain import Chain as StarknetChain
+
+    chain = StarknetChain.open(folder, writer=writer)
+    stack.callback(chain.close)
+    return chain
+
+
+def genesis_of(network: NetworkConfig) -> bytes | None:
+    """Return the genesis of a chain that may have to begin, None if none is named.
+
+    Raises:
+        ConfigurationError: Its file cannot be read.
+    """
+    genesis = None
+    if network.engine is not None:
+        from wsnode.node.growth.driving import read_genesis
+
+        genesis = read_genesis(network.engine)
+    if network.replica is not None and network.replica.genesis is not None:
+        genesis = _read(Path(network.replica.genesis))
+    if genesis is None and network.follow is not None and network.follow.chain is not None:
+        from wsnode.ethereum.networks import NETWORKS
+
+        genesis = NETWORKS[network.follow.chain].genesis
+    return genesis
+
+
+def _read(genesis: Path) -> bytes:
+    try:
+        return genesis.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{genesis}: {error.strerror}") from error
+
+
+def makers(network: NetworkConfig) -> str:
+    """Return the command that makes a network's chain."""
+    if network.replica is not None:
+        return "`wsnode replica` with a --genesis, or `wsnode restore`,"
+    return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"
