@@ -153,6 +153,7 @@ FLOORS = {
         "growth",
         "chains processes",
         "networks",
+        "assembly",
         "running",
         "run workers",
         "config_check",

@@ -20,8 +20,8 @@ from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum import codes
 from wsnode.jsonrpc import errors
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, EngineConfig, NetworkConfig
-from wsnode.node.networks import open_network
 from wsnode.starknet.rpc import errors as starknet_errors
 
 PACKAGE = Path(wsnode.__file__).parent

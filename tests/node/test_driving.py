@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from wsnode.demo.genesis import demo_genesis
+from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, ConfigurationError, EngineConfig, NetworkConfig
 from wsnode.node.config_file import read
 from wsnode.node.growth.driving import engine_limits
-from wsnode.node.networks import open_network
 from wsnode.server.limits import MIB, Limits
 
 

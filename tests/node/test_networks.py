@@ -23,8 +23,8 @@ from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS
 from wsnode.jsonrpc.registry import Registry
+from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, NetworkConfig
-from wsnode.node.networks import open_network
 from wsnode.server.access.directory import Caller
 from wsnode.server.access.grants import Grant, KeyLimits
 from wsnode.server.limit_report import NodeLimits, register_limits

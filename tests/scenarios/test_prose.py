@@ -13,8 +13,8 @@ from wsnode.demo.live import DevelopmentSettings, Live
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, NetworkConfig
-from wsnode.node.networks import open_network
 
 WIDTH = 110
 VAGUER = "whom|whoever|nobody|somebody|everybody|anybody|told|so many|so much|so long"

@@ -1,11 +1,11 @@
 """A folder's chains as one network: the methods of the families that it has, and what runs beside them."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,17 +24,14 @@ from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
-from wsnode.ethereum.tree.live import LiveTree
-from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
-from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER, open_chains
-from wsnode.node.config import Config, NetworkConfig, PartnerConfig, advertised
-from wsnode.node.processes import Alone, Followed, Processes
+from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER
+from wsnode.node.config import PartnerConfig
+from wsnode.node.processes import Followed
 from wsnode.node.views import figures_of, joined, opening, refusing, versions_of, waits_of
 from wsnode.server.access.directory import KeyRing, Network
-from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
 
-FILTERS_FOLDER: Final = "filters"
 
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""
@@ -72,7 +68,6 @@ class Growth(msgspec.Struct, frozen=True):
     """Is given the network's methods when all are there."""
 
 
-ALONE: Final = Alone()
 Grow = Callable[[Opened], AbstractContextManager[Growth]]
 BothChains = tuple[EthereumChain, "StarknetChain | None"]
 
@@ -175,139 +170,6 @@ def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> Transacti
     hub.on_same_head.append(pool.look)
     hub.pending.render = render_pooled_transaction
     return pool
-
-
-@contextmanager
-def open_network(
-    name: str,
-    network: NetworkConfig,
-    config: Config,
-    *,
-    grow: Grow | None = None,
-    durable: bool = True,
-    processes: Processes = ALONE,
-) -> Iterator[Network]:
-    """Open the chains of a network: for reading, or for writing as well if they `grow`.
-
-    `processes` are those that serve the same network.
-
-    Raises:
-        ConfigurationError: Its folder holds no chain.
-        ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
-    """
-    folder = Path(network.data)
-    with ExitStack() as stack:
-        is_live = network.is_live and processes.writes
-        writer = grow is not None or is_live
-        ethereum, starknet = open_chains(network, stack, writer=writer, durable=durable)
-        ring = partial(KeyFileRing, KeyFile(folder / FILE_NAME), uses_of=partial(processes.uses_of, name))
-        keys = None if config.open else ring()
-        if ethereum is None:
-            assert starknet is not None, "a network has a chain"
-            yield alt_network(name, network.hosts, starknet, keys, folder)
-            return
-        if grow is not None or network.engine is not None:
-            ethereum.require_full()
-        is_light = ethereum.window is not None
-        hub = Hub(ethereum)
-        starknet_hub = None if starknet is None else _starknet_hub(starknet, hub)
-        has_pool = network.pool and not is_light
-        pool = pool_beside(hub, ethereum, config.pool_limits) if has_pool else None
-        growth = forking = None
-        if network.fork is not None:
-            from wsnode.node.growth.forking import Forking, client_of
-
-            forking = Forking(ethereum, [client_of(url) for url in network.fork.upstreams])
-        if grow is not None and pool is not None:
-            opened = Opened(
-                ethereum, starknet, hub, pool, starknet_hub, gas_limit=network.gas_limit, forking=forking
-            )
-            growth = stack.enter_context(grow(opened))
-        # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
-        live = LiveTree(BlockTree(ethereum), hub) if is_live else None
-        relay = None if pool is None else processes.join(name, pool)
-        follower = None
-        followed: Followed | None = None
-        if network.follow is not None and live is not None:
-            from wsnode.node.growth.following import FollowedNetwork
-
-            is_driven = network.engine is not None
-            follower = FollowedNetwork(ethereum, live, hub, pool, network.follow, is_driven=is_driven)
-            processes.follows(name, follower)
-        elif network.replica is not None and live is not None:
-            from wsnode.node.growth.replicating import ReplicatedNetwork
-
-            url = advertised(network.replica.advertise, config)
-            followed = replicated = ReplicatedNetwork(ethereum, live, hub, network.replica, url)
-            processes.follows(name, replicated)
-        elif network.follow is not None or network.replica is not None:
-            mode = "full" if network.replica is None else "replica"
-            followed = processes.followed(name, ethereum.spec, hub, relay, mode)
-        publisher = None
-        if network.journal is not None and writer:
-            from wsnode.node.growth.publishing import publisher_of
-
-            publisher = publisher_of(ethereum, hub, network.journal, is_development=grow is not None)
-            if follower is not None:
-                follower.follower.journal = publisher.status
-        made = network_of(
-            name,
-            network.hosts,
-            (ethereum, starknet),
-            config.call_limits,
-            keys,
-            hub=hub,
-            pool=pool,
-            starknet_hub=starknet_hub,
-            growth=growth,
-            followed=follower or followed,
-            gas_limit=network.gas_limit,
-            with_test_methods=config.open,
-            filter_table=_filter_table(folder, config, stack),
-            relay=relay,
-            publisher=publisher,
-        )
-        if publisher is not None:
-            from wsnode.node.growth.publishing import published
-
-            assert network.journal is not None, "a publisher has its journal"
-            url = advertised(network.journal.advertise, config)
-            made = published(made, publisher, ethereum, network.journal, url)
-        if forking is not None:
-            from wsnode.node.growth.forking import forked
-
-            made = forked(made, ethereum, forking)
-        if follower is not None and is_light:
-            from wsnode.node.growth.proving import proved, proving
-
-            made = proved(made, proving(ethereum, follower.follower.upstreams))
-        if growth is not None and growth.watch is not None:
-            growth.watch(made.registry)
-        if network.engine is not None and live is not None and pool is not None:
-            from wsnode.node.growth.driving import driven
-
-            want = None if follower is None else follower.follower.want
-            made = driven(made, ethereum, live, pool, network, want)
-        if network.partner is not None:
-            made = with_partner(made, network.partner, ethereum.spec, folder)
-        yield made
-
-
-def _filter_table(folder: Path, config: Config, stack: ExitStack) -> FilterTable | None:
-    """Return the filters of all workers, None for those of this process alone."""
-    if config.workers == 1:
-        return None
-    from wsnode.ethereum.rpc.logs.shared_filters import SharedFilters, open_filters
-
-    store = open_filters(folder / FILTERS_FOLDER)
-    stack.callback(store.close)
-    return SharedFilters(store, config.call_limits)
-
-
-def _starknet_hub(chain: "StarknetChain", hub: Hub) -> "StarknetHub":
-    from wsnode.starknet.live.hub import Hub as StarknetHub
-
-    return StarknetHub(chain, hub.fan_out)
 
 
 def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:

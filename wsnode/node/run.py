@@ -10,9 +10,10 @@ from functools import partial
 import trio
 
 from wsnode.node.addresses import Address
+from wsnode.node.assembly import open_network
 from wsnode.node.config import Config
 from wsnode.node.listening import open_clients, open_operators
-from wsnode.node.networks import Grow, open_network
+from wsnode.node.networks import Grow
 from wsnode.node.running import Running, limits_beside, reload, run_beside, server_of, tls_of
 from wsnode.server.accepting import serve
 from wsnode.server.access.directory import Network, Port

@@ -18,9 +18,10 @@ from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, NetworkConfig
 from wsnode.node.growth.forking import Forking, forked
-from wsnode.node.networks import Growth, Opened, open_network
+from wsnode.node.networks import Growth, Opened
 from wsnode.upstream.client import Client
 
 ETHER = 10**18

@@ -9,8 +9,8 @@ from tests.vector_files import CHECKOUT
 from wsnode.demo.genesis import demo_genesis
 from wsnode.demo.run import begin
 from wsnode.jsonrpc.registry import Registry
+from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, NetworkConfig
-from wsnode.node.networks import open_network
 
 PREFIXES = ("anvil_", "evm_", "hardhat_", "tenderly_", "wsnode_reorg", "personal_")
 

@@ -15,8 +15,8 @@ from functools import partial
 import msgspec
 import trio
 
+from wsnode.node.assembly import open_network
 from wsnode.node.config import Config
-from wsnode.node.networks import open_network
 from wsnode.node.running import Running, reload, run_beside, server_of, tls_of
 from wsnode.node.workers.ledger import Ledger
 from wsnode.node.workers.messages import (

@@ -1,0 +1,243 @@
+"""A network from its configuration: its chains are opened, and what it is made of is put together."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.rpc.logs.filter_table import FilterTable
+from wsnode.ethereum.rpc.transactions.sending import Relay
+from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.tree import BlockTree
+from wsnode.node.chains import open_chains
+from wsnode.node.config import Config, NetworkConfig, advertised
+from wsnode.node.networks import (
+    BothChains,
+    Grow,
+    Growth,
+    Opened,
+    alt_network,
+    network_of,
+    pool_beside,
+    with_partner,
+)
+from wsnode.node.processes import Alone, Followed, Processes
+from wsnode.server.access.directory import KeyRing, Network
+from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
+
+if TYPE_CHECKING:
+    # What few networks have is imported when one does: a node starts much sooner without it.
+    from wsnode.cluster.publisher import Publisher
+    from wsnode.node.growth.following import FollowedNetwork
+    from wsnode.node.growth.forking import Forking
+    from wsnode.starknet.chain import Chain as StarknetChain
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+
+
+ALONE: Final = Alone()
+FILTERS_FOLDER: Final = "filters"
+
+
+@contextmanager
+def open_network(
+    name: str,
+    network: NetworkConfig,
+    config: Config,
+    *,
+    grow: Grow | None = None,
+    durable: bool = True,
+    processes: Processes = ALONE,
+) -> Iterator[Network]:
+    """Open the chains of a network: for reading, or for writing as well if they `grow`.
+
+    `processes` are those that serve the same network.
+
+    Raises:
+        ConfigurationError: Its folder holds no chain.
+        ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
+    """
+    folder = Path(network.data)
+    is_live = network.is_live and processes.writes
+    with ExitStack() as stack:
+        chains = open_chains(network, stack, writer=grow is not None or is_live, durable=durable)
+        ring = partial(KeyFileRing, KeyFile(folder / FILE_NAME), uses_of=partial(processes.uses_of, name))
+        keys = None if config.open else ring()
+        ethereum, starknet = chains
+        if ethereum is None:
+            assert starknet is not None, "a network has a chain"
+            yield alt_network(name, network.hosts, starknet, keys, folder)
+            return
+        if grow is not None or network.engine is not None:
+            ethereum.require_full()
+        assembly = _Assembly(name, network, config, (ethereum, starknet), processes, is_live=is_live)
+        yield assembly.network(grow, keys, stack)
+
+
+class _Assembly:
+    """The parts of a network with an Ethereum chain, each of which is made of those before it."""
+
+    def __init__(
+        self,
+        name: str,
+        told: NetworkConfig,
+        config: Config,
+        chains: BothChains,
+        processes: Processes,
+        *,
+        is_live: bool,
+    ) -> None:
+        """`is_live`: whether this process follows others, or is driven, and writes the chain."""
+        self._name, self._told, self._config, self._processes = name, told, config, processes
+        self._is_live = is_live
+        self._ethereum, self._starknet = chains
+        self._hub = Hub(self._ethereum)
+        self._starknet_hub = None if self._starknet is None else _starknet_hub(self._starknet, self._hub)
+        has_pool = told.pool and self._ethereum.window is None
+        self._pool = pool_beside(self._hub, self._ethereum, config.pool_limits) if has_pool else None
+        self._forking = self._make_forking()
+
+    def network(self, grow: Grow | None, keys: KeyRing | None, stack: ExitStack) -> Network:
+        """Return the network, with all that runs beside it."""
+        growth = self._begin_growth(grow, stack)
+        # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
+        live = LiveTree(BlockTree(self._ethereum), self._hub) if self._is_live else None
+        relay = None if self._pool is None else self._processes.join(self._name, self._pool)
+        follower = self._make_follower(live)
+        followed = follower or self._replicated(live) or self._followed_elsewhere(live, relay)
+        publisher = self._make_publisher(follower, is_development=grow is not None)
+        made = network_of(
+            self._name,
+            self._told.hosts,
+            (self._ethereum, self._starknet),
+            self._config.call_limits,
+            keys,
+            hub=self._hub,
+            pool=self._pool,
+            starknet_hub=self._starknet_hub,
+            growth=growth,
+            followed=followed,
+            gas_limit=self._told.gas_limit,
+            with_test_methods=self._config.open,
+            filter_table=_filter_table(Path(self._told.data), self._config, stack),
+            relay=relay,
+            publisher=publisher,
+        )
+        made = self._with_publisher(made, publisher)
+        made = self._with_proofs(made, follower)
+        if growth is not None and growth.watch is not None:
+            growth.watch(made.registry)
+        return self._with_partner(self._with_engine(made, live, follower))
+
+    def _make_forking(self) -> "Forking | None":
+        if self._told.fork is None:
+            return None
+        from wsnode.node.growth.forking import Forking, client_of
+
+        return Forking(self._ethereum, [client_of(url) for url in self._told.fork.upstreams])
+
+    def _begin_growth(self, grow: Grow | None, stack: ExitStack) -> Growth | None:
+        if grow is None or self._pool is None:
+            return None
+        opened = Opened(
+            self._ethereum,
+            self._starknet,
+            self._hub,
+            self._pool,
+            self._starknet_hub,
+            gas_limit=self._told.gas_limit,
+            forking=self._forking,
+        )
+        return stack.enter_context(grow(opened))
+
+    def _make_follower(self, live: LiveTree | None) -> "FollowedNetwork | None":
+        if self._told.follow is None or live is None:
+            return None
+        from wsnode.node.growth.following import FollowedNetwork
+
+        is_driven = self._told.engine is not None
+        made = FollowedNetwork(
+            self._ethereum, live, self._hub, self._pool, self._told.follow, is_driven=is_driven
+        )
+        self._processes.follows(self._name, made)
+        return made
+
+    def _replicated(self, live: LiveTree | None) -> Followed | None:
+        if self._told.replica is None or live is None:
+            return None
+        from wsnode.node.growth.replicating import ReplicatedNetwork
+
+        url = advertised(self._told.replica.advertise, self._config)
+        made = ReplicatedNetwork(self._ethereum, live, self._hub, self._told.replica, url)
+        self._processes.follows(self._name, made)
+        return made
+
+    def _followed_elsewhere(self, live: LiveTree | None, relay: Relay | None) -> Followed | None:
+        if live is not None or (self._told.follow is None and self._told.replica is None):
+            return None
+        mode = "full" if self._told.replica is None else "replica"
+        return self._processes.followed(self._name, self._ethereum.spec, self._hub, relay, mode)
+
+    def _make_publisher(
+        self, follower: "FollowedNetwork | None", *, is_development: bool
+    ) -> "Publisher | None":
+        if self._told.journal is None or not (is_development or self._is_live):
+            return None
+        from wsnode.node.growth.publishing import publisher_of
+
+        made = publisher_of(self._ethereum, self._hub, self._told.journal, is_development=is_development)
+        if follower is not None:
+            follower.follower.journal = made.status
+        return made
+
+    def _with_publisher(self, network: Network, publisher: "Publisher | None") -> Network:
+        if self._told.journal is None or publisher is None:
+            return network
+        from wsnode.node.growth.publishing import published
+
+        url = advertised(self._told.journal.advertise, self._config)
+        return published(network, publisher, self._ethereum, self._told.journal, url)
+
+    def _with_proofs(self, network: Network, follower: "FollowedNetwork | None") -> Network:
+        if self._forking is not None:
+            from wsnode.node.growth.forking import forked
+
+            network = forked(network, self._ethereum, self._forking)
+        if follower is not None and self._ethereum.window is not None:
+            from wsnode.node.growth.proving import proved, proving
+
+            network = proved(network, proving(self._ethereum, follower.follower.upstreams))
+        return network
+
+    def _with_engine(
+        self, network: Network, live: LiveTree | None, follower: "FollowedNetwork | None"
+    ) -> Network:
+        if self._told.engine is None or live is None or self._pool is None:
+            return network
+        from wsnode.node.growth.driving import driven
+
+        want = None if follower is None else follower.follower.want
+        return driven(network, self._ethereum, live, self._pool, self._told, want)
+
+    def _with_partner(self, network: Network) -> Network:
+        if self._told.partner is None:
+            return network
+        return with_partner(network, self._told.partner, self._ethereum.spec, Path(self._told.data))
+
+
+def _filter_table(folder: Path, config: Config, stack: ExitStack) -> FilterTable | None:
+    """Return the filters of all workers, None for those of this process alone."""
+    if config.workers == 1:
+        return None
+    from wsnode.ethereum.rpc.logs.shared_filters import SharedFilters, open_filters
+
+    store = open_filters(folder / FILTERS_FOLDER)
+    stack.callback(store.close)
+    return SharedFilters(store, config.call_limits)
+
+
+def _starknet_hub(chain: "StarknetChain", hub: Hub) -> "StarknetHub":
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+
+    return StarknetHub(chain, hub.fan_out)
