@@ -1,1 +1,1 @@
-"""A chain on several machines: what its journal costs, and how soon subscribers of replicas are told."""
+"""A chain on several machines: what its journal costs, and how late subscribers of replicas are."""

@@ -4,10 +4,11 @@
 
 Starts `wsnode dev` and has all subscribers of `newHeads` there; then `wsnode dev --journal`, a Redis and the
 replicas, and spreads the subscribers over these. A block is made as soon as a transfer arrives at `dev`, and
-once all have been told of the one before. Lag is the time from sending that transfer to the notification, of
-each subscriber and block; `last` is that of the last subscriber of a block. A block that is not complete
-after 15 s counts as 15 s. All of it runs on this machine, the client too (bench/clients/fan_out.c, which
-needs a C compiler), so the ratio is what more processes cost there until there are cores for them.
+once all have the notification of the one before. Lag is the time from sending that transfer to the
+notification, of each subscriber and block; `last` is that of the last subscriber of a block. A block that is
+not complete after 15 s counts as 15 s. All of it runs on this machine, the client too
+(bench/clients/fan_out.c, which needs a C compiler), so the ratio is what more processes cost there until
+there are cores for them.
 """
 
 import argparse

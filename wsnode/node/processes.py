@@ -54,7 +54,7 @@ class FollowedHere(Followed, Protocol):
         """
 
     def tell(self, news: News) -> None:
-        """Have the other processes told from now on."""
+        """Give the other processes news from now on."""
 
 
 class Processes(Protocol):

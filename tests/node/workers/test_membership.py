@@ -81,6 +81,20 @@ async def test_a_process_that_follows_and_hangs_is_noticed_by_its_silence(
     assert followed.hindrance() is None
 
 
+async def test_the_journals_height_is_said_at_once(memory: int) -> None:
+    writer = Worker(memory, writes=True)
+    with new_chain() as chain:
+        network = replicated(chain)
+        writer.membership.follows("one", network)
+        network.replica.gauge.noted(5)
+        for listener in network.replica.on_height:
+            listener()
+        message, _descriptor = await writer.parent.receive()
+        assert isinstance(message, Standing)
+        assert message.height == 5
+    writer.close()
+
+
 async def test_how_a_network_stands_is_said_again_without_a_change(
     memory: int, autojump_clock: trio.testing.MockClock
 ) -> None:

@@ -102,7 +102,7 @@ class FollowedNetwork:
         await self.follower.send(encoded)
 
     def tell(self, news: News) -> None:
-        """Have the other processes of the node told from now on."""
+        """Give the other processes of the node news from now on."""
 
         def tell_heard(heard: Sequence[PooledTransaction]) -> None:
             news.heard([transaction.encoded for transaction in heard])

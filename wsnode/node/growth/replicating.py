@@ -83,7 +83,7 @@ class ReplicatedNetwork:
         await self._peers.send(encoded)
 
     def tell(self, news: News) -> None:
-        """Have the other processes of the node told from now on."""
+        """Give the other processes of the node news from now on."""
         # Calls wait for a block from the moment that the journal has it.
         self.replica.on_height.append(news.stands_anew)
 
