@@ -23,7 +23,7 @@ from wsnode.node.networks import (
     pool_beside,
     with_partner,
 )
-from wsnode.node.processes import Alone, Followed, Processes
+from wsnode.node.processes import Alone, Followed, FollowedHere, Processes
 from wsnode.server.access.directory import KeyRing, Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 
@@ -105,8 +105,11 @@ class _Assembly:
         live = LiveTree(BlockTree(self._ethereum), self._hub) if self._is_live else None
         relay = None if self._pool is None else self._processes.join(self._name, self._pool)
         follower = self._make_follower(live)
-        followed = follower or self._replicated(live) or self._followed_elsewhere(live, relay)
-        publisher = self._make_publisher(follower, is_development=grow is not None)
+        followed_here = follower or self._make_replica(live)
+        publisher = self._make_publisher(is_development=grow is not None)
+        if followed_here is not None:
+            journal = None if publisher is None else publisher.status
+            self._processes.follows(self._name, followed_here, journal)
         made = network_of(
             self._name,
             self._told.hosts,
@@ -117,7 +120,7 @@ class _Assembly:
             pool=self._pool,
             starknet_hub=self._starknet_hub,
             growth=growth,
-            followed=followed,
+            followed=followed_here or self._followed_elsewhere(live, relay),
             gas_limit=self._told.gas_limit,
             with_test_methods=self._config.open,
             filter_table=_filter_table(Path(self._told.data), self._config, stack),
@@ -157,21 +160,17 @@ class _Assembly:
         from wsnode.node.growth.following import FollowedNetwork
 
         is_driven = self._told.engine is not None
-        made = FollowedNetwork(
+        return FollowedNetwork(
             self._ethereum, live, self._hub, self._pool, self._told.follow, is_driven=is_driven
         )
-        self._processes.follows(self._name, made)
-        return made
 
-    def _replicated(self, live: LiveTree | None) -> Followed | None:
+    def _make_replica(self, live: LiveTree | None) -> FollowedHere | None:
         if self._told.replica is None or live is None:
             return None
         from wsnode.node.growth.replicating import ReplicatedNetwork
 
         url = advertised(self._told.replica.advertise, self._config)
-        made = ReplicatedNetwork(self._ethereum, live, self._hub, self._told.replica, url)
-        self._processes.follows(self._name, made)
-        return made
+        return ReplicatedNetwork(self._ethereum, live, self._hub, self._told.replica, url)
 
     def _followed_elsewhere(self, live: LiveTree | None, relay: Relay | None) -> Followed | None:
         if live is not None or (self._told.follow is None and self._told.replica is None):
@@ -179,17 +178,12 @@ class _Assembly:
         mode = "full" if self._told.replica is None else "replica"
         return self._processes.followed(self._name, self._ethereum.spec, self._hub, relay, mode)
 
-    def _make_publisher(
-        self, follower: "FollowedNetwork | None", *, is_development: bool
-    ) -> "Publisher | None":
+    def _make_publisher(self, *, is_development: bool) -> "Publisher | None":
         if self._told.journal is None or not (is_development or self._is_live):
             return None
         from wsnode.node.growth.publishing import publisher_of
 
-        made = publisher_of(self._ethereum, self._hub, self._told.journal, is_development=is_development)
-        if follower is not None:
-            follower.follower.journal = made.status
-        return made
+        return publisher_of(self._ethereum, self._hub, self._told.journal, is_development=is_development)
 
     def _with_publisher(self, network: Network, publisher: "Publisher | None") -> Network:
         if self._told.journal is None or publisher is None:

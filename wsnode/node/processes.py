@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc.node.following import Following
+from wsnode.ethereum.rpc.node.following import Following, TellStatus
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
 from wsnode.node.growth.news import News
@@ -71,8 +71,8 @@ class Processes(Protocol):
         """Join a network's pool to the others'; return what has them take a transaction, if there are any."""
         ...
 
-    def follows(self, network: str, followed: FollowedHere) -> None:
-        """Take note of a network that this process follows."""
+    def follows(self, network: str, followed: FollowedHere, journal: TellStatus | None) -> None:
+        """Take note of a network that this process follows, and publishes if there is a `journal`."""
         ...
 
     def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str) -> Followed:
@@ -94,7 +94,7 @@ class Alone:
     def join(self, _network: str, _pool: TransactionPool) -> None:
         """Return None: there is no other pool."""
 
-    def follows(self, _network: str, _followed: FollowedHere) -> None:
+    def follows(self, _network: str, _followed: FollowedHere, _journal: TellStatus | None) -> None:
         """Do nothing: nobody else needs to know."""
 
     def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str) -> Followed:

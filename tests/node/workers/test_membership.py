@@ -100,7 +100,7 @@ async def test_how_a_network_stands_is_said_again_without_a_change(
 ) -> None:
     writer = Worker(memory, writes=True)
     with new_chain() as chain:
-        writer.membership.follows("one", replicated(chain))
+        writer.membership.follows("one", replicated(chain), None)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(writer.membership.telling.run)
             for _ in range(3):

@@ -98,8 +98,6 @@ class Follower:
         """Called when following has come to another stage."""
         self.on_height: list[Callable[[], None]] = []
         """Called when `announced_height` is another one."""
-        self.journal: Callable[[], dict[str, Any]] | None = None
-        """Returns what `wsnode_status` says of the journal that the chain is published to."""
 
     @property
     def accepts_any(self) -> bool:
@@ -352,6 +350,5 @@ class Follower:
             "highest": None if self.highest is None else hex(self.highest),
             "lag": lag,
             "reorganisations": self.reorganisations,
-            **({} if self.journal is None else {"journal": self.journal()}),
             "upstreams": [described(upstream) for upstream in self.upstreams],
         }

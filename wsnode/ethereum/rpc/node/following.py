@@ -94,6 +94,11 @@ class Following(Protocol):
         """
 
 
+def with_journal(status: dict[str, Any], journal: TellStatus | None) -> dict[str, Any]:
+    """Return a node's status with that of the journal to which it publishes its chain, if it does."""
+    return status if journal is None else {**status, "journal": journal()}
+
+
 class FollowingMethods:
     """The methods of a chain that follows, or of one that does not."""
 
@@ -113,11 +118,12 @@ class FollowingMethods:
     def status(self, view: Snapshot) -> Generator[Step, Any, dict[str, Any]]:
         """Return how the chain grows, what is trusted for it, its head, and the state of each upstream."""
         if self._following is None:
-            journal = {} if self._journal is None else {"journal": self._journal()}
-            return {"mode": "stored", "head": view.head.members(), "upstreams": [], **journal}
-        # Another process may be the one that follows.
+            return with_journal(
+                {"mode": "stored", "head": view.head.members(), "upstreams": []}, self._journal
+            )
+        # Another process may be the one that follows, and publishes.
         status: dict[str, Any] = yield AsyncCall(self._following.tell_status)
-        return status
+        return with_journal(status, self._journal)
 
 
 def add_methods(registry: Registry, following: Following | None, journal: TellStatus | None) -> None:

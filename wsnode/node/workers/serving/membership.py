@@ -6,6 +6,7 @@ from typing import Final
 
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.node.following import TellStatus
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
 from wsnode.node.processes import FollowedHere
@@ -65,9 +66,9 @@ class Membership:
         """Take what is sent to other processes into `pool`; return what has them take a transaction."""
         return self._pools.join(network, pool)
 
-    def follows(self, network: str, followed: FollowedHere) -> None:
-        """Tell the others of a network that this process follows."""
-        self.telling.follows(network, followed)
+    def follows(self, network: str, followed: FollowedHere, journal: TellStatus | None) -> None:
+        """Report to the others on a network that this process follows."""
+        self.telling.follows(network, followed, journal)
 
     def followed(
         self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 import trio
 
+from wsnode.ethereum.rpc.node.following import TellStatus, with_journal
 from wsnode.node.processes import FollowedHere
 from wsnode.node.workers.messages import Found, Heard, Inquire, Send, Sent, Standing, ToWorker
 from wsnode.node.workers.pair import Pair
@@ -22,11 +23,13 @@ class Telling:
     def __init__(self, pair: Pair[ToWorker]) -> None:
         self._pair = pair
         self._followed: dict[str, FollowedHere] = {}
+        self._journals: dict[str, TellStatus | None] = {}
         self._told: dict[str, Standing] = {}
 
-    def follows(self, network: str, followed: FollowedHere) -> None:
-        """Tell of a network from now on."""
+    def follows(self, network: str, followed: FollowedHere, journal: TellStatus | None) -> None:
+        """Report on a network from now on, and on the journal to which it is published."""
         self._followed[network] = followed
+        self._journals[network] = journal
         followed.tell(_OfNetwork(self, network))
 
     async def run(self) -> None:
@@ -53,7 +56,9 @@ class Telling:
         """Say how a network is followed."""
         status = b""
         if (followed := self._followed.get(message.network)) is not None:
-            status = msgspec.json.encode(await followed.following.tell_status())
+            status = msgspec.json.encode(
+                with_journal(await followed.following.tell_status(), self._journals[message.network])
+            )
         self._pair.post(Found(message.number, status, message.row))
 
     async def send(self, message: Send) -> None:
