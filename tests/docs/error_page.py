@@ -28,6 +28,7 @@ MADE_BY: Final[dict[str, tuple[int, int | None]]] = {
     "_refused": (0, errors.INVALID_REQUEST),
     "BadContentError": (1, errors.INVALID_REQUEST),
     "PoolError": (0, errors.SERVER_ERROR),
+    "NotSentError": (0, errors.SERVER_ERROR),
     "RpcError": (1, None),
     "_error": (1, None),
     # Of errors with a class of their own.
@@ -95,7 +96,10 @@ def _made_in(tree: ast.AST, place: str) -> Iterator[Made]:
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.IfExp):
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _texts(value)
+    elif isinstance(node, ast.IfExp):
         yield from _texts(node.body)
         yield from _texts(node.orelse)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
