@@ -13,7 +13,7 @@ from wsnode.cli.options import (
     genesis_option,
     journal_option,
 )
-from wsnode.cli.serving import run_node, serving_options, serving_settings, workers_option
+from wsnode.cli.serving import run_node, serving_options, serving_settings
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN
 
@@ -56,7 +56,6 @@ from wsnode.node.addresses import DEFAULT_LISTEN
     help="Follow them even where they replace what is final here.",
 )
 @journal_option
-@workers_option
 @address_options
 @serving_options
 def follow(
@@ -95,7 +94,7 @@ def follow(
             chain=chain,
         )
         published = config.journal_config(journal)
-        settings = serving_settings(options) | {"listen": str(address), "workers": options["workers"]}
+        settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:
             return config.overridden(

@@ -29,7 +29,7 @@ from wsnode.cli.options import (
     fit_address,
     journal_option,
 )
-from wsnode.cli.serving import run_node, serving_options, serving_settings, workers_option
+from wsnode.cli.serving import run_node, serving_options, serving_settings
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN
 
@@ -77,7 +77,6 @@ def show_version(context: click.Context) -> None:
 @click.option("--jwt-secret", type=FILE, metavar="FILE", help="The secret of its tokens; made if absent.")
 @click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain that it drives.")
 @journal_option
-@workers_option
 @click.option("--unix-socket", metavar="PATH", help="Listen there as well.")
 @click.option("--tls-cert", metavar="FILE", help="Encrypt; a PEM chain.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
@@ -96,7 +95,7 @@ def serve(
     require_usable(data, file, engine, jwt_secret, genesis, journal, options["vhost"])
     placed = options["listen"], options["host"], options["port"]
     fit_address(*placed, DEFAULT_LISTEN)
-    beside = ("workers", "unix_socket", "tls_cert", "tls_key")
+    beside = ("unix_socket", "tls_cert", "tls_key")
     settings = serving_settings(options) | {name: options[name] for name in beside}
     with one_line_failures():
         from wsnode.node import config, config_file

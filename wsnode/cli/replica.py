@@ -13,7 +13,7 @@ from wsnode.cli.options import (
     fit_address,
     genesis_option,
 )
-from wsnode.cli.serving import run_node, serving_options, serving_settings, workers_option
+from wsnode.cli.serving import run_node, serving_options, serving_settings
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN
 
@@ -28,7 +28,6 @@ from wsnode.node.addresses import DEFAULT_LISTEN
     help="The journal to follow: redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://.",
 )
 @click.option("--advertise", metavar="URL", help="Where other nodes of the chain can ask this one.")
-@workers_option
 @address_options
 @serving_options
 def replica(
@@ -48,7 +47,7 @@ def replica(
         from wsnode.node import config
 
         told = config.replica_config(journal, advertise)
-        settings = serving_settings(options) | {"listen": str(address), "workers": options["workers"]}
+        settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:
             return config.overridden(config.of_folder(data, options["vhost"], replica=told), **settings)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def serving_options(command: Command) -> Command:
-    """Add `open_to_all`, `log_level`, `log_format`, `origin`, `vhost` and `metrics_listen`."""
+    """Add `workers`, `open_to_all`, `log_level`, `log_format`, `origin`, `vhost` and `metrics_listen`."""
     for option in (
         click.option(
             "--metrics-listen", metavar="HOST:PORT", help="Where operators find metrics and health."
@@ -22,21 +22,17 @@ def serving_options(command: Command) -> Command:
         click.option("--log-format", type=click.Choice(["human", "json"]), help="How; human if not given."),
         log_level_option,
         click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /."),
+        click.option(
+            "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
+        ),
     ):
         command = option(command)
     return command
 
 
-def workers_option(command: Command) -> Command:
-    """Add `workers`, the number of processes."""
-    return click.option(
-        "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
-    )(command)
-
-
 def serving_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a `Config` from `serving_options`, but for `vhost`, which is a network's."""
-    as_named = {name: options[name] for name in ("log_level", "log_format", "metrics_listen")}
+    as_named = {name: options[name] for name in ("workers", "log_level", "log_format", "metrics_listen")}
     return {"open": options["open_to_all"], "origins": options["origin"], **as_named}
 
 
