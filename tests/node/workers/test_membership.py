@@ -85,7 +85,7 @@ async def test_the_journals_height_is_said_at_once(memory: int) -> None:
     writer = Worker(memory, writes=True)
     with new_chain() as chain:
         network = replicated(chain)
-        writer.membership.follows("one", network)
+        writer.membership.follows("one", network, None)
         network.replica.gauge.noted(5)
         for listener in network.replica.on_height:
             listener()
