@@ -149,7 +149,7 @@ FLOORS = {
     "node": (
         "addresses settings views",
         "config",
-        "config_file listening rereading",
+        "config_file config_line listening rereading",
         "growth",
         "chains processes",
         "networks",

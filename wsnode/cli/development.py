@@ -266,7 +266,7 @@ def dev(
         from wsnode.demo.run import Beginning, Served, serve_development
         from wsnode.demo.state_file import StateFiles
         from wsnode.ethereum.pool.order import Order
-        from wsnode.node.config import journal_config
+        from wsnode.node.config_line import journal_config
 
         published = journal_config(journal)
         served = Served(block_time=block_time, gas_limit=gas_limit, journal=published, **told)

@@ -82,9 +82,9 @@ def follow(
     if chain is not None and genesis is not None:
         raise click.UsageError("--chain and --genesis: one of them is enough")
     with one_line_failures():
-        from wsnode.node import config
+        from wsnode.node import config, config_line
 
-        told = config.follow_config(
+        told = config_line.follow_config(
             upstreams,
             agree,
             accept_reorg=accept_reorg,
@@ -93,12 +93,12 @@ def follow(
             checkpoint=checkpoint,
             chain=chain,
         )
-        published = config.journal_config(journal)
+        published = config_line.journal_config(journal)
         settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:
-            return config.overridden(
-                config.of_folder(data, options["vhost"], follow=told, journal=published), **settings
+            return config_line.overridden(
+                config_line.of_folder(data, options["vhost"], follow=told, journal=published), **settings
             )
 
         given = read_config()

@@ -39,7 +39,7 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
 
         from wsnode.ethereum.chain import Chain
         from wsnode.node.chains import ETHEREUM_FOLDER
-        from wsnode.node.config import journal_config
+        from wsnode.node.config_line import journal_config
         from wsnode.sync.importer import import_files
 
         told = journal_config(journal)

@@ -98,22 +98,24 @@ def serve(
     beside = ("unix_socket", "tls_cert", "tls_key")
     settings = serving_settings(options) | {name: options[name] for name in beside}
     with one_line_failures():
-        from wsnode.node import config, config_file
+        from wsnode.node import config, config_file, config_line
 
         driver = None
         if engine is not None:
             secret, first = (None if path is None else str(path) for path in (jwt_secret, genesis))
             driver = config.EngineConfig(engine, secret, first)
-        told_journal = config.journal_config(journal)
+        told_journal = config_line.journal_config(journal)
 
         def read_config() -> config.Config:
             told = (
                 config_file.read(file)
                 if file is not None
-                else config.of_folder(data or Path(), options["vhost"], engine=driver, journal=told_journal)
+                else config_line.of_folder(
+                    data or Path(), options["vhost"], engine=driver, journal=told_journal
+                )
             )
             address = fit_address(*placed, told.listen)
-            return config.overridden(told, **settings, listen=str(address))
+            return config_line.overridden(told, **settings, listen=str(address))
 
         run_node(read_config(), read_config)
 

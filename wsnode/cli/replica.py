@@ -44,13 +44,15 @@ def replica(
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     with one_line_failures():
-        from wsnode.node import config
+        from wsnode.node import config, config_line
 
-        told = config.replica_config(journal, advertise)
+        told = config_line.replica_config(journal, advertise)
         settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:
-            return config.overridden(config.of_folder(data, options["vhost"], replica=told), **settings)
+            return config_line.overridden(
+                config_line.of_folder(data, options["vhost"], replica=told), **settings
+            )
 
         given = read_config()
         begin(data, read_genesis(genesis), None)

@@ -35,9 +35,9 @@ from wsnode.node.config import (
     Guests,
     JournalConfig,
     NetworkConfig,
-    overridden,
 )
 from wsnode.node.config_file import AllLimits
+from wsnode.node.config_line import overridden
 from wsnode.node.run import run
 from wsnode.server.upkeep.printing import Printer
 

@@ -1,9 +1,7 @@
-"""The configuration of a node: one frozen Struct for each component; and what command lines say of it."""
+"""The configuration of a node: one frozen Struct for each component."""
 
 import socket
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,7 +23,6 @@ DEFAULT_WINDOW = 7_200
 MOST_WINDOW = 1_000_000_000
 
 
-Told = TypeVar("Told")
 NodeUrl = Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
 
 
@@ -264,88 +261,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def serves_metrics_to_clients(self) -> bool:
         """Return whether `/metrics` is among the clients' pages."""
         return self.open and self.metrics.enabled and self.metrics.listen is None
-
-
-def of_folder(
-    data: Path,
-    hosts: Sequence[str] = (),
-    follow: FollowConfig | None = None,
-    engine: EngineConfig | None = None,
-    journal: JournalConfig | None = None,
-    replica: ReplicaConfig | None = None,
-) -> Config:
-    """Return the configuration of a node that serves one folder; `hosts` are named besides local ones.
-
-    Raises:
-        ListenError: The engine's address is none.
-    """
-    if engine is not None:
-        _ = engine.address
-    network = NetworkConfig(
-        str(data), tuple(hosts), follow=follow, engine=engine, journal=journal, replica=replica
-    )
-    return Config(networks={data.absolute().name: network})
-
-
-def journal_config(url: str | None) -> JournalConfig | None:
-    """Return what a command line says of a journal to write.
-
-    Raises:
-        ConfigurationError: It is no address of one.
-    """
-    return None if url is None else _of_journal(JournalConfig, url=url)
-
-
-def replica_config(journal: str, advertise: str | None) -> ReplicaConfig:
-    """Return what a command line says of a journal to repeat.
-
-    Raises:
-        ConfigurationError: It is no address of one.
-    """
-    return _of_journal(ReplicaConfig, journal=journal, advertise=advertise)
-
-
-def _of_journal(kind: type[Told], **settings: str | None) -> Told:
-    try:
-        return msgspec.convert(settings, kind)
-    except ValueError as error:
-        raise ConfigurationError(f"--journal: {error}") from None
-
-
-def follow_config(
-    upstreams: Sequence[str], agree: int | None, *, accept_reorg: bool, **settings: Any
-) -> FollowConfig:
-    """Return what a command line says of upstreams.
-
-    Raises:
-        ConfigurationError: It is impossible.
-    """
-    try:
-        told = FollowConfig(tuple(upstreams), agree, accept_reorg=accept_reorg, **settings)
-        return msgspec.convert(msgspec.structs.asdict(told), FollowConfig)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from None
-
-
-def overridden(config: Config, *, metrics_listen: str | None = None, **settings: Any) -> Config:
-    """Return `config` with the settings of the command line that are neither None, False nor empty.
-
-    Raises:
-        ConfigurationError: A setting is none of its kind.
-        ListenError: `listen` or `metrics_listen` is no address.
-    """
-    given = {name: value for name, value in settings.items() if value not in (None, False, ())}
-    if metrics_listen is not None:
-        given["metrics"] = MetricsConfig(listen=metrics_listen)
-    try:
-        config = msgspec.convert(msgspec.structs.asdict(config) | given, Config, from_attributes=True)
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(place_of(error)) from error
-    if (config.tls_cert is None) != (config.tls_key is None):
-        raise ConfigurationError("tls_cert and tls_key: one needs the other")
-    _ = config.address, config.metrics.address
-    require_one_writer(config)
-    return config
 
 
 def advertised(url: str | None, config: Config) -> str | None:
