@@ -12,17 +12,14 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Caller, Snapshot
 from wsnode.ethereum.state import ChainSpec, LackingError, State
-from wsnode.ethereum.storage import canonical, chain_ids, meta, patches, side, window
+from wsnode.ethereum.storage import beginning, canonical, chain_ids, meta, patches, side, window
 from wsnode.ethereum.storage.errors import (
-    NoAllocationError,
     NoChainError,
-    OtherGenesisError,
     OtherKindError,
     StoresDisagreeError,
-    UnknownSchemaError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.ethereum.storage.tables import LIGHT_SCHEMA_VERSION, SCHEMA_VERSION, TABLES
+from wsnode.ethereum.storage.tables import TABLES
 from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader, Writer
 
@@ -104,7 +101,7 @@ class Chain:
         place = ChainFolder(folder)
         lock = place.lock() if writer else None
         try:
-            spec = _agreed_spec(place, genesis, writer=writer, durable=durable)
+            spec = beginning.agreed_spec(place, genesis, writer=writer, durable=durable)
             return cls._open(place, spec, lock, durable=durable, keeps=keeps)
         except BaseException:
             if lock is not None:
@@ -127,10 +124,10 @@ class Chain:
         store = Environment(place.chain, TABLES, writer=writer, durable=durable)
         try:
             if writer:
-                store.write(lambda transaction: _begin(transaction, place.path, spec, keeps))
+                store.write(lambda transaction: beginning.begin(transaction, place.path, spec, keeps))
             with store.read() as reader:
-                _require_known(reader, place.path, spec)
-                _require_kind(reader, place.path, keeps)
+                beginning.require_known(reader, place.path, spec)
+                beginning.require_kind(reader, place.path, keeps)
                 spec.set_chain_ids(chain_ids.chain_ids(reader))
                 is_light = window.window(reader) is not None
             state = State(str(place.state), spec, writer=writer, proved=is_light)
@@ -427,54 +424,7 @@ class Chain:
         self.close()
 
 
-def _agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, durable: bool) -> ChainSpec:
-    if genesis is not None and writer and not place.genesis.exists():
-        spec = ChainSpec(genesis)
-        place.keep_genesis(genesis, durable=durable)
-        return spec
-    stored = ChainSpec(place.read_genesis())
-    if genesis is not None:
-        given = ChainSpec(genesis)
-        if given.genesis_hash != stored.genesis_hash:
-            raise OtherGenesisError(place.path, stored.genesis_hash, given.genesis_hash, place.maker())
-        place.require_configuration(genesis)
-    return stored
-
-
 def _mark(writer: Writer, marks: Marks) -> None:
     for mark, head in ((meta.SAFE, marks.safe), (meta.FINALIZED, marks.finalized)):
         if head is not None:
             meta.set_mark(writer, mark, head)
-
-
-def _begin(writer: Writer, folder: Path, spec: ChainSpec, keeps: int | None) -> None:
-    if meta.schema_version(writer) is not None:
-        return
-    if keeps is None and not spec.is_allotted:
-        raise NoAllocationError(folder)
-    if keeps is None:
-        patches.begin(writer)
-    version = SCHEMA_VERSION if keeps is None else LIGHT_SCHEMA_VERSION
-    meta.begin(writer, version, Hash32(spec.genesis_hash))
-    if spec.first_number:
-        canonical.begin_at(writer, spec.first_number)
-    canonical.append(writer, [spec.genesis_block()])
-    if keeps is not None:
-        window.set_window(writer, keeps)
-
-
-def _require_kind(reader: Reader, folder: Path, keeps: int | None) -> None:
-    kept = window.window(reader)
-    if keeps is not None and keeps != kept:
-        raise OtherKindError(folder, kept, keeps)
-
-
-def _require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
-    version = meta.schema_version(reader)
-    if version is None:
-        raise NoChainError(folder)
-    if version not in (SCHEMA_VERSION, LIGHT_SCHEMA_VERSION):
-        raise UnknownSchemaError(folder, version, LIGHT_SCHEMA_VERSION)
-    stored = meta.genesis_hash(reader)
-    if stored != spec.genesis_hash:
-        raise OtherGenesisError(folder, stored, spec.genesis_hash, ChainFolder(folder).maker())
