@@ -159,6 +159,16 @@ def test_workers_are_replaced_one_by_one_while_clients_call(imported: Path) -> N
         assert failures == []
 
 
+def test_a_node_that_ends_replaces_no_more_workers(imported: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    options = ("--data", str(imported), "--listen", "127.0.0.1:0", "--open", "--workers", "3")
+    with log.open("w") as stderr, started("serve", *options, stderr=stderr) as node:
+        node.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: len(workers_of(node)) == 4)
+        assert node.stop() == 0
+    assert "worker" not in log.read_text()
+
+
 def test_workers_of_a_killed_parent_say_goodbye_and_end(imported: Path) -> None:
     with node_of(imported, 2) as node, connect(node.socket_url) as client:
         workers = workers_of(node)

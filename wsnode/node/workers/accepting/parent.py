@@ -135,12 +135,14 @@ class Parent:
 
     async def replace_all(self) -> None:
         """Replace the workers one by one, each once its successor serves."""
-        if self._is_replacing or self._is_ending:
+        if self._is_replacing:
             logger.warning("the workers are being replaced already")
             return
         self._is_replacing = True
         try:
             for number in self._pauses:
+                if self._is_ending:
+                    return
                 await (self._follow_anew() if number == FOLLOWS else self._replace(number))
             logger.info("all workers were replaced")
         finally:
@@ -150,7 +152,9 @@ class Parent:
         old, new = self._seats[number], self._new(number, holds=False)
         self._nursery.start_soon(self._keep, new, 0.0)
         await _wait_either(new.ready, new.ended)
-        if new.stage is not Stage.SERVING or self._is_ending:
+        if self._is_ending:
+            return
+        if new.stage is not Stage.SERVING:
             logger.error("worker %d stays, because its successor cannot start", number)
             return
         old, self._seats[number] = self._seats[number], new
@@ -182,7 +186,7 @@ class Parent:
             self._nursery.start_soon(self._give_again_later, worker)
         await trio.sleep(pause)
         try:
-            if worker.stage is Stage.COMING:
+            if worker.stage is Stage.COMING and not self._is_ending:
                 await self._run(worker)
         except OSError as error:
             logger.error("%s cannot be started: %s", worker.name, error)  # noqa: TRY400
@@ -202,6 +206,9 @@ class Parent:
 
     async def _run(self, worker: Worker) -> None:
         pair = await worker.start()
+        if worker.stage is Stage.RETIRING:
+            # The node ends since.
+            worker.kill()
         try:
             with contextlib.suppress(GoneError):
                 pair.send_nowait(self._start_of(worker), self._memory)
