@@ -7,7 +7,7 @@ Texts are UTF-8. Functions that read a text of 256 KiB or more release the inter
 """
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import final
 
 from wsnode._native.evm import Halt, Interrupted, Revert, State
 from wsnode._native.store import Environment, Reader
@@ -121,24 +121,29 @@ class LastingResults:
     """The results of calls without parameters, each true of one version of a chain's store."""
 
     def __new__(cls, store: Environment, /) -> LastingResults: ...
-    def keep(self, method: str, result: bytes, version: int | None, meter: Any, /) -> None:
-        """Keep the method's result, JSON text, in the place of another: true of a version, or of all if None.
-
-        `meter` is handed back with the calls that it answers.
-        """
+    def keep(self, method: str, result: bytes, version: int | None, /) -> None:
+        """Keep the method's result, JSON text, in the place of another: of one version, or of all if None."""
 
     def of(self, version: int, /) -> dict[str, bytes]:
         """Return the results that are true of a version, each by its method's name."""
 
     def answer(
-        self, data: bytes, largest: int, room: int, /
-    ) -> tuple[bytes, int, int, list[tuple[Any, int]]] | None:
+        self,
+        data: bytes,
+        largest: int,
+        room: int,
+        methods: EngineMethods | None = None,
+        version: int | None = None,
+        moment: Moment | None = None,
+        /,
+    ) -> tuple[bytes, int, int, dict[str, int]] | None:
         """Answer the calls in the WebSocket frames that `data` begins with, by results that are true now.
 
+        With the `moment` of a `version`, by those that are true of it, and by what the `methods` find in it.
         Returns the replies as text frames, the size of the frames that were answered, the number of calls,
-        and the meter of each method with its calls; None if the first is left to others. The run ends at the
-        first that is, after 64 calls, at a reply longer than `largest` bytes, and where the replies together
-        would be longer than `room`. Keeps the lock.
+        and those of each method; None if the first is left to others. The run ends at the first that is,
+        after 64 calls or a millisecond, at a reply longer than `largest` bytes, and where the replies
+        together would be longer than `room`. Keeps the lock.
         """
 
 @final

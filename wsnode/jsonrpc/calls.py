@@ -7,7 +7,7 @@ alone.
 
 import logging
 from bisect import bisect_left
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from types import GeneratorType
@@ -57,6 +57,7 @@ class Calls:
         "results",
         "scope",
         "view",
+        "went_together",
     )
 
     may_move: ClassVar = True
@@ -98,6 +99,8 @@ class Calls:
         """Results of this turn that further calls of their methods would have again."""
         self.may_go_together = False
         """Whether the engine might answer the call that follows: it could have answered the last one."""
+        self.went_together = False
+        """Whether that was so at the end of the turn before."""
 
     def go_together(
         self, calls: Sequence[Request | bytes], start: int, largest: int, room: int, *, are_messages: bool
@@ -120,49 +123,43 @@ class Calls:
         )
         count = sum(counts.values())
         self.may_go_together = start + count == len(calls)
-        if not count:
-            return text, 0
-        now = perf_counter()
-        seconds = now - (self.mark or now)
-        self.mark = now
-        for name, calls_of_it in counts.items():
-            method = self._methods[name]
-            method.succeeded.observe(calls_of_it * seconds / count, calls_of_it)
-            if seconds > self._slow_seconds:
-                self._report_slow(method, seconds, b"of %d calls" % count)
+        if count:
+            now = perf_counter()
+            self._observe(counts, count, now - (self.mark or now))
+            self.mark = now
         return text, count
 
-    def begin_together(self) -> bool:
-        """Open the view of a turn of many calls, and return whether the engine might answer the first.
+    def _observe(self, counts: Mapping[str, int], count: int, seconds: float) -> None:
+        """Count `count` calls that the engine has answered, those of each method."""
+        for name, calls in counts.items():
+            method = self._methods[name]
+            method.succeeded.observe(calls * seconds / count, calls)
+            if seconds > self._slow_seconds:
+                self._report_slow(method, seconds, b"of %d calls" % count)
 
-        It has then what lasts among the results of other turns.
-        """
-        if self._lasting is None or self.gate is not None or self.floor is not None:
-            return False
-        self.mark = perf_counter()
+    def _open_for_engine(self) -> Any:
+        """Return the view of the turn, opened if it is not; None if there is none for the engine to read."""
         try:
-            view = self.view or self.open()
+            return self.view or self.open()
         except Exception:
             # The call that needs a view says why there is none.
-            return False
-        self.results = self._lasting.of(view.version)
-        return True
+            return None
 
     def _keep(self, method: Method, result: bytes) -> None:
         """Keep a result for the calls of this turn, and for all that follow while the chain is the same."""
         self.results[method.name] = result
         if self._lasting is not None:
             version = self.view.version if method.kind.leading else None
-            self._lasting.keep(method.name, result, version, method.succeeded)
+            self._lasting.keep(method.name, result, version)
 
     def demand(self, floor: Any) -> None:
         """Have further calls wait until `floor` has come."""
         self.floor = floor
-        self.may_go_together = False
 
     def end_turn(self) -> None:
         """Close the view that this turn's calls shared."""
         self.mark = 0.0
+        self.went_together = self.may_go_together
         self._forget_results()
         if (scope := self.scope) is not None:
             self.scope = self.view = None
@@ -273,6 +270,7 @@ class Calls:
         return error_reply(identity, error) if identity else None
 
     def _forget_results(self) -> None:
+        self.may_go_together = False
         if self.results:
             self.results.clear()
 

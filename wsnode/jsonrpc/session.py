@@ -10,7 +10,7 @@ from wsnode.jsonrpc.batches.batch import ITEM_BYTES, Batch, empty_batch
 from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.calls import Calls
 from wsnode.jsonrpc.codec import NULL, error_reply
-from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.dispatcher import Dispatcher, LastingResults
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.requests import (
     LONG_BYTES,
@@ -51,24 +51,39 @@ class Session(Calls):
         reply = self.call(request)
         return reply if reply is None or isinstance(reply, bytes) else self._begin(reply, len(text))
 
-    def answer_lasting(self, data: bytes, largest: int, room: int) -> tuple[bytes, int, int] | None:
-        """Answer the frames that `data` begins with and that ask for results which are still true.
+    def answer_frames(self, data: bytes, largest: int, room: int) -> tuple[bytes, int, int] | None:
+        """Answer the frames that `data` begins with and that ask for what the engine has.
 
-        Returns the replies as frames, the size of the frames in `data`, and the number of calls; None if the
-        first is left to others. None of the replies is longer than `largest` bytes, nor are all of them
-        longer than `room`.
+        That are results which are still true and, where calls of the last turn asked for such, what it finds
+        in the state and among the transactions. Returns the replies as frames, the size of the frames in
+        `data`, and the number of calls; None if the first is left to others. None of the replies is longer
+        than `largest` bytes, nor are all of them longer than `room`.
         """
         # Below a floor, what is true at the present head is older than what the client has seen.
         if (lasting := self._lasting) is None or self.floor is not None:
             return None
-        began = perf_counter()
-        if (answered := lasting.answer(data, min(largest, self.reply_bytes), room)) is None:
+        largest, began = min(largest, self.reply_bytes), perf_counter()
+        view = self._open_for_engine() if self.went_together else None
+        if view is None:
+            answered = lasting.answer(data, largest, room)
+        else:
+            answered = self._answer_by_view(lasting, data, largest, room)
+        if answered is None:
             return None
-        frames, size, count, meters = answered
-        seconds = perf_counter() - began
-        for meter, calls in meters:
-            meter.observe(seconds * calls / count, calls)
+        frames, size, count, counts = answered
+        self._observe(counts, count, perf_counter() - began)
         return frames, size, count
+
+    def _answer_by_view(
+        self, lasting: LastingResults, data: bytes, largest: int, room: int
+    ) -> tuple[bytes, int, int, dict[str, int]] | None:
+        """Return what `lasting` and the view of this turn, which ends, have for the frames."""
+        dispatcher, view = self._dispatcher, self.view
+        moment = getattr(view, "moment", None)
+        answered = lasting.answer(data, largest, room, dispatcher.engine_methods, view.version, moment)
+        self.may_go_together = answered is not None and not dispatcher.engine_names.isdisjoint(answered[3])
+        self.end_turn()
+        return answered
 
     def take_held(self) -> list[Any]:
         """Return the subscriptions that wait for the replies given so far."""
@@ -89,7 +104,6 @@ class Session(Calls):
         # From here on the view is this call's own, which may read it while the next turn reads another.
         call.view, self.scope, self.view = self.scope, None, None
         self._forget_results()
-        self.may_go_together = False
         return call
 
     def _receive_unusual(self, text: bytes) -> Answer:

@@ -120,7 +120,7 @@ def test_the_replies_are_those_of_each_call_alone(node: Node, messages: list[byt
     session = asked(node, "steady", "constant")
     messages = [request("constant", "a"), *messages]
     data, before = frames(*messages), node.calls()
-    answered = session.answer_lasting(data[: len(data) - cut], ROOM, ROOM)
+    answered = session.answer_frames(data[: len(data) - cut], ROOM, ROOM)
     assert (answered is None) == (len(messages) == 1 and cut > 0)
     if answered is not None:
         replies, size, count = answered
@@ -134,11 +134,11 @@ def test_a_result_is_given_until_the_store_changes(node: Node) -> None:
     session = asked(node, "steady", "constant")
     data = frames(request("constant"), request("steady"), request("other"))
     for value in (b"7", b"8"):
-        answered = session.answer_lasting(data, ROOM, ROOM)
+        answered = session.answer_frames(data, ROOM, ROOM)
         assert answered is not None
         assert answered[2] == 2
         node.set(value)
-        changed = session.answer_lasting(data, ROOM, ROOM)
+        changed = session.answer_frames(data, ROOM, ROOM)
         assert changed is not None
         # What no version determines is as true as before.
         assert changed[2] == 1
@@ -153,34 +153,24 @@ def test_a_result_of_an_older_view_is_not_given_afterwards(node: Node) -> None:
     # The turn still sees the moment of its first call.
     assert session.receive(request("steady")) != b'{"jsonrpc":"2.0","id":1,"result":9}'
     session.end_turn()
-    assert session.answer_lasting(frames(request("steady")), ROOM, ROOM) is None
-
-
-def test_a_turn_begins_with_what_lasts_at_its_moment(node: Node) -> None:
-    session = asked(node, "steady", "constant")
-    messages = [request("constant"), request("steady"), request("other")]
-    for value, count in ((None, 2), (b"11", 1)):
-        if value is not None:
-            node.set(value)
-        assert session.begin_together()
-        assert session.go_together(messages, 0, ROOM, ROOM, are_messages=True)[1] == count
-        session.end_turn()
-
-
-def test_behind_a_gate_or_what_has_yet_to_come_a_turn_begins_with_its_first_call(node: Node) -> None:
-    asked(node, "constant")
-    assert not node.session(Counting()).begin_together()
-    assert not node.session(shares_results=False).begin_together()
-    waiting = node.session()
-    waiting.demand((2, b""))
-    assert not waiting.begin_together()
+    assert session.answer_frames(frames(request("steady")), ROOM, ROOM) is None
 
 
 def test_a_view_that_does_not_open_is_reported_by_the_call_that_needs_it(tmp_path: Path) -> None:
     store = Environment(tmp_path / "store", [TABLE], writer=True)
-    session = asked(Node(store), "constant")
+    session = asked(Node(store), "constant", "steady")
+    assert session.went_together
     store.close()
-    assert not session.begin_together()
+    assert session.answer_frames(frames(request("constant")), ROOM, ROOM) is None
+    reply = session.receive(request("steady"))
+    assert isinstance(reply, bytes)
+    assert b"-32603" in reply
+
+
+def test_frames_are_not_answered_before_what_has_yet_to_come(node: Node) -> None:
+    session = asked(node, "constant")
+    session.demand((2, b""))
+    assert session.answer_frames(frames(request("constant")), ROOM, ROOM) is None
 
 
 async def test_bursts_are_answered_in_order_from_one_turn_to_the_next(node: Node) -> None:
@@ -200,10 +190,10 @@ async def test_bursts_are_answered_in_order_from_one_turn_to_the_next(node: Node
 def test_replies_stay_within_their_room(node: Node) -> None:
     session, call = asked(node, "constant"), frames(request("constant"))
     reply = b'{"jsonrpc":"2.0","id":1,"result":"c"}'
-    assert session.answer_lasting(call, len(reply) - 1, ROOM) is None
-    two = session.answer_lasting(3 * call, ROOM, 2 * len(reply))
+    assert session.answer_frames(call, len(reply) - 1, ROOM) is None
+    two = session.answer_frames(3 * call, ROOM, 2 * len(reply))
     assert two == (2 * text_frame(reply), 2 * len(call), 2)
-    many = session.answer_lasting(100 * call, ROOM, 10 * ROOM)
+    many = session.answer_frames(100 * call, ROOM, 10 * ROOM)
     assert many is not None
     assert many[2] == 64
 
@@ -212,8 +202,8 @@ def test_no_reply_is_longer_than_one_may_be(tmp_path: Path) -> None:
     bounds = Bounds(reply_bytes=len(b'{"jsonrpc":"2.0","id":1,"result":"c"}'))
     with closing(Environment(tmp_path, [TABLE], writer=True)) as store:
         session = asked(Node(store, bounds), "constant")
-        assert session.answer_lasting(frames(request("constant")), ROOM, ROOM) is not None
-        assert session.answer_lasting(frames(request("constant", "longer")), ROOM, ROOM) is None
+        assert session.answer_frames(frames(request("constant")), ROOM, ROOM) is not None
+        assert session.answer_frames(frames(request("constant", "longer")), ROOM, ROOM) is None
 
 
 def test_a_session_that_does_not_share_neither_gives_nor_keeps(tmp_path: Path) -> None:
@@ -222,9 +212,9 @@ def test_a_session_that_does_not_share_neither_gives_nor_keeps(tmp_path: Path) -
         alone = node.session(shares_results=False)
         alone.receive(request("constant"))
         alone.end_turn()
-        assert node.session().answer_lasting(frames(request("constant")), ROOM, ROOM) is None
+        assert node.session().answer_frames(frames(request("constant")), ROOM, ROOM) is None
         asked(node, "constant")
-        assert alone.answer_lasting(frames(request("constant")), ROOM, ROOM) is None
+        assert alone.answer_frames(frames(request("constant")), ROOM, ROOM) is None
 
 
 class Counting:
@@ -243,11 +233,11 @@ class Counting:
 def test_behind_a_gate_each_call_is_admitted_by_itself(node: Node) -> None:
     asked(node, "constant")
     session = node.session(Counting())
-    assert session.answer_lasting(frames(request("constant")), ROOM, ROOM) is None
+    assert session.answer_frames(frames(request("constant")), ROOM, ROOM) is None
 
 
 def test_of_a_closed_store_nothing_is_given(tmp_path: Path) -> None:
     store = Environment(tmp_path / "store", [TABLE], writer=True)
     session = asked(Node(store), "constant")
     store.close()
-    assert session.answer_lasting(frames(request("constant")), ROOM, ROOM) is None
+    assert session.answer_frames(frames(request("constant")), ROOM, ROOM) is None

@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
+from time import perf_counter
 from typing import Any, TypeAlias
 
 from wsnode.jsonrpc.batches.parked import Running, fetched
@@ -111,7 +112,7 @@ class Batch(Calls):
         clock, engine_names = self._dispatcher.clock, self._dispatcher.engine_names
         most = self._dispatcher.bounds.batch_reply_bytes
         place, count = 0, len(items)
-        together = count > 1 and self.begin_together()
+        together = count > 1 and self._begin_together()
         while place < count:
             if clock() > self._due:
                 yield from self._pause()
@@ -198,6 +199,14 @@ class Batch(Calls):
         self._error = response_too_large()
         self._take_back(held)
         return _refuse_item(item, self._error) or b""
+
+    def _begin_together(self) -> bool:
+        """Return whether the engine might answer the first call; it has then what lasts of other turns."""
+        if self._lasting is None or self.gate is not None or (view := self._open_for_engine()) is None:
+            return False
+        self.mark = perf_counter()
+        self.results = self._lasting.of(view.version)
+        return True
 
     def _add_together(self, items: Sequence[Request | bytes], place: int) -> int:
         """Take the replies that the engine has from `place` on, and return their number."""

@@ -218,7 +218,7 @@ class WebSocketConnection:
         dialogue = self._shared.dialogue
         dialogue.heard(self)
         while data:
-            data, messages = self._answer_lasting(data)
+            data, messages = self._answer_frames(data)
             if data:
                 messages += self._receive(data)
             if self._backlog or self._framing.has_more or self._sending.stage >= Stage.OVER:
@@ -226,8 +226,8 @@ class WebSocketConnection:
             data = dialogue.receive(self, self._transport, messages)
         return True
 
-    def _answer_lasting(self, data: bytes) -> tuple[bytes, int]:
-        """Answer calls whose results are known; return the rest of `data`, and the number of calls.
+    def _answer_frames(self, data: bytes) -> tuple[bytes, int]:
+        """Answer calls for what the engine has; return the rest of `data`, and the number of calls.
 
         Nothing else may wait, here or for the client to read: such calls come first.
         """
@@ -236,7 +236,7 @@ class WebSocketConnection:
             return data, 0
         limits = self._shared.limits
         largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
-        answered = self._session.answer_lasting(data, largest, SHARE_BYTES)
+        answered = self._session.answer_frames(data, largest, SHARE_BYTES)
         if answered is None:
             return data, 0
         frames, size, count = answered
@@ -333,19 +333,7 @@ class WebSocketConnection:
         room = self._outbox.turn_bytes
         deadline = time.perf_counter() + seconds
         self._slow.begin_turn()
-        together = session.may_go_together and len(messages) > 1 and session.begin_together()
         while count < len(messages) and size <= room:
-            if together:
-                frames, answered = session.go_together(
-                    messages, count, largest, room - size, are_messages=True
-                )
-                pieces.append(frames)
-                size += len(frames)
-                count += answered
-                together = False
-                if answered and time.perf_counter() > deadline:
-                    break
-                continue
             answer = receive(messages[count])
             count += 1
             calls += 1
@@ -371,7 +359,15 @@ class WebSocketConnection:
             if session.mark > deadline or (not calls & 7 and time.perf_counter() > deadline):
                 break
             # Where the last reply was too long for that, the next one may be as well.
-            together = session.may_go_together and length <= largest
+            if session.may_go_together and length <= largest and count < len(messages) and size <= room:
+                frames, answered = session.go_together(
+                    messages, count, largest, room - size, are_messages=True
+                )
+                pieces.append(frames)
+                size += len(frames)
+                count += answered
+                if time.perf_counter() > deadline:
+                    break
         if pieces:
             self.post(b"".join(pieces))
         session.end_turn()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.clocks import stopped
 from tests.ethereum.rpc.form.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
 from tests.memory_transport import run
+from tests.server.websocket.test_frames import masked
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import transaction_hashes
 from wsnode.ethereum.rpc.registry import build_registry
@@ -126,25 +127,33 @@ def sharing(execution_apis_chain: Chain) -> Session:
 
 
 @given(chosen=st.data())
-def test_a_turn_begins_at_the_engine_with_what_each_call_gets(
+def test_frames_are_answered_by_the_engine_with_what_each_call_gets(
     execution_apis_chain: Chain, dispatcher: Dispatcher, sharing: Session, chosen: st.DataObject
 ) -> None:
     calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), max_size=8))
-    messages = [message(number, *call) for number, call in enumerate(calls)]
-    assert sharing.begin_together()
-    frames, count = sharing.go_together(messages, 0, ROOM, ROOM, are_messages=True)
-    sharing.end_turn()
+    messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
+    reply(sharing, messages[0])
+    answered = sharing.answer_frames(b"".join(masked(0x81, each) for each in messages), ROOM, ROOM)
+    assert answered is not None
+    frames, _size, count = answered
     assert frames == b"".join(text_frame(reply(Session(dispatcher, None), each)) for each in messages[:count])
 
 
-def test_a_turn_may_begin_with_what_lasts_and_go_on_in_the_state(sharing: Session) -> None:
+def test_frames_are_read_from_the_state_only_after_a_turn_that_was(sharing: Session) -> None:
     none: list[Any] = []
-    calls = [("eth_chainId", none), FIRST, ("eth_gasPrice", none), FIRST]
-    messages = [message(number, *call) for number, call in enumerate(calls)]
-    assert sharing.begin_together()
-    assert sharing.go_together(messages, 0, ROOM, ROOM, are_messages=True)[1] == len(calls)
-    assert sharing.may_go_together
-    sharing.end_turn()
+    calls = [FIRST, ("eth_chainId", none), FIRST, ("eth_gasPrice", none)]
+    frames = [masked(0x81, message(number, *call)) for number, call in enumerate(calls)]
+    reply(sharing, message(0, "eth_syncing", none))
+    assert sharing.answer_frames(frames[0], ROOM, ROOM) is None
+    for _ in range(2):
+        reply(sharing, message(0, *FIRST))
+        for _ in range(2):
+            answered = sharing.answer_frames(b"".join(frames), ROOM, ROOM)
+            assert answered is not None
+            assert answered[2] == len(calls)
+        # What lasts needs no view: none is opened until a call needs one again.
+        assert sharing.answer_frames(frames[1], ROOM, ROOM) is not None
+        assert sharing.answer_frames(frames[0], ROOM, ROOM) is None
 
 
 @pytest.mark.parametrize("shares", [True, False])

@@ -18,7 +18,7 @@ use crate::wire::request::Envelope;
 
 /// The methods that the engine may answer.
 #[pyclass(frozen, module = "wsnode._native.wire")]
-struct EngineMethods(Vec<(String, Read)>);
+pub struct EngineMethods(pub Vec<(String, Read)>);
 
 #[pymethods]
 impl EngineMethods {
@@ -35,7 +35,7 @@ impl EngineMethods {
 
 /// A snapshot of a chain and the state after its head.
 #[pyclass(frozen, module = "wsnode._native.wire")]
-struct Moment {
+pub struct Moment {
     engine: Arc<Engine>,
     reader: Py<Reader>,
     head: BlockNumHash,
@@ -48,6 +48,21 @@ impl Moment {
     fn new(state: &State, reader: Py<Reader>, number: u64, block_hash: &[u8]) -> PyResult<Self> {
         let head = BlockNumHash { number, hash: hash("block hash", block_hash)? };
         Ok(Self { engine: state.0.clone(), reader, head })
+    }
+}
+
+impl Moment {
+    /// What `answer` makes of it; None if its snapshot has ended, which the call that needs it reports.
+    pub fn read<Answer>(
+        &self,
+        answer: impl FnOnce(answers::Moment<'_>) -> PyResult<Answer>,
+    ) -> PyResult<Option<Answer>> {
+        let reader = self.reader.get();
+        let chain = reader.chain()?;
+        let answered = reader.transaction.with(|txn| {
+            Ok::<_, ChainError>(answer(answers::Moment::new(&self.engine.reader, chain, txn, self.head)))
+        });
+        answered.ok().transpose()
     }
 }
 
@@ -78,26 +93,30 @@ fn answer_calls<'py>(
         .collect::<PyResult<_>>()?;
     let results: Vec<(&str, &[u8])> = results.iter().map(|(name, result)| (&**name, &**result)).collect();
     let (room, methods) = (Room { largest, whole: room }, &methods.0);
-    let (text, counted) = match moment {
-        None => taken(Replies::new(form, room, &results, methods, None), calls, start)?,
-        Some(moment) => {
-            let reader = moment.reader.get();
-            let chain = reader.chain()?;
-            let answered = reader.transaction.with(|txn| {
-                let moment = answers::Moment::new(&moment.engine.reader, chain, txn, moment.head);
-                let replies = Replies::new(form, room, &results, methods, Some(moment));
-                Ok::<_, ChainError>(taken(replies, calls, start))
-            });
-            // A snapshot that has ended is reported by the call that needs it.
-            answered.unwrap_or_else(|_| Ok(Default::default()))?
-        }
+    let answer = |moment: Option<answers::Moment<'_>>| {
+        taken(Replies::new(form, room, &results, methods, moment), calls, start)
     };
-    let counts = PyDict::new(calls.py());
+    let (text, counted) = match moment {
+        None => answer(None)?,
+        Some(moment) => moment.read(|moment| answer(Some(moment)))?.unwrap_or_default(),
+    };
+    let counts = counts_by_name(calls.py(), &results, methods, &counted)?;
+    Ok((PyBytes::new(calls.py(), &text), counts))
+}
+
+/// How many calls of each of the results and then of the methods were answered, without those that were not called.
+pub fn counts_by_name<'py>(
+    py: Python<'py>,
+    results: &[(&str, &[u8])],
+    methods: &[(String, Read)],
+    counted: &[usize],
+) -> PyResult<Bound<'py, PyDict>> {
+    let counts = PyDict::new(py);
     let names = results.iter().map(|(name, _)| *name).chain(methods.iter().map(|(name, _)| name.as_str()));
-    for (name, count) in names.zip(counted).filter(|(_, count)| *count > 0) {
+    for (name, count) in names.zip(counted).filter(|(_, count)| **count > 0) {
         counts.set_item(name, count)?;
     }
-    Ok((PyBytes::new(calls.py(), &text), counts))
+    Ok(counts)
 }
 
 /// The replies to `calls` from `start` on.

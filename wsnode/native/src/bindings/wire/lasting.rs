@@ -1,10 +1,11 @@
-//! Results that stay true until the store changes, and the frames that ask for nothing else.
+//! Results that stay true until the store changes, and the frames that ask for them, or for what else the engine has.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::bindings::store::PyEnvironment;
-use crate::wire::answers::{Form, Replies, Room};
+use crate::bindings::wire::answers::{counts_by_name, EngineMethods, Moment};
+use crate::wire::answers::{self, Form, Replies, Room};
 
 /// The results of calls without parameters, each true of one version of a store.
 #[pyclass(module = "wsnode._native.wire")]
@@ -18,7 +19,6 @@ struct Entry {
     result: Vec<u8>,
     /// The version of the store that it is true of; None if of all.
     version: Option<usize>,
-    meter: Py<PyAny>,
 }
 
 impl Entry {
@@ -27,9 +27,8 @@ impl Entry {
     }
 }
 
-/// The replies as frames, the size of the frames that they answer, their number, and the meter of each method with
-/// its calls.
-type Answered<'py> = (Bound<'py, PyBytes>, usize, usize, Vec<(Py<PyAny>, usize)>);
+/// The replies as frames, the size of the frames that they answer, the number of calls, and those of each method.
+type Answered<'py> = (Bound<'py, PyBytes>, usize, usize, Bound<'py, PyDict>);
 
 #[pymethods]
 impl LastingResults {
@@ -39,40 +38,64 @@ impl LastingResults {
         Self { store, entries: Vec::new() }
     }
 
-    #[pyo3(signature = (method, result, version, meter, /))]
-    fn keep(&mut self, method: String, result: Vec<u8>, version: Option<usize>, meter: Py<PyAny>) {
+    #[pyo3(signature = (method, result, version, /))]
+    fn keep(&mut self, method: String, result: Vec<u8>, version: Option<usize>) {
         self.entries.retain(|entry| entry.method != method);
-        self.entries.push(Entry { method, result, version, meter });
+        self.entries.push(Entry { method, result, version });
     }
 
     /// The results that are true of `version`, each by its method's name.
     #[pyo3(signature = (version, /))]
     fn of<'py>(&self, py: Python<'py>, version: usize) -> PyResult<Bound<'py, PyDict>> {
         let found = PyDict::new(py);
-        for entry in self.entries.iter().filter(|entry| entry.is_true_of(version)) {
-            found.set_item(&entry.method, PyBytes::new(py, &entry.result))?;
+        for (method, result) in self.true_of(version) {
+            found.set_item(method, PyBytes::new(py, result))?;
         }
         Ok(found)
     }
 
-    #[pyo3(signature = (data, largest, room, /))]
+    /// Answer the frames that `data` begins with: by results of now, or else by those of a `version` and by the
+    /// `methods` in its `moment`.
+    #[pyo3(signature = (data, largest, room, methods=None, version=None, moment=None, /))]
+    #[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
     fn answer<'py>(
         &self,
         py: Python<'py>,
         data: &[u8],
         largest: usize,
         room: usize,
-    ) -> Option<Answered<'py>> {
-        let version = self.store.get().version().ok()?;
-        let entries: Vec<&Entry> = self.entries.iter().filter(|entry| entry.is_true_of(version)).collect();
-        let results: Vec<_> = entries.iter().map(|entry| (&*entry.method, &*entry.result)).collect();
-        let mut replies = Replies::new(Form::Frames, Room { largest, whole: room }, &results, &[], None);
-        let size = replies.answer_frames(data);
-        let (text, counted) = replies.into_parts();
-        let count = counted.iter().sum();
-        let calls = entries.iter().zip(counted).filter(|(_, count)| *count > 0);
-        let meters = calls.map(|(entry, count)| (entry.meter.clone_ref(py), count)).collect();
-        (size > 0).then(|| (PyBytes::new(py, &text), size, count, meters))
+        methods: Option<&EngineMethods>,
+        version: Option<usize>,
+        moment: Option<&Moment>,
+    ) -> PyResult<Option<Answered<'py>>> {
+        let Some(version) = version.or_else(|| self.store.get().version().ok()) else {
+            return Ok(None);
+        };
+        let results: Vec<_> = self.true_of(version).collect();
+        let methods = methods.map_or(&[][..], |methods| &methods.0);
+        let answer = |moment: Option<answers::Moment<'_>>| {
+            let room = Room { largest, whole: room };
+            let mut replies = Replies::new(Form::Frames, room, &results, methods, moment);
+            let size = replies.answer_frames(data);
+            let (text, counted) = replies.into_parts();
+            PyResult::Ok((text, size, counted))
+        };
+        let answered = match moment {
+            None => Some(answer(None)?),
+            Some(moment) => moment.read(|moment| answer(Some(moment)))?,
+        };
+        let Some((text, size, counted)) = answered.filter(|(_, size, _)| *size > 0) else {
+            return Ok(None);
+        };
+        let counts = counts_by_name(py, &results, methods, &counted)?;
+        Ok(Some((PyBytes::new(py, &text), size, counted.iter().sum(), counts)))
+    }
+}
+
+impl LastingResults {
+    fn true_of(&self, version: usize) -> impl Iterator<Item = (&str, &[u8])> {
+        let entries = self.entries.iter().filter(move |entry| entry.is_true_of(version));
+        entries.map(|entry| (&*entry.method, &*entry.result))
     }
 }
 

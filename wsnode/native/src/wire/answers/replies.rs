@@ -77,8 +77,7 @@ impl<'a> Replies<'a> {
     ) -> Result<(), Failure> {
         let began = Instant::now();
         for (count, call) in calls.take(MOST).enumerate() {
-            let is_late = count % STRETCH == STRETCH - 1 && began.elapsed() > SLICE;
-            if is_late || !answer(self, call)? {
+            if is_late(count, began) || !answer(self, call)? {
                 break;
             }
         }
@@ -86,10 +85,13 @@ impl<'a> Replies<'a> {
     }
 
     /// Answer the calls in the frames that `data` begins with, and return the size of those frames: up to the first
-    /// that is left to others, or until they are many.
+    /// that is left to others, or until they are many or have taken long.
     pub fn answer_frames(&mut self, data: &[u8]) -> usize {
-        let (mut message, mut size) = ([0; SHORT], 0);
-        for _ in 0..MOST {
+        let (mut message, mut size, began) = ([0; SHORT], 0, Instant::now());
+        for count in 0..MOST {
+            if is_late(count, began) {
+                break;
+            }
             let Some(whole) = Whole::read(&data[size..], SHORT) else {
                 break;
             };
@@ -162,6 +164,11 @@ impl<'a> Replies<'a> {
         self.size += length;
         true
     }
+}
+
+/// Whether no more calls are to be begun after `count`.
+fn is_late(count: usize, began: Instant) -> bool {
+    count % STRETCH == STRETCH - 1 && began.elapsed() > SLICE
 }
 
 #[cfg(test)]
