@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -111,3 +112,11 @@ def conversation(url: str) -> Iterator[Callable[[str], str]]:
             return reply
 
         yield call
+
+
+def until(what: str, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Return once a condition holds in other processes."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.05)

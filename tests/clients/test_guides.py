@@ -17,9 +17,8 @@ import pytest
 from tests.clients.node_modules import require_modules, require_node
 from tests.clients.resuming.bots import CLIENTS
 from tests.clients.resuming.storm import Storm, raised_storm
-from tests.clients.subscribers.chain import until
 from tests.clients.subscribers.proxy import Proxy
-from tests.node_process import PATIENCE, Node, post, started
+from tests.node_process import PATIENCE, Node, post, started, until
 from tests.peers.anvil import started_anvil
 
 GUIDES = CLIENTS.parent / "guides"

@@ -13,10 +13,9 @@ from eth_account import Account
 from tests.clients.resuming.bots import JAVASCRIPT, LIBRARIES, Bots, first_block, wrong
 from tests.clients.resuming.relay import Relay
 from tests.clients.resuming.storm import Chain, Storm, raised_storm
-from tests.clients.subscribers.chain import until
 from tests.clients.subscribers.program import Program
 from tests.geth_process import GETH, SPARING, Addresses, running
-from tests.node_process import started
+from tests.node_process import started, until
 from tests.peers.anvil import started_anvil
 
 SOAK_SECONDS = 600

@@ -20,12 +20,11 @@ from tests.clients.subscribers.chain import (
     Chain,
     fallen_behind,
     place,
-    until,
 )
 from tests.clients.subscribers.program import LIBRARIES, Program, Start, starter
 from tests.clients.subscribers.proxy import Proxy
 from tests.clients.subscribers.raw import RawSubscriber, subscribed
-from tests.node_process import started
+from tests.node_process import started, until
 from tests.peers.anvil import require, started_anvil
 
 pytestmark = pytest.mark.slow

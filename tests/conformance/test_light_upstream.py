@@ -15,9 +15,9 @@ import pytest
 from tests.conformance.cases import Transport, disagreement
 from tests.conformance.test_execution_apis import CASES
 from tests.geth_process import GETH
-from tests.node_process import post, started
+from tests.node_process import post, started, until
 from tests.peers.geth import started_geth
-from tests.scenarios.test_following import head, plain, result, until
+from tests.scenarios.test_following import head, plain, result
 from tests.vector_files import CHECKOUT, require_vectors
 from wsnode.verify.cases import Case
 

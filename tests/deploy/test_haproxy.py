@@ -17,10 +17,9 @@ from typing import Final
 import pytest
 
 from tests.clients.resuming.storm import Chain
-from tests.clients.subscribers.chain import until
 from tests.clients.subscribers.proxy import Proxy
 from tests.deploy.wanderers import Place, Wanderer
-from tests.node_process import Node, kept_address, run, started
+from tests.node_process import Node, kept_address, run, started, until
 
 HAPROXY: Final = shutil.which("haproxy")
 CONFIGURATION: Final = Path(__file__).parents[2] / "deploy/haproxy/haproxy.cfg"

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.node_process import COMMAND, kept_address
+from tests.node_process import COMMAND, kept_address, until
 from tests.peers.processes.daemon import Daemon
 from tests.peers.processes.driven_wsnode import driven_wsnode
 from tests.peers.processes.lodestar import Lodestar, genesis_file, started_lodestar
-from tests.peers.processes.waiting import until
 from tests.vector_files import require_vectors
 
 PROGRAM = os.environ.get("WSNODE_BLSYNC")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.node_process import until
 from tests.peers.processes.driven_wsnode import driven_wsnode
 from tests.peers.processes.lodestar import SLOTS_PER_EPOCH, Lodestar, genesis_file, started_lodestar
-from tests.peers.processes.waiting import until
 
 EPOCHS = 5
 MOST_SECONDS = 400.0

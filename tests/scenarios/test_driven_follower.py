@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.payload_form import payload_of
-from tests.node_process import PATIENCE, kept_address, started
+from tests.node_process import PATIENCE, kept_address, started, until
 from tests.peers.geth import SECRET, started_geth, token
-from tests.scenarios.test_following import head, plain, readiness, result, status, until
+from tests.scenarios.test_following import head, plain, readiness, result, status
 from tests.vector_files import require_vectors
 
 

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.node_process import COMMAND, kept_address
+from tests.node_process import COMMAND, kept_address, until
 from tests.peers.processes.consensus_client import driven, genesis_file
 from tests.peers.processes.daemon import Daemon
 from tests.peers.processes.driven_geth import DrivenGeth, driven_geth
 from tests.peers.processes.line import CutLine
 from tests.peers.processes.log_keeper import LogKeeper
-from tests.peers.processes.waiting import until
 from wsnode.verify.against import Comparison, Terms, asking, questions
 from wsnode.verify.questions import METHODS, Material
 

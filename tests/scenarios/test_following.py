@@ -6,16 +6,15 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
 
 from tests.geth_process import GETH, started_geth
-from tests.node_process import PATIENCE, Node, import_chain, kept_address, run, started
+from tests.node_process import PATIENCE, Node, import_chain, kept_address, run, started, until
 from tests.peers.anvil import ask_url, started_anvil
 from tests.vector_files import require_vectors
 from wsnode.demo.accounts import ACCOUNTS
@@ -23,14 +22,6 @@ from wsnode.demo.genesis import development_genesis
 from wsnode.ethereum.state import sign_transaction
 
 needs_geth = pytest.mark.skipif(GETH is None, reason="no `geth` on the path")
-
-
-def until(what: str, condition: Callable[[], bool]) -> None:
-    """Return once a condition holds in other processes."""
-    end = monotonic() + PATIENCE
-    while not condition():
-        assert monotonic() < end, f"never: {what}"
-        sleep(0.05)
 
 
 def result(url: str, method: str, *params: Any) -> Any:

@@ -12,10 +12,10 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.geth_process import Addresses
-from tests.node_process import run, started
+from tests.node_process import run, started, until
 from tests.peers.anvil import ask_url, started_anvil
 from tests.peers.geth_market import geth_with_market
-from tests.scenarios.test_following import lying, needs_geth, plain, result, until
+from tests.scenarios.test_following import lying, needs_geth, plain, result
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS
 

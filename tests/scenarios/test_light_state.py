@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.geth_process import GETH, Addresses, started_geth
-from tests.node_process import Node, started
+from tests.node_process import Node, started, until
 from tests.peers.anvil import ask_url
-from tests.scenarios.test_following import head, lying, plain, result, until, websocket
+from tests.scenarios.test_following import head, lying, plain, result, websocket
 from tests.scenarios.test_forks import EXCHANGE, STRANGER, TOKEN, calls, pinned, rounds_of
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis

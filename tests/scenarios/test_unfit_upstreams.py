@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.node_process import run, started
+from tests.node_process import run, started, until
 from tests.scenarios.test_following import (
     command,
     following,
@@ -17,7 +17,6 @@ from tests.scenarios.test_following import (
     readiness,
     result,
     status,
-    until,
     wait_for_head_of,
     websocket,
 )

@@ -9,8 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.clients.subscribers.chain import until
-from tests.node_process import kept_address, post, started
+from tests.node_process import kept_address, post, started, until
 
 NOTE: Final = "0x61f50134ade1da4c6b1a14d45cbd893d0e82be8c83d9bd57c3920a0b8a934fb3"
 """The topic of `Note(uint256 indexed number)`."""

@@ -7,9 +7,8 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.node_process import Node, post
+from tests.node_process import PATIENCE, Node, post
 
-SECONDS: Final = 120
 EMITTER: Final = "0x" + "e0" * 20
 LOGS: Final = 28
 EMIT_LONG_LOGS: Final = "0x" + "6120005fa0" * LOGS
@@ -17,13 +16,6 @@ EMIT_LONG_LOGS: Final = "0x" + "6120005fa0" * LOGS
 EMIT_A_LOG: Final = "0x5f5fa0"
 LONG_BLOCKS: Final = 18
 """About 8 MiB of logs: as much as the kernel and an outbox hold."""
-
-
-def until(what: str, condition: Callable[[], Any], seconds: float = SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.05)
 
 
 class Chain:
@@ -53,7 +45,7 @@ class Chain:
 
     def emit_until(self, what: str, condition: Callable[[], Any], pause: float) -> None:
         """Emit, at least once, until the condition holds; it has time for that after each emission."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE
         while True:
             assert time.monotonic() < deadline, f"never: {what}"
             self.emit()
@@ -87,7 +79,7 @@ def place(log: dict[str, Any]) -> tuple[int, int]:
 
 
 def fallen_behind(node: Node) -> float:
-    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=SECONDS) as reply:
+    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=PATIENCE) as reply:
         text = reply.read().decode()
     found = re.search(r"^wsnode_fallen_behind_total (\S+)$", text, re.MULTILINE)
     assert found is not None, text
