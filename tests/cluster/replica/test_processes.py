@@ -47,7 +47,8 @@ class Asked:
     def stand(self) -> Any:
         """Return the head with its state's root, and what was changed without a block."""
         block = self("eth_getBlockByNumber", "latest", False)
-        balance = self("eth_getBalance", STRANGER, block["number"])
+        # In the midst of a reorganisation the block may have left the chain since.
+        balance = self.answer("eth_getBalance", STRANGER, block["number"]).get("result")
         return block["number"], block["hash"], block["stateRoot"], balance, self("eth_chainId")
 
     @property

@@ -74,6 +74,7 @@ class Client:
         self.wanted: list[Any] | None = None
         self.connections = 0
         self.has_come = threading.Event()
+        self.is_given_up = False
         self._options: dict[str, Any] = {"fromBlock": "earliest", "cursors": True}
 
     def run(self) -> None:
@@ -83,7 +84,7 @@ class Client:
                 self._listen()
 
     def _is_done(self) -> bool:
-        return self.wanted is not None and kept(self.told) == self.wanted
+        return self.is_given_up or (self.wanted is not None and kept(self.told) == self.wanted)
 
     def _listen(self) -> None:
         with connect(self._url, max_size=None) as connection:
@@ -105,15 +106,25 @@ class Client:
             self.has_come.set()
 
 
+def give_up(clients: list[Client]) -> None:
+    """Have threads end, also those of a test that fails."""
+    for client in clients:
+        client.is_given_up = True
+
+
 def test_clients_with_cursors_have_each_log_once_whichever_process_is_killed(
     redis: RedisServer, tmp_path: Path
 ) -> None:
     chance = random.Random(7)
-    with leader(redis, tmp_path) as writer, workers(redis, tmp_path) as copy, ThreadPoolExecutor() as threads:
+    with ExitStack() as opened:
+        writer = opened.enter_context(leader(redis, tmp_path))
+        copy = opened.enter_context(workers(redis, tmp_path))
+        threads = opened.enter_context(ThreadPoolExecutor())
         writer.work(0)
         come_together(writer, copy)
         clients = [Client(copy) for _ in range(CLIENTS)]
         runs = [threads.submit(client.run) for client in clients]
+        opened.callback(give_up, clients)
         for kill in range(KILLS):
             assert all(client.has_come.wait(PATIENCE) for client in clients)
             processes = workers_of(copy.node)
