@@ -4,6 +4,7 @@ All keys of a chain have its name in braces, so that they lie in one slot of a R
 takes all of them back together to one moment.
 """
 
+import logging
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -44,6 +45,9 @@ CONNECT_SECONDS: Final = 2.0
 RECORDS_AT_ONCE: Final = 8
 """So that a reply has 64 MiB at most, with blocks of 8 MiB."""
 _LEASE_MILLISECONDS: Final = str(int(LEASE_SECONDS * 1000))
+
+# The client logs, with a traceback, what it raises as well: each outage would fill pages.
+logging.getLogger("coredis").setLevel(logging.CRITICAL)
 
 # An epoch is also a time, so that a Redis that lost all, or its last writes, does not give one out again.
 _CLAIM: Final = """
