@@ -185,6 +185,26 @@ def test_what_is_no_address_is_said_with_the_right_form(
     assert right in message
 
 
+@pytest.mark.parametrize(
+    ("option", "command"),
+    [
+        ("--journal", ("dev",)),
+        ("--journal", ("follow", "--data", "none", "--upstream", "ws://one")),
+        ("--journal", ("import", "eth", "--data", "none", "none.rlp")),
+        ("--journal", ("serve", "--data", "none", "--engine", "8551")),
+        ("--journal", ("replica", "--data", "none")),
+        ("--advertise", ("replica", "--data", "none", "--journal", "redis://one")),
+        ("--upstream", ("follow", "--data", "none")),
+    ],
+)
+def test_what_is_no_url_of_its_kind_is_wrong_usage_and_not_shown(
+    option: str, command: tuple[str, ...]
+) -> None:
+    ended = CliRunner().invoke(app, (*command, option, "ftp://user:SECRET@one/SECRET"))
+    assert (ended.exit_code, "SECRET" in ended.output) == (2, False)
+    assert f"Invalid value for '{option}'" in ended.stderr
+
+
 def test_a_wrong_address_of_a_configuration_is_named_with_its_setting(tmp_path: Path) -> None:
     file = tmp_path / "wsnode.toml"
     file.write_text('listen = "localhost"\n[networks.one]\ndata = "one"\n')

@@ -7,6 +7,7 @@ import click
 
 from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
+    NodeUrl,
     address_options,
     data_option,
     fit_address,
@@ -24,6 +25,7 @@ from wsnode.node.addresses import DEFAULT_LISTEN
 @click.option(
     "--upstream",
     "upstreams",
+    type=NodeUrl(),
     multiple=True,
     required=True,
     metavar="URL",
@@ -78,7 +80,6 @@ def follow(
     begins at what is final by now, and blocks are verified by their headers instead.
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
-    require_addresses(upstreams)
     if chain is not None and genesis is not None:
         raise click.UsageError("--chain and --genesis: one of them is enough")
     with one_line_failures():
@@ -104,18 +105,6 @@ def follow(
         given = read_config()
         begin(data, read_genesis(genesis), told.keeps)
         run_node(given, read_config)
-
-
-def require_addresses(upstreams: tuple[str, ...]) -> None:
-    """End as wrong usage does if an upstream is no URL of a node."""
-    from wsnode.upstream.address import UpstreamAddress
-    from wsnode.upstream.errors import AddressError
-
-    for url in upstreams:
-        try:
-            UpstreamAddress.parse(url)
-        except AddressError as error:
-            raise click.BadParameter(str(error), param_hint="--upstream") from None
 
 
 def begin(data: Path, genesis: bytes | None, keeps: int | None) -> None:

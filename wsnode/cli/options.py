@@ -20,6 +20,46 @@ FILE = click.Path(path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class NodeUrl(click.ParamType[str]):
+    """URLs of nodes. What is none is wrong usage, and not shown: it may be a key."""
+
+    name = "URL"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return a URL as it is.
+
+        Raises:
+            click.BadParameter: It is none of a node.
+        """
+        from wsnode.upstream.address import UpstreamAddress
+        from wsnode.upstream.errors import AddressError
+
+        try:
+            UpstreamAddress.parse(value)
+        except AddressError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+class JournalUrl(click.ParamType[str]):
+    """URLs of journals. What is none is wrong usage, and not shown: it may be a password."""
+
+    name = "URL"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return a URL as it is.
+
+        Raises:
+            click.BadParameter: It is none of a journal.
+        """
+        from wsnode.node.config import JournalConfig
+
+        try:
+            return JournalConfig(value).url
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 class FiniteRange(click.FloatRange):
     """Numbers within a range, without those that are none (`nan`) or have no end (`inf`)."""
 
@@ -132,6 +172,7 @@ def journal_option(command: Command) -> Command:
     """Add `journal`, the URL of the journal that a command publishes its chain to."""
     return click.option(
         "--journal",
+        type=JournalUrl(),
         metavar="URL",
         help="Publish each block to this Redis, for `wsnode replica` elsewhere: redis://, rediss://, "
         "redis+sentinel://, redis+cluster:// or unix://.",

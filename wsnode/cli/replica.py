@@ -8,6 +8,8 @@ import click
 from wsnode.cli.follow import begin
 from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
+    JournalUrl,
+    NodeUrl,
     address_options,
     data_option,
     fit_address,
@@ -23,11 +25,14 @@ from wsnode.node.addresses import DEFAULT_LISTEN
 @genesis_option
 @click.option(
     "--journal",
+    type=JournalUrl(),
     required=True,
     metavar="URL",
     help="The journal to follow: redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://.",
 )
-@click.option("--advertise", metavar="URL", help="Where other nodes of the chain can ask this one.")
+@click.option(
+    "--advertise", type=NodeUrl(), metavar="URL", help="Where other nodes of the chain can ask this one."
+)
 @address_options
 @serving_options
 def replica(
@@ -46,7 +51,7 @@ def replica(
     with one_line_failures():
         from wsnode.node import config, config_line
 
-        told = config_line.replica_config(journal, advertise)
+        told = config.ReplicaConfig(journal, advertise=advertise)
         settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -18,8 +18,6 @@ from wsnode.node.config import (
     place_of,
     require_one_writer,
 )
-
-Told = TypeVar("Told")
 
 
 def of_folder(
@@ -47,25 +45,9 @@ def journal_config(url: str | None) -> JournalConfig | None:
     """Return what a command line says of a journal to write.
 
     Raises:
-        ConfigurationError: It is no address of one.
+        JournalAddressError: It is no address of one.
     """
-    return None if url is None else _of_journal(JournalConfig, url=url)
-
-
-def replica_config(journal: str, advertise: str | None) -> ReplicaConfig:
-    """Return what a command line says of a journal to repeat.
-
-    Raises:
-        ConfigurationError: It is no address of one.
-    """
-    return _of_journal(ReplicaConfig, journal=journal, advertise=advertise)
-
-
-def _of_journal(kind: type[Told], **settings: str | None) -> Told:
-    try:
-        return msgspec.convert(settings, kind)
-    except ValueError as error:
-        raise ConfigurationError(f"--journal: {error}") from None
+    return None if url is None else JournalConfig(url)
 
 
 def follow_config(
