@@ -2,7 +2,7 @@
 
 import re
 from typing import Final, Self
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 import msgspec
 
@@ -48,21 +48,14 @@ class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             JournalAddressError: It names none; the text holds nothing of the URL but its scheme.
         """
-        try:
-            place = urlsplit(url)
-            options = parse_qs(place.query, strict_parsing=bool(place.query))
-        except ValueError:
-            raise JournalAddressError("no URL of a journal") from None
-        if place.scheme not in SCHEMES:
-            raise JournalAddressError(f"a journal's URL begins with one of {', '.join(SCHEMES)}")
-        if others := options.keys() - _OPTIONS:
-            raise JournalAddressError(f"a journal's URL has no option {min(others)!r}")
+        place = _place(url)
+        options = _options(place)
         user, password = _user(place)
         service, database = _service(place)
         return cls(
             scheme=place.scheme,
             hosts=() if place.scheme == "unix" else _hosts(place),
-            path=unquote(place.path) if place.scheme == "unix" else "",
+            path=_path(place) if place.scheme == "unix" else "",
             user=user,
             password=password,
             database=database,
@@ -78,10 +71,43 @@ class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.hosts)
-        return f"{self.scheme}://{hosts}{self.path}"
+        below = "".join(f"/{quote(str(part))}" for part in (self.service, self.database) if part)
+        network = f"?network={self.network}" if self.network else ""
+        return f"{self.scheme}://{hosts}{self.path}{below}{network}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
+
+
+def _place(url: str) -> SplitResult:
+    """Return the parts of a URL."""
+    try:
+        place = urlsplit(url)
+    except ValueError:
+        raise JournalAddressError("no URL of a journal") from None
+    if place.scheme not in SCHEMES:
+        raise JournalAddressError(f"a journal's URL begins with one of {', '.join(SCHEMES)}")
+    # A password that ends the hosts too early would be said to be a wrong port or database.
+    if place.scheme != "unix" and "@" in f"{place.path}{place.query}{place.fragment}":
+        raise JournalAddressError("a user or a password in a URL has %2F for /, %3F for ?, %23 for #")
+    return place
+
+
+def _options(place: SplitResult) -> dict[str, list[str]]:
+    try:
+        options = parse_qs(place.query, strict_parsing=bool(place.query))
+    except ValueError:
+        raise JournalAddressError("no URL of a journal") from None
+    if others := options.keys() - _OPTIONS:
+        raise JournalAddressError(f"a journal's URL has no option {min(others)!r}")
+    return options
+
+
+def _path(place: SplitResult) -> str:
+    """Return the path of a socket."""
+    if place.netloc.rpartition("@")[2] or not place.path.startswith("/"):
+        raise JournalAddressError("a unix:// URL names a socket by its whole path: unix:///PATH")
+    return unquote(place.path)
 
 
 def _user(place: SplitResult) -> tuple[str | None, str | None]:
