@@ -19,7 +19,7 @@ from wsnode.cluster.journal import (
     LeaseTakenError,
     TipMovedError,
 )
-from wsnode.cluster.records import BrokenLinkError, OtherChainError, Patch, RecordId
+from wsnode.cluster.records import BrokenLinkError, OtherChainError, Patch, RecordId, UnreadableRecordError
 from wsnode.cluster.redis_journal import open_journal
 
 BOUNDS = Bounds(records=6, bytes=4000, blocks=3)
@@ -248,3 +248,16 @@ async def test_a_reader_that_is_cancelled_leaves_a_journal_that_can_be_read(redi
         assert scope.cancelled_caught
         await journal.append(lease, record(lease, 2, await journal.tip()))
         assert [each.previous for each in await journal.read(ids[0], 60)] == ids
+
+
+@needs_redis
+@pytest.mark.parametrize(
+    ("fields", "reason"), [("name value", "its version is missing"), ("record bytes", "its version is 62")]
+)
+async def test_an_entry_that_is_no_record_is_named(redis: RedisServer, fields: str, reason: str) -> None:
+    redis.ask("FLUSHALL")
+    redis.ask(f"XADD wsnode:{{{GENESIS.hex()}}}:log 17-42 {fields}")
+    async with open_journal(JournalAddress.parse(redis.url), GENESIS) as journal:
+        for reading in (journal.tip(), journal.read(None, 0)):
+            with pytest.raises(UnreadableRecordError, match=f"record 17-42 of the journal .*{reason}"):
+                await reading

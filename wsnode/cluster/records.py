@@ -23,9 +23,11 @@ _LEVEL: Final = 3
 class UnreadableRecordError(Exception):
     """Bytes in the journal are no record."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"a record of the journal cannot be read: {reason}")
-        self.reason = reason
+    def __init__(self, reason: str, place: str | None = None) -> None:
+        """`place` is the id under which the journal has them."""
+        which = "a record" if place is None else f"record {place}"
+        super().__init__(f"{which} of the journal cannot be read: {reason}")
+        self.reason, self.place = reason, place
 
 
 class RecordTooLargeError(Exception):

@@ -281,12 +281,13 @@ class RedisJournal:
         return [self._record(entry) for entry in entries]
 
     def _record(self, entry: Any) -> Record:
-        content = entry.field_values.get(b"record")
-        if content is None:
-            raise UnreadableRecordError("an entry of the stream has none")
-        record = decode_record(content, self._genesis)
-        if entry.identifier.decode() != str(record.id):
-            raise UnreadableRecordError(f"{record.id} stands in the place of {entry.identifier.decode()}")
+        place = entry.identifier.decode()
+        try:
+            record = decode_record(entry.field_values.get(b"record", b""), self._genesis)
+        except UnreadableRecordError as error:
+            raise UnreadableRecordError(error.reason, place) from None
+        if place != str(record.id):
+            raise UnreadableRecordError(f"it is record {record.id}", place)
         return record
 
 
