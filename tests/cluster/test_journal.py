@@ -2,6 +2,9 @@
 
 import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import trio
@@ -261,3 +264,34 @@ async def test_an_entry_that_is_no_record_is_named(redis: RedisServer, fields: s
         for reading in (journal.tip(), journal.read(None, 0)):
             with pytest.raises(UnreadableRecordError, match=f"record 17-42 of the journal .*{reason}"):
                 await reading
+
+
+async def ask(path: Path) -> None:
+    """Ask until the answer is given up, which the client may say as a failure of its own."""
+    with suppress(JournalAwayError):
+        async with open_journal(JournalAddress.parse(f"unix://{path}"), GENESIS) as journal:
+            await journal.tip()
+
+
+async def test_to_give_up_a_connection_leaves_nothing_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # The path of `tmp_path` may be too long for a socket's.
+    with TemporaryDirectory(prefix="silent") as folder, trio.socket.socket(trio.socket.AF_UNIX) as server:
+        path = Path(folder) / "redis"
+        await server.bind(str(path))
+        server.listen(1)
+        async with trio.open_nursery() as nursery:
+            with trio.CancelScope() as scope:
+
+                async def hear() -> None:
+                    client, _address = await server.accept()
+                    with client:
+                        assert await client.recv(4096)
+                        scope.cancel()
+                        await trio.sleep_forever()
+
+                nursery.start_soon(hear)
+                await ask(path)
+            nursery.cancel_scope.cancel()
+    assert not caplog.records
