@@ -1,6 +1,7 @@
 """The other nodes of a chain: who writes it, and who has blocks that the journal has not any more."""
 
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from wsnode.cluster.nodes import REPORT_SECONDS, Node
@@ -9,7 +10,7 @@ from wsnode.cluster.replica.errors import GapError
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.tree.live import LiveTree
-from wsnode.ethereum.tree.statuses import Valid
+from wsnode.ethereum.tree.statuses import Accepted, Invalid, Valid
 from wsnode.sync.follow.blocks.walk import Walks
 from wsnode.sync.follow.sending import send_to_all
 from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams, named
@@ -50,7 +51,7 @@ class Peers:
         """Return whether other nodes had the blocks up to the journal's first; they are this chain's then."""
         for node in (await self._presence.others(MEETING_SECONDS))[:MOST_ASKED]:
             blocks = await self._way(node, gap)
-            if blocks and await self._take(blocks):
+            if blocks and await take(self._live, blocks):
                 logger.info("%d blocks that the journal has not any more are from another node", len(blocks))
                 return True
         return False
@@ -69,18 +70,28 @@ class Peers:
                 logger.warning("%s has not the blocks that lead to the journal: %s", upstream, error)
                 return []
 
-    async def _take(self, blocks: list[UnverifiedBlock]) -> bool:
-        for block in blocks:
-            status = await self._live.judge(block)
-            if not isinstance(status, Valid):
-                logger.warning("block %d of another node does not verify: %s", block.number, status)
-                return False
-        await self._live.set_head(blocks[-1].hash)
-        return True
-
     def _is_known(self, block_hash: bytes) -> bool:
         with self._chain.snapshot() as view:
             return view.number_of(block_hash) is not None
+
+
+async def take(live: LiveTree, blocks: Sequence[UnverifiedBlock]) -> bool:
+    """Make the last of some blocks the head; return False, with a line in the log, if one does not verify.
+
+    The first one's parent is known, and each one is the parent of the next.
+    """
+    for block in blocks:
+        status = await live.judge(block)
+        if isinstance(status, Accepted):
+            # No more can be executed beside the head, so the head comes up to it.
+            await live.set_head(block.parent_hash)
+            status = await live.judge(block)
+        if not isinstance(status, Valid):
+            reason = status.error if isinstance(status, Invalid) else "its parent is unknown"
+            logger.warning("block %d of another node does not verify: %s", block.number, reason)
+            return False
+    await live.set_head(blocks[-1].hash)
+    return True
 
 
 def _upstream(node: Node) -> Upstream | None:
