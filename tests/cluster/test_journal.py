@@ -295,3 +295,17 @@ async def test_to_give_up_a_connection_leaves_nothing_in_the_log(
                 await ask(path)
             nursery.cancel_scope.cancel()
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("unix:///none/of/these", "/none/of/these: No such file or directory"),
+        ("rediss://localhost:1?cafile=/none/of/these", "certificates in /none/of/these: No such file"),
+        (f"rediss://localhost:1?cafile={__file__}", f"certificates in {__file__}: .*no certificate"),
+    ],
+)
+async def test_why_a_connection_failed_is_said_with_what_is_named(url: str, reason: str) -> None:
+    with pytest.raises(JournalAwayError, match=reason):
+        async with open_journal(JournalAddress.parse(url), GENESIS) as journal:
+            await journal.tip()

@@ -320,7 +320,7 @@ async def _client(address: JournalAddress) -> AsyncIterator[Any]:
         "retry_policy": NoRetryPolicy(),
     }
     if address.is_encrypted:
-        options["ssl_context"] = ssl.create_default_context(cafile=address.cafile)
+        options["ssl_context"] = _tls_context(address.cafile)
     hosts = [TCPLocation(*host) for host in address.hosts]
     if address.scheme in CLUSTER:
         async with coredis.RedisCluster(startup_nodes=hosts, **options) as cluster:
@@ -336,6 +336,13 @@ async def _client(address: JournalAddress) -> AsyncIterator[Any]:
             options["host"], options["port"] = address.hosts[0]
         async with coredis.Redis(db=address.database, **options) as server:
             yield server
+
+
+def _tls_context(cafile: str | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=cafile)
+    except OSError as error:
+        raise OSError(f"the certificates in {cafile}: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -363,7 +370,20 @@ def _as_away(place: str) -> Iterator[None]:
 
 def _reason(error: BaseException) -> str:
     """Return one line; the client's own texts name hosts, and no user or password."""
-    return (str(error) or type(error).__name__).splitlines()[0]
+    text = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    first = _first_cause(error)
+    # Without it a refused connection, a wrong certificate and an unknown host are one and the same.
+    return text if first is None else f"{text}: {first.strerror or str(first) or type(first).__name__}"
+
+
+def _first_cause(error: BaseException) -> OSError | None:
+    """Return what went wrong on the connection, if that is behind a failure that the client names."""
+    first: OSError | None = None
+    cause = error.__cause__
+    while cause is not None:
+        first = cause if isinstance(cause, OSError) else first
+        cause = cause.__cause__
+    return first
 
 
 def _nodes(texts: Sequence[bytes]) -> Iterator[Node]:
