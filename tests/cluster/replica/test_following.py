@@ -260,12 +260,17 @@ async def test_a_record_of_another_chain_stops_a_replica() -> None:
         assert here.repeated.head.number == 0
 
 
-async def test_an_empty_journal_makes_no_replica_ready() -> None:
+async def test_an_empty_journal_makes_no_replica_ready_and_is_said_to_be_empty(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with world() as here:
         replica = here.replica()
         async with running(replica):
             await until(lambda: replica.is_reachable)
             assert replica.hindrance() == "the journal is empty"
+            assert caplog.messages == [
+                "the journal at memory is empty: nothing of this chain was published there yet"
+            ]
             here.growing.extend(1)
             await here.publish()
             await here.caught_up(replica)

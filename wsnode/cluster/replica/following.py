@@ -131,11 +131,14 @@ class Replica:
         logger.error("following stopped at block %s: %s", self._chain.head, error)
         self._see()
 
-    def _reached(self) -> None:
-        if not self.is_reachable:
-            logger.info(
-                "the journal is followed after record %s, the head is %s", self.position, self._chain.head
+    def _reached(self, journal: Journal, *, is_empty: bool) -> None:
+        if not self.is_reachable and is_empty:
+            logger.warning(
+                "the journal at %s is empty: nothing of this chain was published there yet", journal.place
             )
+        elif not self.is_reachable:
+            begin = "from its first record on" if self.position is None else f"after record {self.position}"
+            logger.info("the journal is followed %s, the head is %s", begin, self._chain.head)
         self.is_reachable, self.error, self._pause = True, None, FIRST_PAUSE
 
     async def _follow(self, journal: Journal) -> None:
@@ -159,7 +162,7 @@ class Replica:
         seconds = 0.0
         while True:
             records = await journal.read(self.position, seconds)
-            self._reached()
+            self._reached(journal, is_empty=not records and self.position is None)
             seconds = READ_SECONDS
             if records:
                 await self._note(journal, records)
