@@ -28,8 +28,7 @@ def asked(url: str) -> dict[str, Any]:
     """Return the result of `wsnode_status`.
 
     Raises:
-        ConfigurationError: The node has none.
-        OSError: It cannot be asked.
+        ConfigurationError: The node cannot be asked, or has none.
     """
     import json
     import urllib.error
@@ -44,6 +43,8 @@ def asked(url: str) -> dict[str, Any]:
             answer = json.loads(reply.read(MOST_BYTES))
     except urllib.error.HTTPError as error:
         raise ConfigurationError(f"the node answers with HTTP {error.code}") from None
+    except OSError as error:
+        raise ConfigurationError(f"the node cannot be asked: {getattr(error, 'reason', error)}") from None
     except ValueError:
         raise ConfigurationError("what answers there is no node") from None
     if not isinstance(answer, dict) or not isinstance(result := answer.get("result"), dict):
@@ -65,6 +66,8 @@ def lines_of(status: dict[str, Any]) -> list[str]:
         lines.append(f"trust: {status['trust']}")
     if (journal := status.get("journal")) is not None:
         lines.append(_journal_line(journal))
+    if (replica := status.get("replica")) is not None:
+        lines.append(_replica_line(replica))
     return lines + [_upstream_line(upstream) for upstream in status["upstreams"]]
 
 
@@ -72,6 +75,14 @@ def _journal_line(journal: dict[str, Any]) -> str:
     if not journal["leading"]:
         return f"journal: not published to: {journal.get('error', 'not reached yet')}"
     return f"journal: published in epoch {journal['epoch']}, {journal['lag'] or 0} blocks behind"
+
+
+def _replica_line(replica: dict[str, Any]) -> str:
+    if (error := replica.get("error")) is not None:
+        return f"journal: {error}"
+    if not replica["reachable"]:
+        return f"journal: {replica['journal']} was not reached yet"
+    return f"journal: {replica['journal']}, followed up to record {replica['position'] or 'none'}"
 
 
 def _upstream_line(upstream: dict[str, Any]) -> str:

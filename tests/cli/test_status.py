@@ -1,0 +1,40 @@
+"""`wsnode status`, as an operator reads it."""
+
+from typing import Any
+
+import pytest
+
+from tests.node_process import run
+from wsnode.cli.status import lines_of
+
+PLACE = "redis://one:6379?network=alpha"
+AWAY = f"the journal at {PLACE} is away: Connection refused"
+
+
+@pytest.mark.parametrize(
+    ("replica", "line"),
+    [
+        ({"reachable": True, "position": "17-42"}, f"journal: {PLACE}, followed up to record 17-42"),
+        ({"reachable": True, "position": None}, f"journal: {PLACE}, followed up to record none"),
+        ({"reachable": False, "position": None}, f"journal: {PLACE} was not reached yet"),
+        ({"reachable": False, "position": "17-42", "error": AWAY}, f"journal: {AWAY}"),
+    ],
+)
+def test_a_replica_says_how_it_stands_to_its_journal(replica: dict[str, Any], line: str) -> None:
+    status = {
+        "mode": "replica",
+        "state": "live",
+        "head": {"number": "0x10", "hash": "0xab"},
+        "lag": 0,
+        "upstreams": [],
+        "replica": {"journal": PLACE, **replica},
+    }
+    assert lines_of(status) == ["replica, live: head 16 0xab, 0 blocks behind", line]
+
+
+def test_a_node_that_is_not_there_is_one_line() -> None:
+    ended = run("status", "http://127.0.0.1:1")
+    assert (ended.returncode, ended.stderr.splitlines()) == (
+        1,
+        ["error: the node cannot be asked: [Errno 111] Connection refused"],
+    )
