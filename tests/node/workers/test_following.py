@@ -6,7 +6,7 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,10 +28,15 @@ def pair(folder: Path, *options: str) -> Iterator[tuple[Node, Node]]:
         yield upstream, node
 
 
-def following(folder: Path, upstream: Node) -> AbstractContextManager[Node]:
+@contextmanager
+def following(folder: Path, upstream: Node) -> Iterator[Node]:
     ours = ("--data", str(folder / "ours"), "--genesis", str(folder / "dev" / "eth" / "genesis.json"))
     listening = ("--listen", "127.0.0.1:0", "--open", "--workers", "2")
-    return started("follow", *ours, "--upstream", upstream.socket_url, *listening)
+    with (
+        (folder / "log").open("a") as log,
+        started("follow", *ours, "--upstream", upstream.socket_url, *listening, stderr=log) as node,
+    ):
+        yield node
 
 
 def readiness(node: Node) -> int:
@@ -108,6 +113,9 @@ def test_all_processes_are_replaced_and_go_on_following(tmp_path: Path) -> None:
             result(client, "eth_subscribe", "newHeads")
             result(maker, "evm_mine")
             assert told(client)["number"] == "0x1"  # type: ignore[index]
+    ended = [line for line in (tmp_path / "log").read_text().splitlines() if "has ended" in line]
+    assert ended
+    assert not [line for line in ended if "WARNING" in line]
 
 
 def test_what_one_process_answers_is_refused_with_workers(tmp_path: Path) -> None:

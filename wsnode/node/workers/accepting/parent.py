@@ -272,14 +272,16 @@ class Parent:
                     self._seat(self._new(worker.number, holds=True), pause=0.0)
 
     def _follow(self, worker: Worker) -> None:
-        """Seat a successor of a worker that has ended unasked."""
+        """Seat a successor of a worker that has ended, but for one that has a successor already."""
         waiting = worker.give_up_held()
         if self._seats.get(worker.number) is worker and self._is_up and not self._is_ending:
             has_served = worker.ready.is_set()
             served = trio.current_time() - worker.serving_since if has_served else 0.0
             pause = self._pauses[worker.number].after(served)
             status = None if worker.process is None else worker.process.returncode
-            logger.warning("%s has ended (%s) and is replaced in %g s", worker.name, status, pause)
+            # The process that follows is asked to end before there is another one.
+            level = logging.INFO if worker.stage is Stage.RETIRING else logging.WARNING
+            logger.log(level, "%s has ended (%s) and is replaced in %g s", worker.name, status, pause)
             self._seat(self._new(worker.number, holds=has_served), pause)
         self._nursery.start_soon(self._give, waiting)
 
