@@ -13,6 +13,7 @@ import pytest
 from tests.doctor.damage import Silence
 from tests.ethereum.lighting import WINDOW, light_folder
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, growing_chain
+from tests.file_limits import files_of_at_most
 from wsnode.demo.starknet_chain import BLOCKS, build_starknet
 from wsnode.doctor.examine import examine
 from wsnode.ethereum.chain import Chain
@@ -305,6 +306,13 @@ def test_a_folder_that_holds_something_is_not_written_to(data: Path, copy: Path,
         restore(tmp_path / "full", copy, Silence())
     with pytest.raises(OccupiedError, match="holds alt already"):
         restore(data, copy, Silence())
+
+
+def test_a_folder_without_room_is_named(data: Path, copy: Path, tmp_path: Path) -> None:
+    with files_of_at_most(64), pytest.raises(OSError, match=f"{tmp_path}/copied"):
+        take(data, tmp_path / "copied", "wsnode test", Silence())
+    with files_of_at_most(64), pytest.raises(OSError, match=f"{tmp_path}/restored"):
+        restore(tmp_path / "restored", copy, Silence())
 
 
 def test_what_an_ended_attempt_left_is_replaced(data: Path, copy: Path, tmp_path: Path) -> None:

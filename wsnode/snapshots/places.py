@@ -1,5 +1,6 @@
 """Folders that are being filled: by one process at a time, and on the disk before anything counts."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from wsnode.snapshots.errors import OccupiedError, TakenError
 
 OF_THE_FILE_SYSTEM: Final = "lost+found"
 """What an empty volume may hold."""
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -20,12 +22,18 @@ def claimed(folder: Path, is_left_over: Callable[[str], bool]) -> Iterator[list[
     Raises:
         OccupiedError: It holds something else.
         TakenError: Another process has claimed it.
+        OSError: What is done to it meanwhile fails; it is named if there is no room in it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _lock(folder, descriptor)
         yield _left_over(folder, is_left_over)
+    except OSError as error:
+        if error.errno in FULL:
+            # A file that is open fails without its name.
+            error.filename = error.filename or str(folder)
+        raise
     finally:
         os.close(descriptor)
 
