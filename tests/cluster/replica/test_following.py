@@ -6,6 +6,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import pytest
 import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,8 @@ from tests.cluster.replaying import standing_of
 from tests.cluster.tenures import publish
 from tests.drawing import examples
 from wsnode.cluster.journal import Bounds, JournalAwayError
-from wsnode.cluster.replica.following import Replica
+from wsnode.cluster.replica.following import RECORDS_BACK, Replica
+from wsnode.cluster.replica.gauge import LATE_SECONDS
 from wsnode.cluster.tenure import Published
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.tree.live import LiveTree
@@ -44,8 +46,8 @@ class World:
         await publish(published, self.journal)
 
     def replica(self) -> Replica:
-        live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
-        return Replica(self.repeated, live_tree, self.open, is_development=True)
+        self.live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
+        return Replica(self.repeated, self.live_tree, self.open, is_development=True)
 
     async def caught_up(self, replica: Replica) -> None:
         """Return once the replica stands as what is written."""
@@ -274,3 +276,35 @@ async def test_an_empty_journal_makes_no_replica_ready_and_is_said_to_be_empty(
             here.growing.extend(1)
             await here.publish()
             await here.caught_up(replica)
+
+
+async def test_a_replica_that_was_held_up_is_not_live_before_it_has_what_came_meanwhile(
+    mock_clock: trio.testing.MockClock,
+) -> None:
+    mock_clock.rate = 1.0
+    async with published(1) as here, caught_up(here) as replica:
+        stages: list[Stage] = []
+        replica.on_stage.append(lambda: stages.append(replica.stage))
+        async with here.live_tree.lock:
+            here.growing.extend(1)
+            await here.publish()
+            await until(lambda: replica.gauge.tip == 2)
+            here.growing.extend(5)
+            await here.publish()
+            mock_clock.jump(2 * LATE_SECONDS)
+        await here.caught_up(replica)
+    assert stages == [Stage.CATCHING_UP, Stage.LIVE]
+
+
+@pytest.mark.timeout(60)
+async def test_a_replica_is_live_as_soon_as_it_has_a_full_answer_of_records(
+    mock_clock: trio.testing.MockClock,
+) -> None:
+    # The clock stands, so to wait for more would be to wait for ever.
+    async with published(RECORDS_BACK) as here, trio.open_nursery() as nursery:
+        replica, live = here.replica(), trio.Event()
+        replica.on_stage.append(lambda: live.set() if replica.stage is Stage.LIVE else None)
+        nursery.start_soon(replica.run)
+        await live.wait()
+        assert here.repeated.head == here.written.head
+        nursery.cancel_scope.cancel()

@@ -19,7 +19,7 @@ from wsnode.cluster.records import (
     UnreadableRecordError,
 )
 from wsnode.cluster.replica.errors import GapError, ReplicaError
-from wsnode.cluster.replica.gauge import MAX_LAG, Gauge
+from wsnode.cluster.replica.gauge import LATE_SECONDS, MAX_LAG, Gauge
 from wsnode.cluster.replica.repeating import Repeater
 from wsnode.cluster.replica.standings import is_reachable
 from wsnode.ethereum.chain import Chain
@@ -163,15 +163,16 @@ class Replica:
         while True:
             records = await journal.read(self.position, seconds)
             self._reached(journal, is_empty=not records and self.position is None)
-            seconds = READ_SECONDS
             if records:
                 await self._note(journal, records)
                 for group in _groups(records):
                     await self._outage.outlast(partial(self._repeat, group))
                     self._see()
-            # More records than one answer has make more answers.
-            if len(records) < RECORDS_BACK and self.position is not None:
+            # A full answer has another one after it, and while an answer was late more may have come.
+            is_all = not records or (len(records) < RECORDS_BACK and self.gauge.late <= LATE_SECONDS)
+            if is_all and self.position is not None:
                 self.gauge.repeated()
+            seconds = READ_SECONDS if is_all else 0.0
             self._see()
 
     async def _align(self, journal: Journal) -> Standing | None:
