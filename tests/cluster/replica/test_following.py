@@ -24,7 +24,7 @@ from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.follow.report import Stage
 
-PATIENCE = 5
+PATIENCE = 60
 AWAY = "the journal at memory is away: it was taken away"
 
 
