@@ -78,5 +78,5 @@ def test_the_page_names_every_logger() -> None:
     }
     table = PAGE.split("| logger |")[1]
     # Others' loggers are made quiet by their names.
-    ours = {name for name in made if name.startswith("wsnode.")}
+    ours = {name for name in made if str(name).startswith("wsnode.")}
     assert set(re.findall(r"`(wsnode\.[\w.]+)`", table)) == ours
