@@ -22,43 +22,27 @@ class Telling:
 
     def __init__(self, pair: Pair[ToWorker]) -> None:
         self._pair = pair
-        self._followed: dict[str, FollowedHere] = {}
-        self._journals: dict[str, TellStatus | None] = {}
-        self._told: dict[str, Standing] = {}
+        self._networks: dict[str, _FollowedNetwork] = {}
 
     def follows(self, network: str, followed: FollowedHere, journal: TellStatus | None) -> None:
         """Report on a network from now on, and on the journal to which it is published."""
-        self._followed[network] = followed
-        self._journals[network] = journal
-        followed.tell(_OfNetwork(self, network))
+        made = self._networks[network] = _FollowedNetwork(self._pair, network, followed, journal)
+        followed.tell(made)
 
     async def run(self) -> None:
         """Tell of each change, and now and then that there is none, for ever."""
         while True:
-            self._told.clear()
+            for network in self._networks.values():
+                network.reported = None
             for _ in range(AGAIN_LOOKS):
-                for network in self._followed:
-                    self.stands_anew(network)
+                for network in self._networks.values():
+                    network.stands_anew()
                 await trio.sleep(LOOK_SECONDS)
-
-    def stands_anew(self, network: str) -> None:
-        """Tell how a network stands, if that is new."""
-        standing = _standing(network, self._followed[network])
-        if standing != self._told.get(network):
-            self._told[network] = standing
-            self._pair.post(standing)
-
-    def heard(self, network: str, encoded: list[bytes]) -> None:
-        """Tell of pending transactions that other nodes have."""
-        self._pair.post(Heard(network, encoded))
 
     async def answer(self, message: Inquire) -> None:
         """Say how a network is followed."""
-        status = b""
-        if (followed := self._followed.get(message.network)) is not None:
-            status = msgspec.json.encode(
-                with_journal(await followed.following.tell_status(), self._journals[message.network])
-            )
+        network = self._networks.get(message.network)
+        status = b"" if network is None else await network.status()
         self._pair.post(Found(message.number, status, message.row))
 
     async def send(self, message: Send) -> None:
@@ -67,31 +51,46 @@ class Telling:
 
     async def _failure_of(self, message: Send) -> str | None:
         """Return why no node has taken a transaction, None if one has."""
-        if (followed := self._followed.get(message.network)) is None:
+        if (network := self._networks.get(message.network)) is None:
             return f"{message.network} is not followed yet: its process has an older configuration"
         try:
-            await followed.send(message.encoded)
+            await network.followed.send(message.encoded)
         except NotSentError as error:
             return str(error)
         return None
 
 
-class _OfNetwork:
-    """Tells of one network."""
+class _FollowedNetwork:
+    """One network as the workers hear of it; implements `News`."""
 
-    def __init__(self, telling: Telling, network: str) -> None:
-        self._telling = telling
-        self._network = network
+    def __init__(
+        self, pair: Pair[ToWorker], name: str, followed: FollowedHere, journal: TellStatus | None
+    ) -> None:
+        self._pair = pair
+        self._name = name
+        self.followed = followed
+        self._journal = journal
+        self.reported: Standing | None = None
+        """How it stood when that was last said; None has it be said again."""
 
     def stands_anew(self) -> None:
-        self._telling.stands_anew(self._network)
+        """Tell how the network stands, if that is new."""
+        standing = self._standing()
+        if standing != self.reported:
+            self.reported = standing
+            self._pair.post(standing)
 
     def heard(self, encoded: list[bytes]) -> None:
-        self._telling.heard(self._network, encoded)
+        """Tell of pending transactions that other nodes have."""
+        self._pair.post(Heard(self._name, encoded))
 
+    async def status(self) -> bytes:
+        """Return the JSON of how it is followed, and published."""
+        return msgspec.json.encode(with_journal(await self.followed.following.tell_status(), self._journal))
 
-def _standing(network: str, followed: FollowedHere) -> Standing:
-    following = followed.following
-    progress = following.progress
-    way = None if progress is None else (progress.starting, progress.current, progress.highest)
-    return Standing(network, followed.hindrance(), following.peers, way, followed.announced_height())
+    def _standing(self) -> Standing:
+        following = self.followed.following
+        progress = following.progress
+        way = None if progress is None else (progress.starting, progress.current, progress.highest)
+        height = self.followed.announced_height()
+        return Standing(self._name, self.followed.hindrance(), following.peers, way, height)
