@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "node": {"cluster", "console", "ethereum", "jsonrpc", "server", "starknet", "store", "sync", "upstream"},
     "demo": {"ethereum", "jsonrpc", "node", "server", "starknet", "upstream"},
     "cli": {
+        "cluster",
         "demo",
         "doctor",
         "ethereum",

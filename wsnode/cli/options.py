@@ -1,6 +1,7 @@
 """Options that several commands share, and the settings from them."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +21,8 @@ FILE = click.Path(path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class NodeUrl(click.ParamType[str]):
-    """URLs of nodes. What is none is wrong usage, and not shown: it may be a key."""
+class Url(click.ParamType[str], ABC):
+    """URLs of one kind. What is none is wrong usage, and not shown: it may have a key or a password."""
 
     name = "URL"
 
@@ -29,35 +30,41 @@ class NodeUrl(click.ParamType[str]):
         """Return a URL as it is.
 
         Raises:
-            click.BadParameter: It is none of a node.
+            click.BadParameter: It is none of the kind.
         """
-        from wsnode.upstream.address import UpstreamAddress
-        from wsnode.upstream.errors import AddressError
-
         try:
-            UpstreamAddress.parse(value)
-        except AddressError as error:
+            self.check(value)
+        except ValueError as error:
             self.fail(str(error), param, ctx)
         return value
 
-
-class JournalUrl(click.ParamType[str]):
-    """URLs of journals. What is none is wrong usage, and not shown: it may be a password."""
-
-    name = "URL"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return a URL as it is.
+    @abstractmethod
+    def check(self, value: str) -> None:
+        """Do nothing with a URL of the kind.
 
         Raises:
-            click.BadParameter: It is none of a journal.
+            ValueError: It is none; the text shows nothing secret.
         """
-        from wsnode.node.config import JournalConfig
 
-        try:
-            return JournalConfig(value).url
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+
+class NodeUrl(Url):
+    """URLs of nodes."""
+
+    def check(self, value: str) -> None:
+        """Raise AddressError if a URL is none of a node."""
+        from wsnode.upstream.address import UpstreamAddress
+
+        UpstreamAddress.parse(value)
+
+
+class JournalUrl(Url):
+    """URLs of journals."""
+
+    def check(self, value: str) -> None:
+        """Raise JournalAddressError if a URL is none of a journal."""
+        from wsnode.cluster.address import JournalAddress
+
+        JournalAddress.parse(value)
 
 
 class FiniteRange(click.FloatRange):

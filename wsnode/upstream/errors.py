@@ -36,7 +36,7 @@ TOO_MUCH = (429, LIMIT_EXCEEDED, -32016)
 """HTTP's status, and what providers say of it in JSON-RPC."""
 
 
-class AddressError(Exception):
+class AddressError(ValueError):
     """A URL names no upstream; the text shows nothing of it that may be secret."""
 
 
