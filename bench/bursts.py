@@ -2,9 +2,11 @@
 
     python -m bench.bursts [--methods eth_chainId,eth_blockNumber]
 
-Gives a connection's own function bursts of masked frames and throws the replies away, in one process and
-on a chain of one block: for each method a burst of one request and one of sixteen, and the same for all of
-them by turns. Microseconds of the best of many rounds, and how many of them frames take that become messages.
+Gives a connection's own function bursts of masked frames and throws the replies away, in one process and on a
+chain of one block, as a server would: results that last are kept for all connections. For each method without
+parameters, for all of them by turns and for the balances of the accounts by turns it is a burst of one
+request and one of sixteen. Microseconds of the best of many rounds, and how many of them reading frames alone
+takes.
 """
 
 import argparse
@@ -13,16 +15,19 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 import trio
 from websockets.frames import Frame, Opcode
 
 from bench.lib.load import request
+from wsnode.demo.accounts import ADDRESSES
 from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.dispatcher import Dispatcher, LastingResults
 from wsnode.jsonrpc.session import Session
+from wsnode.node.views import opening
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.access.directory import Caller
 from wsnode.server.limits import Limits
@@ -34,6 +39,13 @@ from wsnode.server.websocket.frames import Framing
 ROUNDS = 50
 BURSTS = 200
 SIZE = 16
+
+
+class Call(NamedTuple):
+    """A method, and what it is given."""
+
+    method: str
+    params: tuple[str, ...] = ()
 
 
 class Bursts:
@@ -84,9 +96,19 @@ class Bursts:
         """Do nothing."""
 
 
-def burst_of(methods: Sequence[str], count: int) -> bytes:
-    """Return a number of requests of the methods in turns, in the form of a client."""
-    requests = [request(methods[index % len(methods)], identity=100_000 + index) for index in range(count)]
+def cases_of(methods: Sequence[str]) -> dict[str, list[Call]]:
+    """Return what is asked by turns, by what the line is called."""
+    alone = {method: [Call(method)] for method in methods}
+    balances = [Call("eth_getBalance", (f"0x{address}", "latest")) for address in ADDRESSES]
+    return alone | {", ".join(methods): [Call(method) for method in methods], "eth_getBalance": balances}
+
+
+def burst_of(calls: Sequence[Call], count: int) -> bytes:
+    """Return a number of requests of the calls in turns, in the form of a client."""
+    asked = (calls[index % len(calls)] for index in range(count))
+    requests = [
+        request(call.method, *call.params, identity=100_000 + index) for index, call in enumerate(asked)
+    ]
     payloads = [json.dumps(each, separators=(",", ":")).encode() for each in requests]
     return b"".join(Frame(Opcode.TEXT, payload).serialize(mask=True) for payload in payloads)
 
@@ -95,7 +117,7 @@ def measure(dispatcher: Dispatcher, burst: bytes) -> float:
     """Return the microseconds that a connection takes for one burst."""
     shared, caller = Shared(Limits()), Caller(network="eth", open_path=True)
     bursts = Bursts(burst)
-    session = Session(dispatcher, caller)
+    session = Session(dispatcher, caller, shares_results=True)
     connection = WebSocketConnection(bursts, session, shared, Allowance(shared, caller.network, None))
     trio.run(connection.run, b"")
     return bursts.best * 1e6
@@ -124,12 +146,15 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         Chain.open(Path(folder), demo_genesis(), writer=True, durable=False) as chain,
     ):
-        dispatcher = Dispatcher(build_registry(chain), chain.snapshot, bounds=Limits().bounds())
-        for names in [[name] for name in methods] + [methods]:
-            one, many = (measure(dispatcher, burst_of(names, count)) for count in (1, SIZE))
-            frames = measure_frames(burst_of(names, SIZE)) / SIZE
+        registry, bounds = build_registry(chain), Limits().bounds()
+        dispatcher = Dispatcher(
+            registry, opening(chain, None), bounds=bounds, lasting=LastingResults(chain.store)
+        )
+        for name, calls in cases_of(methods).items():
+            one, many = (measure(dispatcher, burst_of(calls, count)) for count in (1, SIZE))
+            frames = measure_frames(burst_of(calls, SIZE)) / SIZE
             print(
-                f"{', '.join(names)}: a burst of one {one:.1f} us, of {SIZE} {many / SIZE:.2f} us a request, "
+                f"{name}: a burst of one {one:.1f} us, of {SIZE} {many / SIZE:.2f} us a request, "
                 f"frames {frames:.2f} us of that"
             )
 
