@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
+    from tests.ethereum.pool.playground import Playground
     from tests.memory_transport import Ask
     from tests.node_process import Node
     from wsnode.ethereum.chain import Chain
@@ -180,6 +181,16 @@ def pytest_runtest_makereport(
         if isinstance(group, pytest.skip.Exception) and isinstance(report.longrepr, tuple):
             report.longrepr = (*report.longrepr[:2], f"Skipped: {group.msg}")
     return report
+
+
+@pytest.fixture
+def playground(tmp_path: Path) -> Iterator[Playground]:
+    """Return a chain at its genesis and an empty pool on it."""
+    from tests.ethereum.pool.playground import Playground
+
+    made = Playground(tmp_path / "chain")
+    yield made
+    made.close()
 
 
 @pytest.fixture

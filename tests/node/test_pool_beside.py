@@ -1,8 +1,5 @@
 """A pool beside a chain: it follows what changes there, with or without a block, in any process."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import msgspec
 import pytest
 
@@ -12,13 +9,6 @@ from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.node.networks import pool_beside
-
-
-@pytest.fixture
-def playground(tmp_path: Path) -> Iterator[Playground]:
-    made = Playground(tmp_path / "chain")
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """eth_fillTransaction: what geth 1.17.8 fills in, and what it refuses."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,9 @@ RECORDED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.fixture
-def playground(tmp_path: Path) -> Iterator[Playground]:
-    made = Playground(tmp_path)
-    made.mine([])
-    yield made
-    made.close()
+def playground(playground: Playground) -> Playground:
+    playground.mine([])
+    return playground
 
 
 @pytest.fixture

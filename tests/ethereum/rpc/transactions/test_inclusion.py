@@ -1,6 +1,5 @@
 """eth_sendRawTransactionSync: the receipt comes with the block, or an error says that none came."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,6 @@ from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import AsyncCall, SlowCall
 
 METHOD = "eth_sendRawTransactionSync"
-
-
-@pytest.fixture
-def playground(tmp_path: Path) -> Iterator[Playground]:
-    made = Playground(tmp_path / "chain")
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Sending, and what methods say of transactions in the pool."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,13 +24,6 @@ WITHDRAWALS = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")
 def asking_with(playground: Playground, **options: Any) -> Ask:
     registry = build_registry(playground.chain, **options, timer=stopped)
     return validating(asking(Dispatcher(registry, playground.chain.snapshot)))
-
-
-@pytest.fixture
-def playground(tmp_path: Path) -> Iterator[Playground]:
-    made = Playground(tmp_path)
-    yield made
-    made.close()
 
 
 @pytest.fixture
