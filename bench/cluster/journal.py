@@ -120,13 +120,13 @@ def main() -> None:
     """Measure each size, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--records", type=int, default=300)
-    told = parser.parse_args()
+    options = parser.parse_args()
     print("| bytes of a block | an append, p50 | p99 | to the reader, p50 | p99 | bytes in Redis |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder, redis(Path(folder)) as path:
         address = JournalAddress.parse(f"unix://{path}")
         for size in SIZES:
-            records = max(LEAST_RECORDS, min(told.records, MOST_BYTES // size))
+            records = max(LEAST_RECORDS, min(options.records, MOST_BYTES // size))
             print(row(size, trio.run(measure, address, size, records)), flush=True)
 
 

@@ -31,7 +31,7 @@ class Subscriber:
     """Notes when each block arrives."""
 
     def __init__(self) -> None:
-        self.told: dict[str, float] = {}
+        self.arrived: dict[str, float] = {}
         self.last = ""
         self.news = trio.Event()
 
@@ -44,12 +44,12 @@ class Subscriber:
             message = await socket.get_message()
             now = time.perf_counter()
             self.last = json.loads(message)["params"]["result"]["hash"]
-            self.told[self.last] = now
+            self.arrived[self.last] = now
             self.news.set()
             self.news = trio.Event()
 
     async def wait_for(self, block: str) -> None:
-        while block not in self.told:
+        while block not in self.arrived:
             await self.news.wait()
 
 
@@ -86,7 +86,7 @@ async def measured(writer: Node, replica: Node, blocks: int, transactions: int) 
             head = await trio.to_thread.run_sync(asked, writer, "eth_getBlockByNumber", "latest", False)
             await first.wait_for(head["hash"])
             await second.wait_for(head["hash"])
-            delays.append((second.told[head["hash"]] - first.told[head["hash"]]) * 1000)
+            delays.append((second.arrived[head["hash"]] - first.arrived[head["hash"]]) * 1000)
         nursery.cancel_scope.cancel()
     return delays
 
@@ -113,11 +113,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--blocks", type=int, default=300)
     parser.add_argument("--transactions", type=int, nargs="*", default=[0, 100])
-    told = parser.parse_args()
+    options = parser.parse_args()
     print("| transfers in a block | p50 | p99 | most |\n|---|---|---|---|")
-    for transactions in told.transactions:
+    for transactions in options.transactions:
         with nodes() as (writer, replica):
-            delays = trio.run(measured, writer, replica, told.blocks, transactions)
+            delays = trio.run(measured, writer, replica, options.blocks, transactions)
         cuts = quantiles(delays, n=100, method="inclusive")
         print(
             f"| {transactions} | {cuts[49]:.1f} ms | {cuts[98]:.1f} ms | {max(delays):.1f} ms |", flush=True

@@ -57,11 +57,11 @@ def spread(folder: Path, replicas: int, workers: int) -> Iterator[Sequence[Node]
             opened.enter_context(started("replica", "--data", str(folder / f"replica {number}"), *more))
             for number in range(1, replicas + 1)
         ]
-        wait_told(first, copies)
+        wait_block(first, copies)
         yield [first, *copies]
 
 
-def wait_told(first: Node, copies: Sequence[Node]) -> None:
+def wait_block(first: Node, copies: Sequence[Node]) -> None:
     """Return once all have a block that was made now.
 
     Raises:
@@ -76,7 +76,7 @@ def wait_told(first: Node, copies: Sequence[Node]) -> None:
 
 
 def measure(nodes: Sequence[Node], subscribers: int, blocks: int) -> Figures:
-    """Return what the client in C printed: the first node makes the blocks, the others tell of them.
+    """Return what the client in C printed: the first node makes the blocks, the others notify of them.
 
     Raises:
         LoadError: Not all could subscribe, or there is no C compiler.
@@ -109,18 +109,18 @@ def main() -> int:
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--blocks", type=int, default=30)
-    told = parser.parse_args()
-    print(f"{told.subscribers:,} subscribers, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    options = parser.parse_args()
+    print(f"{options.subscribers:,} subscribers, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     print("| where | lag p50 | p99 | last p50 | last p99 | lost |\n|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory(prefix="scale") as folder, writer(Path(folder)) as lone:
-        alone = measure([lone], told.subscribers, told.blocks)
+        alone = measure([lone], options.subscribers, options.blocks)
     print(row("one process", alone), flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="scale") as folder,
-        spread(Path(folder), told.replicas, told.workers) as nodes,
+        spread(Path(folder), options.replicas, options.workers) as nodes,
     ):
-        many = measure(nodes, told.subscribers, told.blocks)
-    print(row(f"{told.replicas} replicas of {told.workers} workers", many))
+        many = measure(nodes, options.subscribers, options.blocks)
+    print(row(f"{options.replicas} replicas of {options.workers} workers", many))
     ratios = (f"{many[each] / alone[each]:.2f}" for each in FIGURES)
     print(f"| ratio | {' | '.join(ratios)} | |\nload {os.getloadavg()[0]:.1f}")
     return 0

@@ -97,15 +97,15 @@ def redis() -> Iterator[RedisServer]:
 
 @contextmanager
 def leader(redis: RedisServer, folder: Path, *more: str, listen: str = "127.0.0.1:0") -> Iterator[Asked]:
-    told = ("--listen", listen, "--quiet", "--data", str(folder / "leader"), "--journal", redis.url)
-    with started("dev", *told, *more) as node:
+    options = ("--listen", listen, "--quiet", "--data", str(folder / "leader"), "--journal", redis.url)
+    with started("dev", *options, *more) as node:
         yield Asked(node)
 
 
 def replica_command(redis: RedisServer, folder: Path, name: str, listen: str = "127.0.0.1:0") -> list[str]:
     genesis = folder / "leader/eth/genesis.json"
-    told = ["--data", str(folder / name), "--genesis", str(genesis), "--journal", redis.url]
-    return ["replica", *told, "--listen", listen, "--open"]
+    options = ["--data", str(folder / name), "--genesis", str(genesis), "--journal", redis.url]
+    return ["replica", *options, "--listen", listen, "--open"]
 
 
 @contextmanager
@@ -151,20 +151,20 @@ def test_a_cursor_is_carried_from_the_writer_to_a_replica_and_back(
     redis: RedisServer, tmp_path: Path
 ) -> None:
     with leader(redis, tmp_path) as writer, replica(redis, tmp_path) as copy:
-        told: list[Any] = []
+        received: list[Any] = []
         options: dict[str, Any] = {"fromBlock": "earliest", "cursors": True}
         for seed in range(1, 7):
             # Takes off what the client received from the other node.
             writer("anvil_reorg", min(int(writer.stand[0], 16), 6), [])
             writer.work(seed)
             come_together(writer, copy)
-            options = {"cursor": listen(copy if seed % 2 else writer, options, told)}
-        assert any(log["removed"] for log in told)
-        assert kept(told) == writer("eth_getLogs", {"fromBlock": "earliest"})
-        assert kept(told) == copy("eth_getLogs", {"fromBlock": "earliest"})
+            options = {"cursor": listen(copy if seed % 2 else writer, options, received)}
+        assert any(log["removed"] for log in received)
+        assert kept(received) == writer("eth_getLogs", {"fromBlock": "earliest"})
+        assert kept(received) == copy("eth_getLogs", {"fromBlock": "earliest"})
 
 
-def listen(place: Asked, options: dict[str, Any], told: list[Any]) -> str:
+def listen(place: Asked, options: dict[str, Any], received: list[Any]) -> str:
     """Take the logs after a cursor until they are those that there are; return the next cursor."""
     wanted = place("eth_getLogs", {"fromBlock": "earliest"})
     with connect(place.node.socket_url.replace("<API_KEY>", "any"), max_size=None) as connection:
@@ -174,15 +174,15 @@ def listen(place: Asked, options: dict[str, Any], told: list[Any]) -> str:
             message = json.loads(connection.recv(PATIENCE))
             assert "error" not in message, message
             if "result" in message.get("params", {}):
-                told.append(message["params"]["result"])
-                if kept(told) == wanted:
+                received.append(message["params"]["result"])
+                if kept(received) == wanted:
                     return str(message["params"]["cursor"])
 
 
-def kept(told: list[Any]) -> list[Any]:
+def kept(received: list[Any]) -> list[Any]:
     """Return the logs that were added and not removed; each is removed in reverse order, and once."""
     logs: list[Any] = []
-    for log in told:
+    for log in received:
         if log["removed"]:
             assert logs.pop() == log | {"removed": False}
         else:
@@ -340,6 +340,16 @@ def test_a_flipped_byte_is_refused_and_what_was_good_is_served(redis: RedisServe
             come_together(writer, copy)
 
 
+def sent_into_a_block(copy: Asked, writer: Asked) -> Any:
+    """Return a signed transaction that was sent to a replica, and is in a block of its writer."""
+    until(lambda: copy("net_peerCount") == "0x2")
+    signed = writer("eth_signTransaction", filled(writer))
+    sent = copy("eth_sendRawTransaction", signed)
+    until(lambda: copy("eth_getTransactionReceipt", sent) is not None)
+    assert copy("eth_getTransactionReceipt", sent) == writer("eth_getTransactionReceipt", sent)
+    return signed
+
+
 def test_a_transaction_sent_to_a_replica_is_in_a_block_of_its_writer(
     redis: RedisServer, tmp_path: Path
 ) -> None:
@@ -349,11 +359,7 @@ def test_a_transaction_sent_to_a_replica_is_in_a_block_of_its_writer(
         copy = opened.enter_context(replica(redis, tmp_path, listen=there))
         writer("evm_mine")
         come_together(writer, copy)
-        until(lambda: copy("net_peerCount") == "0x2")
-        signed = writer("eth_signTransaction", filled(writer))
-        sent = copy("eth_sendRawTransaction", signed)
-        until(lambda: copy("eth_getTransactionReceipt", sent) is not None)
-        assert copy("eth_getTransactionReceipt", sent) == writer("eth_getTransactionReceipt", sent)
+        signed = sent_into_a_block(copy, writer)
         # What the replica itself refuses goes nowhere.
         assert "error" in copy.answer("eth_sendRawTransaction", signed)
 

@@ -24,10 +24,11 @@ from tests.cluster.replica.test_processes import (
     leader,
     replica,
     replica_command,
+    sent_into_a_block,
     until,
 )
 from tests.node.workers.processes import samples, workers_of
-from tests.node.workers.test_following import follower_of, told
+from tests.node.workers.test_following import follower_of, notification
 from tests.node.workers.test_pools import result
 from tests.node_process import PATIENCE, kept_address, run, started
 from wsnode.ethereum.head import Head
@@ -70,7 +71,7 @@ class Client:
 
     def __init__(self, place: Asked) -> None:
         self._url = place.node.socket_url
-        self.told: list[Any] = []
+        self.logs: list[Any] = []
         self.wanted: list[Any] | None = None
         self.connections = 0
         self.has_come = threading.Event()
@@ -84,7 +85,7 @@ class Client:
                 self._listen()
 
     def _is_done(self) -> bool:
-        return self.is_given_up or (self.wanted is not None and kept(self.told) == self.wanted)
+        return self.is_given_up or (self.wanted is not None and kept(self.logs) == self.wanted)
 
     def _listen(self) -> None:
         with connect(self._url, max_size=None) as connection:
@@ -100,7 +101,7 @@ class Client:
     def _take(self, message: Any) -> None:
         assert "error" not in message, message
         if "params" in message:
-            self.told.append(message["params"]["result"])
+            self.logs.append(message["params"]["result"])
             self._options = {"cursor": message["params"]["cursor"]}
         else:
             self.has_come.set()
@@ -139,7 +140,7 @@ def test_clients_with_cursors_have_each_log_once_whichever_process_is_killed(
             client.wanted = wanted
         for each in runs:
             each.result(PATIENCE)
-        assert any(log["removed"] for client in clients for log in client.told)
+        assert any(log["removed"] for client in clients for log in client.logs)
         # Those of the killed workers came back; the others kept their connections.
         assert sum(client.connections for client in clients) > CLIENTS
         assert copy("eth_getLogs", {"fromBlock": "earliest"}) == wanted
@@ -197,7 +198,7 @@ def test_a_block_that_the_writer_has_is_waited_for_by_every_worker_and_not_for_e
             come(client, *subscription)
         writer("evm_mine")
         head = writer("eth_getBlockByNumber", "0x5", False)["hash"]
-        assert [told(client)["hash"] for client in clients] == [head] * 2  # type: ignore[index]
+        assert [notification(client)["hash"] for client in clients] == [head] * 2  # type: ignore[index]
 
 
 def answer(client: ClientConnection, method: str, *params: Any) -> Any:
@@ -224,7 +225,7 @@ def test_what_is_sent_to_one_worker_is_pending_on_all_until_no_block_can_hold_it
             result(client, "eth_subscribe", "newPendingTransactions")
         with connect(copy.node.socket_url) as sender:
             sent = result(sender, "eth_sendRawTransaction", writer("eth_signTransaction", filled(writer)))
-        assert [told(client) for client in (one, two)] == [sent] * 2
+        assert [notification(client) for client in (one, two)] == [sent] * 2
         assert writer("eth_getTransactionByHash", sent) is not None
         # Nothing but the id of the chain changes, without a block.
         writer("anvil_setChainId", 4242)
@@ -276,8 +277,4 @@ def test_a_follower_with_workers_leads_also_after_its_process_that_follows_was_k
         source("evm_mine")
         come_together(source, copy)
         assert status_of(first)["journal"]["epoch"] > status["epoch"]
-        until(lambda: copy("net_peerCount") == "0x2")
-        signed = source("eth_signTransaction", filled(source))
-        sent = copy("eth_sendRawTransaction", signed)
-        until(lambda: copy("eth_getTransactionReceipt", sent) is not None)
-        assert copy("eth_getTransactionReceipt", sent) == source("eth_getTransactionReceipt", sent)
+        sent_into_a_block(copy, source)

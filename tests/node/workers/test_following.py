@@ -53,7 +53,7 @@ def follower_of(node: Node) -> int:
     return workers_of(node)[0]
 
 
-def told(client: ClientConnection) -> object:
+def notification(client: ClientConnection) -> object:
     return json.loads(client.recv(60))["params"]["result"]
 
 
@@ -70,13 +70,13 @@ def test_subscribers_of_all_workers_are_told_each_block_also_after_the_follower_
             result(client, "eth_subscribe", "newHeads")
         for number in range(1, 4):
             result(maker, "evm_mine")
-            assert [told(client)["number"] for client in (one, two)] == [hex(number)] * 2  # type: ignore[index]
+            assert [notification(client)["number"] for client in (one, two)] == [hex(number)] * 2  # type: ignore[index]
         victim = follower_of(node)
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: victim not in workers_of(node) and readiness(node) == 200)
         for number in range(4, 7):
             result(maker, "evm_mine")
-            assert [told(client)["number"] for client in (one, two)] == [hex(number)] * 2  # type: ignore[index]
+            assert [notification(client)["number"] for client in (one, two)] == [hex(number)] * 2  # type: ignore[index]
         assert result(two, "net_peerCount") == "0x1"
         assert result(two, "wsnode_status")["state"] == "live"  # type: ignore[index]
 
@@ -92,12 +92,12 @@ def test_a_transaction_is_pending_on_all_connections_whoever_has_it_first(tmp_pa
             result(client, "eth_subscribe", "newPendingTransactions")
         with connect(node.socket_url) as sender:
             ours = result(sender, "eth_sendRawTransaction", signed(0))
-        assert [told(client) for client in (one, two)] == [ours] * 2
+        assert [notification(client) for client in (one, two)] == [ours] * 2
         assert result(elsewhere, "eth_getTransactionByHash", ours) is not None
         # Each is sent once: the message after it is that of the next transaction.
         for nonce in (1, 2):
             theirs = result(elsewhere, "eth_sendRawTransaction", signed(nonce))
-            assert [told(client) for client in (one, two)] == [theirs] * 2
+            assert [notification(client) for client in (one, two)] == [theirs] * 2
 
 
 def test_all_processes_are_replaced_and_go_on_following(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_all_processes_are_replaced_and_go_on_following(tmp_path: Path) -> None:
         with connect(node.socket_url) as client:
             result(client, "eth_subscribe", "newHeads")
             result(maker, "evm_mine")
-            assert told(client)["number"] == "0x1"  # type: ignore[index]
+            assert notification(client)["number"] == "0x1"  # type: ignore[index]
     ended = [line for line in (tmp_path / "log").read_text().splitlines() if "has ended" in line]
     assert ended
     assert not [line for line in ended if "WARNING" in line]
@@ -150,7 +150,7 @@ def test_workers_wait_for_blocks_that_the_process_that_follows_brings(tmp_path: 
             result(heads, "eth_subscribe", "newHeads")
             for _ in range(5):
                 result(maker, "evm_mine")
-                head = told(heads)
+                head = notification(heads)
                 assert isinstance(head, dict)
                 result(client, "wsnode_minBlock", f"{int(head['number'], 16)}:{head['hash']}")
                 block = result(client, "eth_getBlockByHash", head["hash"], False)
