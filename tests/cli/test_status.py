@@ -15,6 +15,10 @@ AWAY = f"the journal at {PLACE} is away: Connection refused"
     ("replica", "line"),
     [
         ({"reachable": True, "position": "17-42"}, f"journal: {PLACE}, followed up to record 17-42"),
+        (
+            {"reachable": True, "position": "17-42", "writer": False},
+            f"journal: {PLACE}, followed up to record 17-42, and no process writes it now",
+        ),
         ({"reachable": True, "position": None}, f"journal: {PLACE}, followed up to record none"),
         ({"reachable": False, "position": None}, f"journal: {PLACE} was not reached yet"),
         ({"reachable": False, "position": "17-42", "error": AWAY}, f"journal: {AWAY}"),
@@ -27,7 +31,7 @@ def test_a_replica_says_how_it_stands_to_its_journal(replica: dict[str, Any], li
         "head": {"number": "0x10", "hash": "0xab"},
         "lag": 0,
         "upstreams": [],
-        "replica": {"journal": PLACE, **replica},
+        "replica": {"journal": PLACE, "writer": True, **replica},
     }
     assert lines_of(status) == ["replica, live: head 16 0xab, 0 blocks behind", line]
 

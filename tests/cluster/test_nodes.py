@@ -1,13 +1,19 @@
 """Nodes that say in a Redis that they are there, and find the one that writes their chain."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
+import trio
+import trio.testing
 
 from tests.cluster.drawn import GENESIS
+from tests.cluster.growing import new_chain
 from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.nodes import Node
+from wsnode.cluster.journal import JournalAwayError
+from wsnode.cluster.nodes import NODE_SECONDS, Node, Present
+from wsnode.cluster.presence import Presence
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 
 pytestmark = needs_redis
@@ -52,3 +58,39 @@ async def test_a_node_that_says_nothing_any_more_is_gone(redis: RedisServer, mee
     left = redis.ask(f"HKEYS {nodes}")
     assert b"old" not in left
     assert b"strange" not in left
+
+
+class Place:
+    """A place in memory where nodes meet, which can be taken away."""
+
+    def __init__(self) -> None:
+        self.present = Present()
+        self.is_away = False
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["Place"]:
+        yield self
+
+    async def meet(self, node: Node | None) -> Present:
+        await trio.lowlevel.checkpoint()
+        if self.is_away:
+            raise JournalAwayError("memory", "it was taken away")
+        return self.present
+
+
+async def test_a_chain_has_a_writer_while_a_process_has_the_lease_and_unknown_while_nobody_can_say(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    with new_chain() as chain:
+        place = Place()
+        presence = Presence(chain, place.open, "one", None)
+        assert presence.has_writer is None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(presence.run)
+            found: list[bool | None] = []
+            for present, is_away in ((Present(), False), (Present(writer="two"), False), (Present(), True)):
+                place.present, place.is_away = present, is_away
+                await trio.sleep(NODE_SECONDS)
+                found.append(presence.has_writer)
+            nursery.cancel_scope.cancel()
+        assert found == [False, True, None]

@@ -91,6 +91,7 @@ async def test_the_status_of_a_replica_tells_of_its_journal_and_not_of_its_secre
         ReplySchemas(document).validate("wsnode_status", status)
         assert (status["mode"], status["state"], status["lag"]) == ("replica", "connecting", None)
         assert status["replica"]["journal"] == "redis://127.0.0.1:1"
+        assert status["replica"]["writer"] is None
         assert network.hindrance() == "the journal was not reached yet"
         assert network.announced_height() is None
         names = {figure.name for figure in network.figures()}

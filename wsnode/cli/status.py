@@ -82,7 +82,8 @@ def _replica_line(replica: dict[str, Any]) -> str:
         return f"journal: {error}"
     if not replica["reachable"]:
         return f"journal: {replica['journal']} was not reached yet"
-    return f"journal: {replica['journal']}, followed up to record {replica['position'] or 'none'}"
+    line = f"journal: {replica['journal']}, followed up to record {replica['position'] or 'none'}"
+    return line if replica.get("writer") is not False else f"{line}, and no process writes it now"
 
 
 def _upstream_line(upstream: dict[str, Any]) -> str:

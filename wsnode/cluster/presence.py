@@ -34,6 +34,12 @@ class Presence:
         self._url = url
         self.present = Present()
         self._met = trio.Event()
+        self._is_away = True
+
+    @property
+    def has_writer(self) -> bool | None:
+        """Return whether a process has the lease; None while the journal cannot be asked."""
+        return None if self._is_away else self.present.writer is not None
 
     async def others(self, seconds: float) -> list[Node]:
         """Return the other nodes, the highest first, once there are any; none after some seconds."""
@@ -49,10 +55,12 @@ class Presence:
                 async with self.open() as meeting:
                     while True:
                         self.present = await meeting.meet(self._mine())
+                        self._is_away = False
                         met, self._met = self._met, trio.Event()
                         met.set()
                         await trio.sleep(REPORT_SECONDS)
             except JournalAwayError as error:
+                self._is_away = True
                 logger.debug("the other nodes are not known: %s", error)
             await trio.sleep(REPORT_SECONDS)
 

@@ -364,6 +364,16 @@ def test_a_transaction_sent_to_a_replica_is_in_a_block_of_its_writer(
         assert "error" in copy.answer("eth_sendRawTransaction", signed)
 
 
+def test_a_dead_writer_shows_at_replicas_which_stay_ready(redis: RedisServer, tmp_path: Path) -> None:
+    with leader(redis, tmp_path) as writer, replica(redis, tmp_path) as copy:
+        writer("evm_mine")
+        come_together(writer, copy)
+        until(lambda: copy("wsnode_status")["replica"]["writer"] is True)
+        writer.node.process.kill()
+        until(lambda: copy("wsnode_status")["replica"]["writer"] is False)
+        assert copy.is_ready
+
+
 def test_a_transaction_without_a_writer_is_refused(redis: RedisServer, tmp_path: Path) -> None:
     with leader(redis, tmp_path) as writer, replica(redis, tmp_path) as copy:
         writer("evm_mine")

@@ -163,6 +163,8 @@ def test_what_a_replica_tells_of_itself_is_told_once_on_every_connection(
         found = samples(copy.node)
         head = int(writer.stand[0], 16)
         assert found['wsnode_replica_live{network="replica"}'] == 1
+        assert found['wsnode_replica_writer{network="replica"}'] == 1
+        assert status["replica"]["writer"]
         assert found['wsnode_replica_tip{network="replica"}'] == head
         assert found['wsnode_replica_records_total{network="replica"}'] == status["replica"]["records"]
         redis.kill()

@@ -122,6 +122,7 @@ class ReplicatedNetwork:
             "replica": {
                 "journal": self._place,
                 "reachable": replica.is_reachable,
+                "writer": self.presence.has_writer,
                 "behind": round(replica.gauge.late, 3),
                 "position": None if replica.position is None else str(replica.position),
                 "records": replica.repeated,
@@ -151,6 +152,10 @@ class ReplicatedNetwork:
                 is_counter=True,
             ),
         ]
+        if (has_writer := self.presence.has_writer) is not None:
+            figures.append(
+                Figure("wsnode_replica_writer", "Whether a process writes the journal", has_writer)
+            )
         if gauge.tip is not None and gauge.lag is not None:
             figures.append(Figure("wsnode_replica_tip", "Number of the journal's head", gauge.tip))
             figures.append(Figure("wsnode_replica_lag_blocks", "Blocks not repeated yet", gauge.lag))

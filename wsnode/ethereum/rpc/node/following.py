@@ -46,6 +46,7 @@ REPLICA: Final = record(
     {
         "journal": STRING,
         "reachable": BOOLEAN,
+        "writer": or_null(BOOLEAN),
         "behind": NUMBER,
         "position": or_null(STRING),
         "records": COUNT,
