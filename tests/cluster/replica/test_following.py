@@ -15,6 +15,7 @@ from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import standing_of
 from tests.cluster.tenures import publish
 from tests.drawing import examples
+from tests.file_limits import files_of_at_most
 from wsnode.cluster.journal import Bounds, JournalAwayError
 from wsnode.cluster.replica.following import RECORDS_BACK, Replica
 from wsnode.cluster.replica.gauge import LATE_SECONDS
@@ -25,6 +26,7 @@ from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.follow.report import Stage
 
 PATIENCE = 60
+FULL = 4096
 AWAY = "the journal at memory is away: it was taken away"
 
 
@@ -260,6 +262,28 @@ async def test_a_record_of_another_chain_stops_a_replica() -> None:
             await until(lambda: replica.stage is Stage.STOPPED)
         assert "genesis" in (replica.error or "")
         assert here.repeated.head.number == 0
+
+
+async def test_a_replica_that_cannot_store_says_how_far_it_is_behind_the_journals_last_record() -> None:
+    async with published(3) as here:
+        async with caught_up(here):
+            pass
+        here.growing.extend(5)
+        await here.publish()
+        entries = here.journal._entries
+        here.journal._entries = entries[:-4]
+        replica = here.replica()
+        async with running(replica):
+            with files_of_at_most(FULL):
+                await until(lambda: replica.stage is Stage.UNSTORED)
+                assert replica.gauge.lag == 1
+                here.journal._entries = entries
+                await until(lambda: replica.gauge.lag == 5)
+                here.journal.is_away = True
+                await until(lambda: not replica.is_reachable)
+                assert replica.stage is Stage.UNSTORED
+                here.journal.is_away = False
+            await here.caught_up(replica)
 
 
 async def test_an_empty_journal_makes_no_replica_ready_and_is_said_to_be_empty(

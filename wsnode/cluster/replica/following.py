@@ -166,7 +166,7 @@ class Replica:
             if records:
                 await self._note(journal, records)
                 for group in _groups(records):
-                    await self._outage.outlast(partial(self._repeat, group))
+                    await self._outage.outlast(partial(self._repeat_or_look, journal, group))
                     self._see()
             # A full answer has another one after it, and while an answer was late more may have come.
             is_all = not records or (len(records) < RECORDS_BACK and self.gauge.late <= LATE_SECONDS)
@@ -219,6 +219,24 @@ class Replica:
         assert last is not None
         self.gauge.noted(last.after.head.number)
         self._see()
+
+    async def _repeat_or_look(self, journal: Journal, group: Sequence[Record]) -> None:
+        """Repeat records; while that fails for want of room, see first how far the journal is by now."""
+        if self._outage.is_on:
+            await self._look(journal)
+        await self._repeat(group)
+
+    async def _look(self, journal: Journal) -> None:
+        # What cannot be read is not waited for: it is said once these records are stored.
+        try:
+            last = await journal.tip()
+        except (JournalAwayError, *REFUSALS) as error:
+            self.is_reachable = not isinstance(error, JournalAwayError)
+            return
+        self.is_reachable = True
+        if last is not None:
+            self.gauge.noted(last.after.head.number)
+            self._see()
 
     async def _repeat(self, group: Sequence[Record]) -> None:
         """Repeat records that belong together, and publish what they change as one."""
