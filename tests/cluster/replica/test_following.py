@@ -1,7 +1,7 @@
 """A replica of a journal that is written, lost, emptied, damaged and away, in memory."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import pytest
@@ -13,13 +13,17 @@ from hypothesis import strategies as st
 from tests.cluster.growing import DoneTo, Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import standing_of
+from tests.cluster.replica.test_peers import blocks_of
 from tests.cluster.tenures import publish
 from tests.drawing import examples
 from tests.file_limits import files_of_at_most
 from wsnode.cluster.journal import Bounds, JournalAwayError
+from wsnode.cluster.replica.errors import GapError
 from wsnode.cluster.replica.following import RECORDS_BACK, Replica
 from wsnode.cluster.replica.gauge import LATE_SECONDS
+from wsnode.cluster.replica.peers import take
 from wsnode.cluster.tenure import Published
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
@@ -27,6 +31,7 @@ from wsnode.sync.follow.report import Stage
 
 PATIENCE = 60
 FULL = 4096
+TRIMMED = Bounds(records=4, blocks=2)
 AWAY = "the journal at memory is away: it was taken away"
 
 
@@ -50,6 +55,15 @@ class World:
     def replica(self) -> Replica:
         self.live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
         return Replica(self.repeated, self.live_tree, self.open, is_development=True)
+
+    def bridged_replica(self, blocks: Sequence[UnverifiedBlock]) -> Replica:
+        """Return a replica beside a node that has all of some blocks."""
+
+        async def bridge(gap: GapError) -> bool:
+            return await take(self.live_tree, blocks[: gap.wanted.head.number])
+
+        self.live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
+        return Replica(self.repeated, self.live_tree, self.open, is_development=True, bridge=bridge)
 
     async def caught_up(self, replica: Replica) -> None:
         """Return once the replica stands as what is written."""
@@ -245,12 +259,35 @@ async def test_a_damaged_record_stops_a_replica_until_an_operator_begins_again(
 
 
 async def test_a_replica_that_has_not_what_a_trimmed_journal_begins_with_says_to_restore_a_snapshot() -> None:
-    async with published(12, Bounds(records=4, blocks=2)) as here:
+    async with published(12, TRIMMED) as here:
         assert here.journal.entries < 12
         replica = here.replica()
         async with running(replica):
             await until(lambda: replica.stage is Stage.STOPPED)
         assert "restore a snapshot" in (replica.error or "")
+        assert replica.refused == 0
+
+
+async def test_blocks_of_other_nodes_are_taken_once_there_is_room() -> None:
+    async with published(12, TRIMMED) as here:
+        replica = here.bridged_replica(await blocks_of(here.written))
+        async with running(replica):
+            with files_of_at_most(FULL):
+                await until(lambda: replica.stage is Stage.UNSTORED)
+                assert here.repeated.head.number == 0
+            await here.caught_up(replica)
+
+
+@pytest.mark.parametrize("bounds", [None, TRIMMED], ids=["the journal", "other nodes"])
+async def test_the_writers_branch_is_followed_also_from_below_the_finalized_block(
+    bounds: Bounds | None,
+) -> None:
+    async with published(12, bounds) as here:
+        Growing(here.repeated).extend(6)
+        here.repeated.mark_final(here.repeated.head)
+        replica = here.bridged_replica(await blocks_of(here.written))
+        async with running(replica):
+            await here.caught_up(replica)
         assert replica.refused == 0
 
 

@@ -204,7 +204,7 @@ class Replica:
         common = await self._align(journal)
         if common is not None:
             await self._outage.outlast(partial(self._go_back, common))
-        elif not await self._bridge(gap):
+        elif not await self._outage.outlast(partial(self._bridge, gap)):
             raise gap
 
     async def _go_back(self, common: Standing) -> None:
