@@ -15,6 +15,7 @@ from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import (
     Bounds,
+    DamagedKeyError,
     Journal,
     JournalAwayError,
     Lease,
@@ -264,6 +265,35 @@ async def test_an_entry_that_is_no_record_is_named(redis: RedisServer, fields: s
         for reading in (journal.tip(), journal.read(None, 0)):
             with pytest.raises(UnreadableRecordError, match=f"record 17-42 of the journal .*{reason}"):
                 await reading
+
+
+@needs_redis
+@pytest.mark.parametrize("name", ["epoch", "lease"])
+@pytest.mark.parametrize("command", ["SET {} garbage", "SADD {} garbage"])
+async def test_a_damaged_key_is_named_and_no_key_is_changed(
+    redis: RedisServer, name: str, command: str
+) -> None:
+    redis.ask("FLUSHALL")
+    key = f"wsnode:{{{GENESIS.hex()}}}:{name}"
+    async with open_journal(JournalAddress.parse(redis.url), GENESIS) as journal:
+        lease = await journal.claim("one")
+        redis.ask(f"DEL {key}")
+        redis.ask(command.format(key))
+        before = redis.ask(f"DUMP {key}")
+        for asking in (
+            journal.claim("one"),
+            journal.renew(lease),
+            journal.append(lease, record(lease, 1, None)),
+        ):
+            with pytest.raises(DamagedKeyError) as raised:
+                await asking
+            assert str(raised.value) == (
+                f"the journal at {journal.place} cannot be used: "
+                f"its key {key} holds what no writer has put there: delete that key"
+            )
+        assert redis.ask(f"DUMP {key}") == before
+        redis.ask(f"DEL {key}")
+        assert (await journal.claim("one")).epoch > lease.epoch
 
 
 async def ask(path: Path) -> None:

@@ -19,6 +19,15 @@ class JournalAwayError(Exception):
         self.place, self.reason = place, reason
 
 
+class DamagedKeyError(JournalAwayError):
+    """A key of the journal holds what no process of a writer puts there; an operator has to delete it."""
+
+    def __init__(self, place: str, key: str) -> None:
+        super().__init__(place, f"its key {key} holds what no writer has put there: delete that key")
+        self.args = (f"the journal at {place} cannot be used: {self.reason}",)
+        self.key = key
+
+
 class LeaseTakenError(Exception):
     """Another process writes the journal."""
 

@@ -22,6 +22,7 @@ from wsnode.cluster.address import CLUSTER, SENTINEL, JournalAddress
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
     Bounds,
+    DamagedKeyError,
     JournalAwayError,
     Lease,
     LeaseLostError,
@@ -49,22 +50,34 @@ _LEASE_MILLISECONDS: Final = str(int(LEASE_SECONDS * 1000))
 # The client logs, with a traceback, what it raises as well: each outage would fill pages.
 logging.getLogger("coredis").setLevel(logging.CRITICAL)
 
+# What another program has put there would fail in the arithmetic below, or be a lease for ever.
+_SOUND: Final = """
+for _, key in ipairs({KEYS[2], KEYS[3]}) do
+    local kind = redis.call('TYPE', key).ok
+    if kind ~= 'none' and kind ~= 'string' then return {'damaged', key} end
+end
+if redis.call('PTTL', KEYS[2]) == -1 then return {'damaged', KEYS[2]} end
+local given = redis.call('GET', KEYS[3])
+if given and (#given > 15 or not string.match(given, '^%d+$')) then return {'damaged', KEYS[3]} end
+"""
 # An epoch is also a time, so that a Redis that lost all, or its last writes, does not give one out again.
-_CLAIM: Final = """
+_CLAIM: Final = f"""
+{_SOUND}
 local holder = redis.call('GET', KEYS[2])
-if holder and holder ~= ARGV[1] then return {'taken', holder} end
+if holder and holder ~= ARGV[1] then return {{'taken', holder}} end
 local now = redis.call('TIME')
 local epoch = now[1] * 1000 + math.floor(now[2] / 1000)
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-local others = {redis.call('GET', KEYS[3]) or '0', ARGV[2], last and string.match(last[1], '^%d+') or '0'}
+local others = {{given or '0', ARGV[2], last and string.match(last[1], '^%d+') or '0'}}
 for _, other in ipairs(others) do epoch = math.max(epoch, tonumber(other) + 1) end
 local name = string.format('%.0f', epoch)
 redis.call('SET', KEYS[3], name)
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
-return {'given', name}
+return {{'given', name}}
 """
-_IS_MINE: Final = """
-if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('GET', KEYS[3]) ~= ARGV[2] then return {'lost'} end
+_IS_MINE: Final = f"""
+{_SOUND}
+if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('GET', KEYS[3]) ~= ARGV[2] then return {{'lost'}} end
 """
 _TIP: Final = """
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
@@ -270,7 +283,10 @@ class RedisJournal:
     async def _run(self, script: str, *arguments: str | bytes) -> list[Any]:
         with self._asking():
             reply: Any = await self._client.eval(script, self._keys, arguments)
-        return [reply[0].decode(), *reply[1:]]
+        what, *values = reply
+        if what == b"damaged":
+            raise DamagedKeyError(self.place, values[0].decode(errors="replace"))
+        return [what.decode(), *values]
 
     @contextmanager
     def _asking(self, seconds: float = 0) -> Iterator[None]:
