@@ -1,0 +1,222 @@
+"""A run of a cluster under faults: what was recorded, and figures of how much of it there was."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tests.cluster.faults.clients import Client, Demanding, HeadSubscriber, LogSubscriber, Sender
+from tests.cluster.faults.cluster import BALANCER, LEADER, REPLICAS, Cluster, raised_cluster
+from tests.cluster.faults.histories import Entry, Fates, History, believed_heads, believed_logs
+from tests.cluster.faults.schedule import moments, schedule
+from tests.cluster.faults.servers import entries_of
+from tests.cluster.faults.weather import Weather
+from tests.node_process import run
+
+LOG_SUBSCRIBERS: Final = 8
+HEAD_SUBSCRIBERS: Final = 6
+DEMANDING: Final = 4
+# Of the second and third of the accounts that a development chain begins with.
+KEYS: Final = (
+    "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+    "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
+)
+SETTLE_SECONDS: Final = 90.0
+LOOK_SECONDS: Final = 0.5
+SUPERSEDED: Final = ("nonce too low", "underpriced")
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a run follows from."""
+
+    seed: int
+    seconds: float
+    topology: str
+    workers: int
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a run was."""
+
+    history: History
+    figures: dict[str, Any]
+
+
+class Reader(threading.Thread):
+    """Reads the journal from every Redis, again and again."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(daemon=True)
+        self._addresses = [cluster.machines[name].address for name in cluster.servers.names]
+        self._is_over = threading.Event()
+        self.journals: list[Sequence[Entry]] = []
+
+    def end(self) -> None:
+        self._is_over.set()
+        self.join()
+
+    def run(self) -> None:
+        while not self._is_over.wait(LOOK_SECONDS):
+            self.journals += [entries for address in self._addresses if (entries := entries_of(address))]
+
+
+class Crowd:
+    """All clients of a run."""
+
+    def __init__(self, address: str, emitter: str, seed: int, begin: float) -> None:
+        self.logs = [
+            LogSubscriber(f"logs {place}", address, seed + place, emitter) for place in range(LOG_SUBSCRIBERS)
+        ]
+        self.heads = [
+            HeadSubscriber(f"heads {place}", address, seed + place) for place in range(HEAD_SUBSCRIBERS)
+        ]
+        self.demanding = [
+            Demanding(f"min_block {place}", address, seed + place) for place in range(DEMANDING)
+        ]
+        self.senders = [
+            Sender(f"sender {place}", address, seed, key, begin) for place, key in enumerate(KEYS)
+        ]
+
+    @property
+    def everyone(self) -> list[Client]:
+        return [*self.logs, *self.heads, *self.demanding, *self.senders]
+
+    def counts(self) -> Counter[str]:
+        return sum((client.counts for client in self.everyone), Counter[str]())
+
+    def failures(self) -> list[str]:
+        return [reason for client in self.everyone for reason in client.failures]
+
+
+def endure(folder: Path, plan: Plan) -> Outcome:
+    """Run a cluster under the faults of a seed, let it come to rest, and return what was recorded."""
+    with ExitStack() as stack:
+        cluster = raised_cluster(stack, folder, plan.topology, plan.workers)
+        weather, reader, begin = Weather(cluster, plan.seed), Reader(cluster), time.monotonic()
+        crowd = Crowd(cluster.address(BALANCER), weather.chain.emitter, plan.seed, begin)
+        threads: list[Weather | Reader | Client] = [weather, reader, *crowd.everyone]
+        for thread in threads:
+            stack.callback(thread.end)
+            thread.start()
+        rage(cluster, plan, begin)
+        weather.end()
+        weather.join()
+        history = settled(cluster, crowd, weather, reader, begin)
+        figures = figured(cluster, crowd, weather, reader)
+    return Outcome(
+        msgspec.structs.replace(history, complaints=[*history.complaints, *doctored(folder)]), figures
+    )
+
+
+def rage(cluster: Cluster, plan: Plan, begin: float) -> None:
+    """Have all faults begin and end, each at its moment."""
+    faults = schedule(plan.seed, plan.seconds, cluster.targets)
+    for at, fault, begins in moments(faults):
+        time.sleep(max(0.0, begin + at - time.monotonic()))
+        print(f"{time.monotonic() - begin:7.2f} {'begins' if begins else 'ends'}: {fault}", flush=True)
+        (cluster.begin if begins else cluster.end)(fault)
+
+
+def settled(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader, begin: float) -> History:
+    """Return the history once all is told, or once that takes too long."""
+    # A last block, so that heads tell of all before it.
+    weather.chain.emit()
+    weather.chain.call("evm_mine")
+    for sender in crowd.senders:
+        sender.end()
+        sender.join()
+    weather.chain.call("evm_mine")
+    stands = partial(stands_of, cluster)
+    wait(lambda: len({tuple(stand.values()) for stand in stands().values()}) == 1)
+    wait(lambda: all(map(cluster.is_ready, REPLICAS)))
+    canonical, mined = weather.canonical()
+    logs = weather.chain.logs()
+    wait(lambda: all(believed_logs(client.told) == logs for client in crowd.logs))
+    wait(lambda: all(believed_heads(client.told)[-1:] == canonical[-1:] for client in crowd.heads))
+    for client in crowd.everyone:
+        client.end()
+    for client in crowd.everyone:
+        client.join()
+    reader.end()
+    fates = fates_of(cluster, crowd, frozenset(mined), frozenset(weather.dropped))
+    return History(
+        logs={client.name: client.told for client in crowd.logs},
+        heads={client.name: client.told for client in crowd.heads},
+        answers={client.name: client.told for client in crowd.demanding},
+        sent=[sent for client in crowd.senders for sent in client.told],
+        fates=fates,
+        kills=[kill - begin for kill in cluster.leader_kills],
+        journals=reader.journals,
+        epochs=weather.epochs,
+        stands=stands(),
+        canonical=canonical,
+        canonical_logs=logs,
+        complaints=[*weather.failures, *crowd.failures(), *cluster.complaints()],
+    )
+
+
+def wait(condition: Callable[[], bool]) -> None:
+    """Return once it holds, or after a while: the checker says then what does not."""
+    end = time.monotonic() + SETTLE_SECONDS
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.2)
+
+
+def stands_of(cluster: Cluster) -> dict[str, dict[str, str]]:
+    return {name: cluster.stand(name) for name in cluster.nodes}
+
+
+def fates_of(cluster: Cluster, crowd: Crowd, mined: frozenset[str], dropped: frozenset[str]) -> Fates:
+    """Return what became of what was sent; what is nowhere is sent again, to hear why it may not be."""
+    pending = frozenset(each for name in cluster.nodes for each in _pool(cluster, name))
+    left = {
+        name: raw
+        for sender in crowd.senders
+        for name, raw in sender.raw.items()
+        if name not in mined | pending | dropped
+    }
+    refused = {name for name, raw in left.items() if _is_superseded(cluster, raw)}
+    return Fates(mined, pending, dropped, frozenset(refused))
+
+
+def _pool(cluster: Cluster, name: str) -> list[str]:
+    content = cluster.call(name, "txpool_content")
+    return [
+        transaction["hash"]
+        for part in ("pending", "queued")
+        for by_nonce in content[part].values()
+        for transaction in by_nonce.values()
+    ]
+
+
+def _is_superseded(cluster: Cluster, raw: str) -> bool:
+    reply = cluster.ask(LEADER, "eth_sendRawTransaction", raw)
+    return any(reason in reply.get("error", {}).get("message", "") for reason in SUPERSEDED)
+
+
+def figured(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader) -> dict[str, Any]:
+    """Return how much there was of everything."""
+    records = {entry.id for entries in reader.journals for entry in entries}
+    return {
+        "faults": dict(cluster.happened),
+        "chain": dict(weather.counts),
+        "clients": dict(crowd.counts()),
+        "notifications": sum(len(client.told) for client in crowd.logs)
+        + sum(len(client.told) for client in crowd.heads),
+        "answers": sum(len(client.told) for client in crowd.demanding),
+        "acknowledged": sum(len(client.told) for client in crowd.senders),
+        "records": len(records),
+        "epochs": len({epoch for epoch, _number in records}),
+    }
+
+
+def doctored(folder: Path) -> list[str]:
+    """Return which folders are not sound."""
+    ended = {name: run("doctor", "--data", str(folder / name)) for name in (LEADER, *REPLICAS)}
+    return [f"{name}: {each.stdout}{each.stderr}" for name, each in ended.items() if each.returncode]

@@ -1,0 +1,101 @@
+"""Faults drawn from a seed: a pure function, so that a schedule can be printed and repeated."""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+KINDS: Final = {"kill": 5, "kill one": 5, "pause": 5, "pause one": 4, "failover": 3, "flush": 1, "cut": 4}
+"""How often each kind comes beside the others.
+
+kill: SIGKILL of all processes of a target, which are started again. kill one: of one of its processes alone.
+pause, pause one: SIGSTOP, and SIGCONT in the end. failover: SIGKILL of the Redis that takes writes. flush:
+FLUSHALL. cut: neither of two machines reaches the other.
+"""
+FEWEST_SECONDS: Final = 0.5
+MOST_SECONDS: Final = 8.0
+LONGEST_GAP: Final = 4.0
+REDIS: Final = "redis"
+"""Stands in a schedule for the Redis servers, of which at most one is away at any time."""
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Something that goes wrong at a moment, and is right again after a while."""
+
+    at: float
+    """In seconds after the begin."""
+    kind: str
+    target: str
+    """A node, a Redis or a Sentinel by its name."""
+    seconds: float
+    """From the fault to its end."""
+    place: int
+    """Which of the target's processes, modulo their number."""
+    other: str = ""
+    """Where the line from the target leads that is cut."""
+
+    def __str__(self) -> str:
+        line = f" from {self.other}" if self.other else ""
+        return f"{self.at:7.2f} {self.kind} {self.target}{line} for {self.seconds:.2f} s"
+
+
+class Targets(msgspec.Struct, frozen=True):
+    """What faults can happen to."""
+
+    nodes: tuple[str, ...]
+    """Of which each has several processes, maybe; any of them may be away at the same time."""
+    servers: Sequence[str]
+    """Of Redis."""
+    helpers: Sequence[str]
+    """Sentinels, of which most have to be there."""
+    can_cut: bool
+    """Whether there are lines between machines."""
+
+
+def schedule(seed: int, seconds: float, targets: Targets) -> list[Fault]:
+    """Return the faults of so many seconds by their time; none of one target begins before another's end."""
+    chance = random.Random(seed)
+    free: dict[str, float] = {}
+    faults = []
+    at = chance.uniform(0, LONGEST_GAP)
+    while at < seconds:
+        fault = _drawn(chance, at, targets)
+        groups = [_group(name, targets) for name in (fault.target, fault.other) if name]
+        if all(free.get(group, 0.0) <= at for group in groups):
+            faults.append(fault)
+            free.update(dict.fromkeys(groups, at + fault.seconds + FEWEST_SECONDS))
+        at += chance.uniform(0, LONGEST_GAP)
+    return faults
+
+
+def _drawn(chance: random.Random, at: float, targets: Targets) -> Fault:
+    kinds = {kind: weight for kind, weight in KINDS.items() if kind != "cut" or targets.can_cut}
+    (kind,) = chance.choices(list(kinds), list(kinds.values()))
+    everything = [*targets.nodes, *targets.servers, *targets.helpers]
+    # Most of what can go wrong is in the nodes.
+    likely = list(targets.nodes) if kind.endswith(" one") else [*targets.nodes * 2, *everything]
+    target = {"failover": REDIS, "flush": REDIS}.get(kind) or chance.choice(likely)
+    others = [name for name in everything if _group(name, targets) != _group(target, targets)]
+    seconds = round(chance.uniform(FEWEST_SECONDS, MOST_SECONDS), 2)
+    other, place = chance.choice(others), chance.randrange(1 << 16)
+    return Fault(round(at, 2), kind, target, seconds, place, other if kind == "cut" else "")
+
+
+def _group(name: str, targets: Targets) -> str:
+    """Return what may have one fault at a time: a node, all of Redis, all Sentinels."""
+    if name in targets.helpers:
+        return "helpers"
+    return name if name in targets.nodes else REDIS
+
+
+def counts(faults: Sequence[Fault]) -> dict[str, int]:
+    """Return how many faults of each kind there are."""
+    return {kind: number for kind in KINDS if (number := sum(fault.kind == kind for fault in faults))}
+
+
+def moments(faults: Sequence[Fault]) -> Iterator[tuple[float, Fault, bool]]:
+    """Yield begins and ends in their order; the end of a fault has False."""
+    both = [(fault.at, fault, True) for fault in faults]
+    both += [(fault.at + fault.seconds, fault, False) for fault in faults]
+    yield from sorted(both, key=lambda moment: moment[0])

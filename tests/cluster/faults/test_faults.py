@@ -1,0 +1,46 @@
+"""A whole cluster under faults of a seed: clients are told what they were promised.
+
+    WSNODE_FAULTS_SEED=1 WSNODE_FAULTS_SECONDS=180 WSNODE_FAULTS_REDIS=sentinel \\
+        pytest -m soak -n 0 -s tests/cluster/faults/test_faults.py
+
+-s shows the faults while they happen; the one of `WSNODE_FAULTS_REDIS` is `sentinel` or `cluster`.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.cluster.faults.histories import violations
+from tests.cluster.faults.run import Outcome, Plan, endure
+from tests.cluster.redis_server import needs_redis
+from tests.deploy.test_haproxy import needs_haproxy
+
+pytestmark = [needs_redis, needs_haproxy]
+
+SEED = int(os.environ.get("WSNODE_FAULTS_SEED", "1"))
+SECONDS = float(os.environ.get("WSNODE_FAULTS_SECONDS", "180"))
+TOPOLOGY = os.environ.get("WSNODE_FAULTS_REDIS", "sentinel")
+SHORT_SECONDS = 45.0
+
+
+def endured(folder: Path, plan: Plan) -> Outcome:
+    """Return the outcome of a run without violations; the history of one that has some stays."""
+    outcome = endure(folder, plan)
+    (folder / "history.json").write_bytes(msgspec.json.encode(outcome.history))
+    print(plan, outcome.figures)
+    assert violations(outcome.history) == []
+    return outcome
+
+
+@pytest.mark.slow
+def test_clients_of_a_cluster_are_told_all_once_through_a_minute_of_faults(tmp_path: Path) -> None:
+    outcome = endured(tmp_path, Plan(1, SHORT_SECONDS, "sentinel", workers=2))
+    assert outcome.figures["acknowledged"] > 0
+    assert outcome.figures["clients"]["resumptions"] > 0
+
+
+@pytest.mark.soak
+def test_clients_of_a_cluster_are_told_all_once_through_faults_of_a_seed(tmp_path: Path) -> None:
+    endured(tmp_path, Plan(SEED, SECONDS, TOPOLOGY, workers=2))
