@@ -71,28 +71,46 @@ class Walks:
                 return None
         asked = self._asked.setdefault(wanted, Asked(upstream, trio.Event()))
         try:
-            encoded = await self._fetched(upstream, link, wanted, asked.is_over)
-            return (await decoded(self._spec, [encoded]))[0]
+            return await self._fetched(upstream, link, wanted, asked.is_over)
         finally:
             asked.is_over.set()
             self._asked.pop(wanted, None)
 
-    async def _fetched(self, upstream: Upstream, link: Link, wanted: Hash32, is_over: trio.Event) -> bytes:
+    async def _fetched(
+        self, upstream: Upstream, link: Link, wanted: Hash32, is_over: trio.Event
+    ) -> UnverifiedBlock:
         """Return a block where it was announced, or else from any other upstream."""
-        failure = UpstreamError("absent", hexadecimal(wanted))
         try:
-            return await block_of_hash(upstream, link, wanted, is_over.set)
+            encoded = await block_of_hash(upstream, link, wanted, is_over.set)
         except UpstreamError as error:
             if error.reason == "invalid":
                 raise Unfit(error.detail) from None
+        else:
+            return (await decoded(self._spec, [encoded]))[0]
         others = [other for other in self._upstreams.fit if other is not upstream]
+        return (await first_of(others, lambda other: self._of_another(other, wanted)))[0]
 
-        async def ask(other: Upstream) -> bytes:
-            if other.link is None:
-                raise failure
-            return await block_of_hash(other, other.link, wanted)
+    async def _of_another(self, other: Upstream, wanted: Hash32) -> UnverifiedBlock:
+        """Return a block from an upstream that did not announce it, and is quarantined for a wrong one.
 
-        return (await first_of(others, ask))[0]
+        Raises:
+            UpstreamError: It has none.
+        """
+        absent = UpstreamError("absent", hexadecimal(wanted))
+        if other.link is None:
+            raise absent
+        try:
+            block = (await decoded(self._spec, [await block_of_hash(other, other.link, wanted)]))[0]
+        except UpstreamError as error:
+            if error.reason != "invalid":
+                raise
+            other.quarantine(Unfit(error.detail))
+            raise absent from None
+        if not block.has_own_body:
+            why = f"it sent an invalid block: block {block.number} has a body that is not its header's"
+            other.quarantine(Unfit(why, for_good=True))
+            raise absent
+        return block
 
 
 def patience(mine: Score, other: Score) -> float:
