@@ -141,9 +141,9 @@ FLOORS = {
     ),
     "sync/follow/blocks": ("fetching", "asking", "ranges walk"),
     "cluster": (
-        "address nodes records",
+        "address nodes quotas records",
         "journal steps",
-        "presence redis_journal tenure",
+        "presence redis_journal sharing tenure",
         "publisher replica",
     ),
     "cluster/replica": ("errors gauge standings", "peers repeating", "following"),
@@ -161,7 +161,7 @@ FLOORS = {
     ),
     "node/growth": (
         "driving journals news proving",
-        "following forking publishing replicating",
+        "counting following forking publishing replicating",
         "fork_point",
     ),
     "node/workers": ("ledger messages questions", "pair", "accepting serving", "run"),

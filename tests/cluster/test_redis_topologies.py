@@ -15,6 +15,7 @@ from tests.cluster.drawn import GENESIS, records
 from tests.cluster.redis_server import REDIS, STARTING_SECONDS, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalAwayError
+from wsnode.cluster.quotas import Spending
 from wsnode.cluster.redis_journal import open_journal
 
 pytestmark = [needs_redis, pytest.mark.slow]
@@ -77,6 +78,8 @@ async def wait_open(url: str) -> None:
                         await journal.append(lease, each)
                     assert [each.id for each in await journal.read(None, 1)] == [each.id for each in made]
                     assert await journal.renew(lease) == made[-1].id
+                    spent = await journal.exchange([Spending("key", 9.0, 0.0, 9.0)])
+                    assert spent.keys() == {"key"}
                     return
             except JournalAwayError:
                 await trio.sleep(0.1)

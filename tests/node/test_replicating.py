@@ -12,7 +12,14 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
-from wsnode.node.config import Config, ConfigurationError, NetworkConfig, ReplicaConfig, advertised
+from wsnode.node.config import (
+    Config,
+    ConfigurationError,
+    JournalConfig,
+    NetworkConfig,
+    ReplicaConfig,
+    advertised,
+)
 from wsnode.node.config_file import read
 from wsnode.node.growth.replicating import ReplicatedNetwork
 from wsnode.node.running import needs_restart
@@ -62,6 +69,16 @@ def test_another_journal_needs_no_restart() -> None:
         for url in ("redis://a", "redis://b")
     )
     assert needs_restart(first, second) == []
+
+
+def test_rates_are_counted_at_the_journal_unless_that_is_refused() -> None:
+    told = ReplicaConfig("redis://h")
+    assert str(NetworkConfig("one", replica=told).rates_at) == "redis://h:6379"
+    assert str(NetworkConfig("one", journal=JournalConfig("redis://j")).rates_at) == "redis://j:6379"
+    alone = NetworkConfig("one", replica=ReplicaConfig("redis://h", shared_rates=False))
+    assert alone.rates_at is NetworkConfig("one").rates_at is None
+    first, second = (Config(networks={"one": each}) for each in (NetworkConfig("one", replica=told), alone))
+    assert needs_restart(first, second) == ["networks"]
 
 
 def test_a_node_is_where_it_listens_unless_it_says_otherwise() -> None:

@@ -6,7 +6,7 @@ takes all of them back together to one moment.
 
 import logging
 import ssl
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from math import inf
 from typing import Any, Final
@@ -30,6 +30,7 @@ from wsnode.cluster.journal import (
     TipMovedError,
 )
 from wsnode.cluster.nodes import MOST_NODES, NODE_SECONDS, Node, Present
+from wsnode.cluster.quotas import LONGEST_SINCE_SECONDS, MOST_OWING, Spending
 from wsnode.cluster.records import (
     Block,
     Record,
@@ -135,6 +136,30 @@ end
 return told
 """
 
+# A key is a member, its score the time at which all its credits are back. The server's clock alone counts;
+# nodes say and hear durations. When a node spent is known but for the time since it last said so, and matters
+# only if no credits were missing then: between these bounds its own count holds.
+_EXCHANGE: Final = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1e6
+local kept = now - ARGV[2]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.6f', kept))
+for place = 3, #ARGV, 4 do
+    local known = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[place]) or '0')
+    local seconds, since, own = tonumber(ARGV[place + 1]), tonumber(ARGV[place + 2]), now + ARGV[place + 3]
+    local earliest = math.max(known, now - since) + seconds
+    local latest = seconds > 0 and math.max(known, now) + seconds or math.huge
+    local full = math.max(earliest, math.min(own, latest))
+    if full > kept then redis.call('ZADD', KEYS[1], string.format('%.6f', full), ARGV[place]) end
+end
+local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
+if last then redis.call('EXPIREAT', KEYS[1], string.format('%.0f', last + ARGV[2] + 1)) end
+local after = string.format('(%.6f', now)
+local owing = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', after, 'WITHSCORES', 'LIMIT', 0, ARGV[1])
+for place = 2, #owing, 2 do owing[place] = string.format('%.6f', owing[place] - now) end
+return owing
+"""
+
 
 class RedisJournal:
     """A `Journal` in Redis; after a JournalAwayError leave `open_journal`, and open it again."""
@@ -148,6 +173,7 @@ class RedisJournal:
         self._bounds = bounds
         self._keys = [f"{prefix}:{name}" for name in ("log", "lease", "epoch", "genesis", "nodes")]
         self._log = self._keys[0]
+        self._quota = f"{prefix}:quota"
 
     async def claim(self, holder: str, floor: int = 0) -> Lease:
         """Return a lease of a new epoch, above `floor` and all before.
@@ -268,6 +294,23 @@ class RedisJournal:
         name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
         _what, writer, *texts = await self._run(_MEET, name, text, str(int(NODE_SECONDS)), str(MOST_NODES))
         return Present(tuple(_nodes(texts)), writer.decode(errors="replace") or None)
+
+    async def exchange(self, spendings: Sequence[Spending]) -> Mapping[str, float]:
+        """Count what was spent of keys, and return the seconds until all credits of each key are back.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached.
+        """
+        said = [
+            text
+            for each in spendings
+            for text in (each.digest, *(f"{value:.9f}" for value in (each.seconds, each.since, each.own)))
+        ]
+        bounds = (str(MOST_OWING), str(LONGEST_SINCE_SECONDS))
+        with self._asking():
+            reply: Any = await self._client.eval(_EXCHANGE, [self._quota], [*bounds, *said])
+        owing = iter(reply)
+        return {digest.decode(errors="replace"): float(next(owing)) for digest in owing}
 
     async def _run_with(self, lease: Lease, script: str, *arguments: str | bytes) -> list[Any]:
         """Run a script that begins with whether the lease is the holder's.

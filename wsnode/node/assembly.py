@@ -24,7 +24,7 @@ from wsnode.node.networks import (
     with_partner,
 )
 from wsnode.node.processes import Alone, Followed, FollowedHere, Processes
-from wsnode.server.access.directory import KeyRing, Network
+from wsnode.server.access.directory import Network
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def open_network(
     is_live = network.is_live and processes.writes
     with ExitStack() as stack:
         chains = open_chains(network, stack, writer=grow is not None or is_live, durable=durable)
-        ring = partial(KeyFileRing, KeyFile(folder / FILE_NAME), uses_of=partial(processes.uses_of, name))
-        keys = None if config.open else ring()
+        uses_of = partial(processes.uses_of, name, is_metered=network.rates_at is not None)
+        keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME), uses_of=uses_of)
         ethereum, starknet = chains
         if ethereum is None:
             assert starknet is not None, "a network has a chain"
@@ -98,7 +98,7 @@ class _Assembly:
         self._pool = pool_beside(self._hub, self._ethereum, config.pool_limits) if has_pool else None
         self._forking = self._make_forking()
 
-    def network(self, grow: Grow | None, keys: KeyRing | None, stack: ExitStack) -> Network:
+    def network(self, grow: Grow | None, keys: KeyFileRing | None, stack: ExitStack) -> Network:
         """Return the network, with all that runs beside it."""
         growth = self._begin_growth(grow, stack)
         # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
@@ -128,6 +128,7 @@ class _Assembly:
             publisher=publisher,
         )
         made = self._with_publisher(made, publisher)
+        made = self._with_shared_rates(made, keys)
         made = self._with_proofs(made, follower)
         if growth is not None and growth.watch is not None:
             growth.watch(made.registry)
@@ -192,6 +193,13 @@ class _Assembly:
 
         url = advertised(self._told.journal.advertise, self._config)
         return published(network, publisher, self._ethereum, self._told.journal, url)
+
+    def _with_shared_rates(self, network: Network, keys: KeyFileRing | None) -> Network:
+        if self._told.rates_at is None or keys is None or not self._processes.writes:
+            return network
+        from wsnode.node.growth.counting import counted_together
+
+        return counted_together(network, self._ethereum, keys.accounts, self._told.rates_at)
 
     def _with_proofs(self, network: Network, follower: "FollowedNetwork | None") -> Network:
         if self._forking is not None:

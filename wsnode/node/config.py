@@ -96,6 +96,8 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many blocks the head may be behind the journal's before `/readyz` says so."""
     advertise: NodeUrl | None = None
     """Where other nodes of the chain can ask this one; its address if absent and no key is asked for."""
+    shared_rates: bool = True
+    """Whether the rates of keys are one count over all nodes of the journal."""
 
     @property
     def address(self) -> JournalAddress:
@@ -142,6 +144,8 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The last blocks, which stay whatever their size."""
     advertise: NodeUrl | None = None
     """Where replicas can ask this node; its address if absent and no key is asked for."""
+    shared_rates: bool = True
+    """Whether the rates of keys are one count over all nodes of the journal."""
 
     @property
     def address(self) -> JournalAddress:
@@ -187,6 +191,12 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The journal to which the chain is published by the process that writes it."""
     replica: ReplicaConfig | None = None
     """The journal that the chain repeats."""
+
+    @property
+    def rates_at(self) -> JournalAddress | None:
+        """Return the journal whose nodes count the rates of keys together, None if each counts alone."""
+        told = self.replica or self.journal
+        return None if told is None or not told.shared_rates else told.address
 
     @property
     def is_live(self) -> bool:

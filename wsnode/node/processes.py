@@ -9,7 +9,7 @@ from wsnode.ethereum.rpc.node.following import Following, TellStatus
 from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.state import ChainSpec
 from wsnode.node.growth.news import News
-from wsnode.server.access.uses import Uses
+from wsnode.server.access.uses import MeteredUses, Uses
 from wsnode.server.shared import Figure
 
 
@@ -63,8 +63,11 @@ class Processes(Protocol):
     writes: bool
     """Whether this process writes the chains that are followed."""
 
-    def uses_of(self, network: str, digest: str) -> Uses | None:
-        """Return what counts the use of a network's key, by its hash; None for this process alone."""
+    def uses_of(self, network: str, digest: str, *, is_metered: bool) -> Uses | None:
+        """Return what counts the use of a network's key, by its hash; None for this process alone.
+
+        Of a metered one other machines learn what it has spent.
+        """
         ...
 
     def join(self, network: str, pool: TransactionPool) -> Relay | None:
@@ -88,8 +91,9 @@ class Alone:
 
     writes = True
 
-    def uses_of(self, _network: str, _digest: str) -> None:
-        """Return None: this process counts alone."""
+    def uses_of(self, _network: str, _digest: str, *, is_metered: bool) -> Uses | None:
+        """Return a count of this process, None for the usual one."""
+        return MeteredUses() if is_metered else None
 
     def join(self, _network: str, _pool: TransactionPool) -> None:
         """Return None: there is no other pool."""

@@ -115,10 +115,16 @@ def _lasting(config: Config, name: str) -> Any:
         return getattr(config, name)
     return {
         name: msgspec.structs.replace(
-            network, follow=network.follow and FOLLOWED, replica=network.replica and REPEATED
+            network,
+            follow=network.follow and FOLLOWED,
+            replica=network.replica and _repeated(network.replica),
         )
         for name, network in config.networks.items()
     }
+
+
+def _repeated(told: ReplicaConfig) -> ReplicaConfig:
+    return msgspec.structs.replace(REPEATED, shared_rates=told.shared_rates)
 
 
 def _files(config: Config) -> dict[str, StaticFile]:

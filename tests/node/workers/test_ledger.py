@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from wsnode._native.ledger import Words
 from wsnode.node.workers.ledger import Ledger, NoRowError, Rows, SharedUses, make_memory
 from wsnode.server.access.grants import Grant, KeyLimits
-from wsnode.server.access.uses import OwnUses, Rate
+from wsnode.server.access.uses import MeteredUses, OwnUses, Rate
 
 SPENDER = """
 import sys, time
@@ -95,6 +95,37 @@ def test_shared_credits_are_those_of_one_process(rate: Rate, calls: list[tuple[f
         assert shared.charge(now, rate, cost) == pytest.approx(expected, abs=1e-5)
         if 0 < expected < 1e-5:
             return
+
+
+def metered(memory: int, row: int) -> SharedUses:
+    found = Ledger(memory).uses_of(row, "one", "key", is_metered=True)
+    assert found is not None
+    return found
+
+
+def test_what_workers_spent_is_added_up_and_outlasts_them(memory: int) -> None:
+    first, second, rate = metered(memory, 0), metered(memory, 1), Rate(1.0, 10.0)
+    assert uses(memory, 0).spent is None
+    for each in (first, second):
+        each.charge(7.0, rate, 4.5)
+    assert first.charge(7.0, rate, 4.5) == pytest.approx(3.5)
+    Ledger(memory).clear_row(1)
+    assert (first.spent, second.spent) == (9.0, 9.0)
+
+
+@given(RATES, st.floats(-50, 50), st.floats(0, 20))
+def test_credits_that_are_settled_come_back_when_it_was_said(
+    rate: Rate, missing: float, later: float
+) -> None:
+    memory = make_memory()
+    shared, own, now = metered(memory, 0), MeteredUses(), 1e6
+    os.close(memory)
+    for each in (shared, own):
+        each.charge(now, rate, 1.0)
+        each.settle(rate, now + missing)
+        assert each.full_at(rate) == pytest.approx(now + missing)
+        credits = min(rate.burst, rate.burst + (later - missing) * rate.per_second)
+        assert each.charge(now + later, rate, 1.0) == 0 or credits < 1 + 1e-4
 
 
 def test_grants_of_two_workers_refuse_together(memory: int) -> None:

@@ -1,13 +1,16 @@
 """What all workers count together: the rates of keys, and how much is open of a key and of the node.
 
 It is memory that the parent makes and each worker maps. A key has a place in it: one word for its credits,
-which any worker changes in one step, and in the row of each worker four words that only this worker changes.
-What a key has open is the sum over all rows; the parent clears the row of a worker that has ended.
+which any worker changes in one step, one for those that it has spent, and in the row of each worker four
+words that only this worker changes. What a key has open is the sum over all rows; the parent clears the row
+of a worker that has ended.
 """
 
 import mmap
 import os
+import struct
 from hashlib import sha256
+from math import inf
 from typing import Final
 
 from wsnode._native.ledger import Words
@@ -22,7 +25,8 @@ _FIELDS: Final = 4
 _ROWS_USED: Final = 0
 _NAMES: Final = 8
 _CREDITS: Final = _NAMES + KEYS
-_FIRST_ROW: Final = _CREDITS + KEYS
+_SPENT: Final = _CREDITS + KEYS
+_FIRST_ROW: Final = _SPENT + KEYS
 _BYTES: Final = (_FIRST_ROW + ROWS * _FIELDS * KEYS) * WORD_BYTES
 NODE: Final = "node"
 _COUNT_BITS: Final = 32
@@ -50,10 +54,16 @@ class Ledger:
         name = int.from_bytes(sha256(f"{network}\0{digest}".encode()).digest()[:8]) | 1
         return self.words.place_of(_NAMES, KEYS, name)
 
-    def uses_of(self, row: int, network: str, digest: str) -> "SharedUses | None":
-        """Return the use of a key by the worker with this row; None if there are too many keys."""
-        place = self.place_of(network, digest)
-        return None if place is None else SharedUses(self.words, row, place)
+    def uses_of(
+        self, row: int, network: str, digest: str, *, is_metered: bool = False
+    ) -> "SharedUses | None":
+        """Return the use of a key by the worker with this row; None if there are too many keys.
+
+        Of a metered one the credits that all workers have spent are counted as well.
+        """
+        if (place := self.place_of(network, digest)) is None:
+            return None
+        return (SharedMeteredUses if is_metered else SharedUses)(self.words, row, place)
 
     def totals(self, row: int) -> "SharedUses":
         """Return what the worker with this row has open, and all have together."""
@@ -136,6 +146,20 @@ class SharedUses:
             cost=cost,
         )
 
+    @property
+    def spent(self) -> float | None:
+        """Return None: the credits count for this machine alone."""
+        return None
+
+    def full_at(self, _rate: Rate) -> float:
+        """Return the time at which all credits will be back, or were."""
+        return self._number(_CREDITS)
+
+    def settle(self, _rate: Rate, full_at: float) -> None:
+        """Have all credits be back at a time, however many are missing until then."""
+        (word,) = struct.unpack("<Q", struct.pack("<d", max(0.0, full_at)))
+        self._words.store(_CREDITS + self._place, word)
+
     def count_call(self, second: int) -> None:
         """Count a call of this process in a second of the clock."""
         own = self._own
@@ -161,6 +185,29 @@ class SharedUses:
     def _sum(self, field: int) -> int:
         rows = self._words.load(_ROWS_USED)
         return self._words.sum(_index(0, field, self._place), _FIELDS * KEYS, rows)
+
+    def _number(self, start: int) -> float:
+        number: float
+        (number,) = struct.unpack("<d", struct.pack("<Q", self._words.load(start + self._place)))
+        return number
+
+
+class SharedMeteredUses(SharedUses):
+    """The use of one key by all workers, and the credits that they have spent, those that ended too."""
+
+    @property
+    def spent(self) -> float:
+        """Return the credits that all workers charged so far."""
+        return self._number(_SPENT)
+
+    def charge(self, now: float, rate: Rate, cost: float) -> float:
+        """Charge credits, and return 0, or the seconds after which there will be enough of them."""
+        seconds = super().charge(now, rate, cost)
+        if not seconds:
+            # At time 0 an endless bucket with one credit a second is the sum of what was charged.
+            index = _SPENT + self._place
+            self._words.charge(index, 0.0, per_second=1.0, burst=inf, dearest=1.0, cost=cost)
+        return seconds
 
 
 def _index(row: int, field: int, place: int) -> int:

@@ -16,7 +16,7 @@ from wsnode.jsonrpc.errors import (
     RpcError,
     limit_exceeded,
 )
-from wsnode.server.access.uses import OwnUses, Rate, Uses
+from wsnode.server.access.uses import Account, OwnUses, Rate, Uses
 
 REMEMBERED = 1000
 SHOWN = 100
@@ -84,6 +84,16 @@ class Grant:
         named = limits.contracts
         self._contracts = None if named is None else frozenset(int(address, 16) for address in named)
         self._rate = _rate_of(limits)
+
+    @property
+    def account(self) -> Account | None:
+        """Return the credits that several machines count together, None if these ones are not.
+
+        Credits that never come back are each machine's own: no other one could forget them again.
+        """
+        if self._rate is None or not self._rate.per_second or self._uses.spent is None:
+            return None
+        return Account(self._uses, self._rate)
 
     def revoke(self) -> None:
         """Refuse every further call, and end the open connections."""

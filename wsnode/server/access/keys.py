@@ -17,7 +17,7 @@ import msgspec
 import trio
 
 from wsnode.server.access.grants import Grant, KeyLimits
-from wsnode.server.access.uses import Uses
+from wsnode.server.access.uses import Account, Uses
 
 FILE_NAME = "keys.json"
 KEY_BYTES = 24
@@ -202,6 +202,11 @@ class KeyFileRing:
         self.refresh()
         # What could be timed is the look-up of a hash, which leads to no key.
         return self._grants.get(hash_of(key))
+
+    def accounts(self) -> dict[str, Account]:
+        """Return the credits that several machines count together, by the keys' hashes."""
+        found = ((digest, grant.account) for digest, grant in self._grants.items())
+        return {digest: account for digest, account in found if account is not None}
 
     def refresh(self) -> None:
         """Read the file again if it has changed; what cannot be read changes nothing."""

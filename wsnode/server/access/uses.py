@@ -1,7 +1,7 @@
 """The use of a key: its credits, its calls of the last second, its connections and its subscriptions."""
 
 import math
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -45,6 +45,19 @@ class Uses(Protocol):
         """
         ...
 
+    @property
+    def spent(self) -> float | None:
+        """Return the credits charged so far; None where they count for this machine alone."""
+        ...
+
+    def full_at(self, rate: Rate) -> float:
+        """Return the time at which all credits will be back, or were."""
+        ...
+
+    def settle(self, rate: Rate, full_at: float) -> None:
+        """Have all credits be back at a time, however many are missing until then."""
+        ...
+
     def count_call(self, second: int) -> None:
         """Count a call of this process in a second of the clock; seconds only advance."""
         ...
@@ -83,6 +96,19 @@ class OwnUses:
             return 0.0
         return (needed - there) / rate.per_second if rate.per_second else math.inf
 
+    @property
+    def spent(self) -> float | None:
+        """Return None: the credits count for this machine alone."""
+        return None
+
+    def full_at(self, rate: Rate) -> float:
+        """Return the time at which all credits will be back, or were."""
+        return self._filled + (rate.burst - self._credits) / rate.per_second
+
+    def settle(self, rate: Rate, full_at: float) -> None:
+        """Have all credits be back at a time, however many are missing until then."""
+        self._credits, self._filled = 0.0, full_at - rate.burst / rate.per_second
+
     def count_call(self, second: int) -> None:
         """Count a call in a second of the clock."""
         if second != self.second:
@@ -95,3 +121,49 @@ class OwnUses:
         if second == self.second:
             return self.count
         return self.previous if second == self.second - 1 else 0
+
+
+class MeteredUses(OwnUses):
+    """Counts the use of a key in this process, and the credits that it has spent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spent = 0.0
+
+    @property
+    def spent(self) -> float:
+        """Return the credits charged so far."""
+        return self._spent
+
+    def charge(self, now: float, rate: Rate, cost: float) -> float:
+        """Charge credits, and return 0, or the seconds after which there will be enough of them."""
+        seconds = super().charge(now, rate, cost)
+        if not seconds:
+            self._spent += cost
+        return seconds
+
+
+class Account(NamedTuple):
+    """The credits of a key that several machines count together; all come back at a rate above 0."""
+
+    uses: Uses
+    rate: Rate
+
+    @property
+    def per_second(self) -> float:
+        """Return how many credits come back each second."""
+        return self.rate.per_second
+
+    @property
+    def spent(self) -> float:
+        """Return the credits that this machine has charged so far."""
+        return self.uses.spent or 0.0
+
+    @property
+    def full_at(self) -> float:
+        """Return the time at which all credits will be back, as this machine knows it."""
+        return self.uses.full_at(self.rate)
+
+    def settle(self, full_at: float) -> None:
+        """Have all credits be back at a time."""
+        self.uses.settle(self.rate, full_at)

@@ -53,9 +53,9 @@ class Membership:
         self._elsewhere: dict[str, FollowedElsewhere] = {}
         self._sends, self._inquiries = Questions[Sent](), Questions[bytes | None]()
 
-    def uses_of(self, network: str, digest: str) -> SharedUses | None:
+    def uses_of(self, network: str, digest: str, *, is_metered: bool) -> SharedUses | None:
         """Return what counts the use of a key by all processes, None if there are too many keys."""
-        uses = self._ledger.uses_of(self._row, network, digest)
+        uses = self._ledger.uses_of(self._row, network, digest, is_metered=is_metered)
         if uses is None:
             logger.error(
                 "%s has more than %d keys: of this one each worker counts its own use", network, KEYS

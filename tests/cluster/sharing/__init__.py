@@ -1,0 +1,1 @@
+"""Rates of keys that machines count together."""
