@@ -270,6 +270,17 @@ async def test_redis_adds_up_what_nodes_say(journal: RedisJournal) -> None:
 
 
 @needs_redis
+async def test_redis_dates_what_was_spent_by_the_nodes_own_count_within_bounds(journal: RedisJournal) -> None:
+    said = {"early": 99.0, "between": 99.7, "late": 100.5}
+    owing = await journal.exchange([Spending(key, 100.0, 0.5, own) for key, own in said.items()])
+    # The reply is of the moment of the question, so it is exact.
+    assert owing == pytest.approx({"early": 99.5, "between": 99.7, "late": 100.0}, abs=1e-5)
+    missing = await journal.exchange([Spending(key, 50.0, 0.5, 500.0) for key in said])
+    # Where credits are missing already, only what was spent counts.
+    assert all(owing[key] + 40 < missing[key] <= owing[key] + 50 + 1e-5 for key in said)
+
+
+@needs_redis
 async def test_redis_keeps_nothing_of_keys_that_have_all_their_credits(
     redis: RedisServer, journal: RedisJournal
 ) -> None:
