@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -48,9 +50,13 @@ class ChainFolder(msgspec.Struct, frozen=True):
             raise NoChainError(self.path) from None
 
     def keep_genesis(self, text: bytes, *, durable: bool) -> None:
-        """Write the genesis whole or not at all; if it is to be `durable`, it is on the disk then."""
+        """Write the genesis whole or not at all; if it is to be `durable`, it is on the disk then.
+
+        Raises:
+            OSError: It cannot be written; names the file.
+        """
         draft = self.genesis.with_suffix(".draft")
-        with draft.open("wb") as file:
+        with _named(draft), draft.open("wb") as file:
             file.write(text)
             file.flush()
             if durable:
@@ -76,9 +82,11 @@ class ChainFolder(msgspec.Struct, frozen=True):
 
         Raises:
             ChainBusyError: when another process holds it.
+            OSError: when it cannot be written; names the file.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        file = (self.path / "lock").open("a+")
+        path = self.path / "lock"
+        file = path.open("a+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -86,10 +94,24 @@ class ChainFolder(msgspec.Struct, frozen=True):
             owner = file.read().strip() or "unknown"
             file.close()
             raise ChainBusyError(self.path, owner) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        try:
+            with _named(path):
+                file.truncate(0)
+                # Past the buffer, which would be written once more when the file is closed.
+                os.write(file.fileno(), str(os.getpid()).encode())
+        except OSError:
+            file.close()
+            raise
         return file
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Have failures to write to an open file name it, as those to open it do."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _configuration(genesis: bytes) -> Any:
