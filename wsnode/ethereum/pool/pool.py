@@ -78,10 +78,11 @@ class TransactionPool(PoolContents):
         """Check that a block after the head could include the transaction, apart from the state.
 
         Raises:
-            PoolError: None could, or the transaction is known.
+            KnownError: The transaction is in the pool.
+            PoolError: No block could.
         """
         if transaction.hash in self._contents.entries:
-            raise refusals.already_known()
+            raise refusals.KnownError
         keeps_blobs = self.blobs is not None
         check_following(self._chain.spec, self.at.header, transaction, self.limits, keeps_blobs=keeps_blobs)
 
@@ -193,7 +194,7 @@ class TransactionPool(PoolContents):
         if not self._is_of_chain(transaction):
             raise refusals.other_chain(transaction.chain_id, self._chain.spec.chain_id)
         if transaction.hash in contents.entries:
-            raise refusals.already_known()
+            raise refusals.KnownError
         self._arrivals += 1
         entry = entry_of(transaction, self._arrivals, now)
         sender = contents.senders.get(entry.sender)

@@ -5,9 +5,11 @@ class PoolError(Exception):
     """The pool does not take a transaction; the text says why."""
 
 
-def already_known() -> PoolError:
-    """Return the error for a transaction that is in the pool."""
-    return PoolError("already known")
+class KnownError(PoolError):
+    """The transaction is in the pool."""
+
+    def __init__(self) -> None:
+        super().__init__("already known")
 
 
 def other_chain(have: int | None, want: int) -> PoolError:

@@ -5,17 +5,19 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.intake import decode_sent
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.pool.refusals import KnownError
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.rpc.form.schemas import HASH
 from wsnode.ethereum.rpc.transactions.refusal import refusal_by_pool
 from wsnode.ethereum.state import ChainSpec
-from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import AsyncCall, InThread, Step, Steps
 from wsnode.upstream.errors import NotSentError
@@ -62,27 +64,46 @@ class Sending:
         Raises:
             RpcError: The pool refused the transaction.
         """
-        pool = self._pool
         with refusal_by_pool():
-            transaction = pool.decode(encoded)
-            if transaction.type == BLOB_TYPE:
-                # The proofs of six blobs take 20 ms.
-                yield InThread(lambda _cancel: pool.check(transaction))
-            else:
-                pool.check(transaction)
-            transaction_hash = pool.admit(transaction)
+            try:
+                transaction_hash = yield from self._admitted(self._pool.decode(encoded))
+            except KnownError:
+                yield from self._relayed(encoded)
+                raise
         if self._settle is not None:
             yield AsyncCall(self._settle)
-        if self._relay is not None:
-            yield from self._relayed(self._relay, encoded, transaction_hash)
+        try:
+            yield from self._relayed(encoded)
+        except RpcError:
+            # Here it would wait for a block that nobody makes.
+            self._pool.drop(transaction_hash)
+            raise
         return transaction_hash
 
-    def _relayed(self, relay: Relay, encoded: bytes, transaction_hash: Hash32) -> Generator[Step, Any, None]:
+    def _admitted(self, transaction: PooledTransaction) -> Generator[Step, Any, Hash32]:
+        """Return the hash of a transaction that is in the pool by then.
+
+        Raises:
+            PoolError: It is refused.
+        """
+        if transaction.type == BLOB_TYPE:
+            # The proofs of six blobs take 20 ms.
+            yield InThread(lambda _cancel: self._pool.check(transaction))
+        else:
+            self._pool.check(transaction)
+        return self._pool.admit(transaction)
+
+    def _relayed(self, encoded: bytes) -> Generator[Step, Any, None]:
+        """Have others take what this pool has: also again, for they may have lost it since.
+
+        Raises:
+            RpcError: None has.
+        """
+        if (relay := self._relay) is None:
+            return
         try:
             yield AsyncCall(lambda: relay(encoded))
         except NotSentError as error:
-            # Here it would wait for a block that nobody makes.
-            self._pool.drop(transaction_hash)
             raise server_error(str(error)) from None
 
 
