@@ -231,19 +231,19 @@ class Demanding(Client):
 
 
 class Sender(Client):
-    """Sends one transfer after another through the replicas."""
+    """Sends a transfer through the replicas until it is in a block, and then the next one."""
 
     def __init__(self, name: str, address: str, seed: int, key: str, begin: float) -> None:
         super().__init__(name, address, seed)
         self._key = key
-        self._account = Account.from_key(key).address
+        self.account: str = Account.from_key(key).address
         self._begin = begin
         self.told: list[Sent] = []
         self.raw: dict[str, str] = {}
         """The transactions that were acknowledged, by their hashes."""
 
     def visit(self) -> None:
-        nonce = self._call("eth_getTransactionCount", self._account, "pending")
+        nonce = self._call("eth_getTransactionCount", self.account, "latest")
         if "result" in nonce:
             self._send(int(nonce["result"], 16))
         time.sleep(SEND_SECONDS)

@@ -125,6 +125,8 @@ def rage(cluster: Cluster, plan: Plan, begin: float) -> None:
 
 def settled(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader, begin: float) -> History:
     """Return the history once all is told, or once that takes too long."""
+    wait(lambda: all(map(cluster.is_ready, cluster.nodes)))
+    complaints = stuck(cluster, crowd)
     # A last block, so that heads tell of all before it.
     weather.chain.emit()
     weather.chain.call("evm_mine")
@@ -157,8 +159,28 @@ def settled(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader, be
         stands=stands(),
         canonical=canonical,
         canonical_logs=logs,
-        complaints=[*weather.failures, *crowd.failures(), *cluster.complaints()],
+        complaints=[*complaints, *weather.failures, *crowd.failures(), *cluster.complaints()],
     )
+
+
+def stuck(cluster: Cluster, crowd: Crowd) -> list[str]:
+    """Return whose transactions get into no block any more, though all nodes are there."""
+    before = {sender: _nonce(cluster, sender) for sender in crowd.senders}
+
+    def have_moved() -> bool:
+        cluster.call(LEADER, "evm_mine")
+        return all(_nonce(cluster, sender) > nonce for sender, nonce in before.items())
+
+    wait(have_moved)
+    return [
+        f"no block takes the transactions of {sender.name}"
+        for sender, nonce in before.items()
+        if _nonce(cluster, sender) == nonce
+    ]
+
+
+def _nonce(cluster: Cluster, sender: Sender) -> int:
+    return int(cluster.call(LEADER, "eth_getTransactionCount", sender.account, "latest"), 16)
 
 
 def wait(condition: Callable[[], bool]) -> None:
@@ -210,7 +232,7 @@ def figured(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader) ->
         "notifications": sum(len(client.told) for client in crowd.logs)
         + sum(len(client.told) for client in crowd.heads),
         "answers": sum(len(client.told) for client in crowd.demanding),
-        "acknowledged": sum(len(client.told) for client in crowd.senders),
+        "acknowledged": sum(len(client.raw) for client in crowd.senders),
         "records": len(records),
         "epochs": len({epoch for epoch, _number in records}),
     }
