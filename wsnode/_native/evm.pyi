@@ -587,6 +587,17 @@ class State:
     def state_root(self) -> bytes:
         """Return the state root after the head on the disk, patches included."""
 
+    def prune(self, number: int, *, most: int, sync: bool) -> bool:
+        """Forget the states before a committed block for ever; return whether there may be more to forget.
+
+        `most` values are looked at, each an account or a slot; call it again until there is no more. The
+        block itself and later ones can be read and returned to as before, earlier ones no more from the first
+        call on. Releases the lock.
+
+        Raises:
+            HistoryError: There is no such block from the first state to the committed head.
+        """
+
     def unwind(self, number: int, *, state_root: bytes | None = None) -> bytes:
         """Go back to block `number`, committed and synced, and return its hash.
 

@@ -198,6 +198,15 @@ impl Engine {
         })
     }
 
+    /// Forget the states before a committed block, by `most` values; whether there may be more to forget.
+    pub fn prune(&self, number: u64, most: usize, sync: bool) -> Result<bool, Error> {
+        self.write_after(|writer, tried| {
+            // The head is what it was.
+            writer.tried = tried;
+            Ok(writer.store.prune(number, most, sync)?)
+        })
+    }
+
     /// Change the state after the head in place, committed, and return its new root.
     pub fn patch(&self, patches: &[AccountPatch], sync: bool) -> Result<B256, Error> {
         self.write(|Writer { store, cache, .. }| {

@@ -58,10 +58,39 @@ pub(super) fn parts(number: u64, list: &[u8]) -> impl Iterator<Item = ([u8; 12],
 /// A list's last block, and the list.
 type List = (u64, Vec<u8>);
 
+/// What is left of a list, when no block that it names changes of is returned to any more.
+#[derive(Debug)]
+pub(super) struct Outdated {
+    /// The list's last block.
+    pub(super) last: u64,
+    /// Accounts, and slots of them.
+    pub(super) values: Vec<(Address, Option<U256>)>,
+}
+
 impl Snapshot<'_> {
+    /// The oldest list, if it ends up to block `number`.
+    pub(super) fn outdated(&self, number: u64) -> Result<Option<Outdated>, StateError> {
+        let oldest = self.tables.changes.first(&self.txn)?;
+        let last = oldest.and_then(|(key, _)| key.first_chunk()).map(|last| u64::from_be_bytes(*last));
+        let Some(last) = last.filter(|last| *last <= number) else { return Ok(None) };
+        let mut values = Vec::new();
+        for (address, touched) in merged(&self.list(last)?)?.0 {
+            values.extend(touched.account.then_some((address, None)));
+            values.extend(touched.slots.iter().map(|slot| (address, Some(*slot))));
+        }
+        // Neighbours are on one page.
+        values.sort_unstable();
+        Ok(Some(Outdated { last, values }))
+    }
+
     /// The lists that end above block `number`; the first may begin with earlier blocks.
     pub(super) fn lists_above(&self, number: u64) -> Result<Vec<List>, StateError> {
         self.lists_between(number, LATEST, usize::MAX)
+    }
+
+    /// The list that ends with block `last`.
+    fn list(&self, last: u64) -> Result<Vec<List>, StateError> {
+        self.lists_between(last.saturating_sub(1), last, usize::MAX)
     }
 
     /// The lists that name all changes after block `number` up to block `end`, and others; an error if they have more

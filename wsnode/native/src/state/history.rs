@@ -163,13 +163,25 @@ impl Snapshot<'_> {
     pub(super) fn require(&self, block: BlockNumHash) -> Result<Head, StateError> {
         let BlockNumHash { number, hash: wanted } = block;
         let is_head = number == self.head.number;
-        let recorded = if is_head { Some(self.head) } else { self.block(number)? };
+        let recorded = if is_head { Some(self.head) } else { self.kept_block(number)? };
         let found = recorded.map(|recorded| recorded.hash);
         recorded.filter(|recorded| recorded.hash == wanted).ok_or(StateError::Reorganised {
             number,
             wanted,
             found,
         })
+    }
+
+    /// A block whose state is there.
+    pub(super) fn kept_block(&self, number: u64) -> Result<Option<Head>, StateError> {
+        let block = self.block(number)?;
+        let is_kept = self.is_proved || number >= self.earliest()?;
+        Ok(block.filter(|_| is_kept))
+    }
+
+    /// The first block whose state is there.
+    pub(super) fn earliest(&self) -> Result<u64, StateError> {
+        self.tables.earliest(&self.txn)
     }
 
     /// A block's hash and state root.

@@ -2,6 +2,7 @@
 
 use super::caches::code::CodeCache;
 use super::caches::hashes::Hashes;
+use super::changes::Outdated;
 use super::delta::{Delta, Touched};
 use super::environment::Environment;
 use super::layout::tables::Head;
@@ -30,6 +31,8 @@ pub struct StateStore {
     pub(super) sealed: Vec<Sealed>,
     /// The last head that this process read or wrote.
     pub(super) committed: Head,
+    /// What is being pruned.
+    pub(super) outdated: Option<Outdated>,
 }
 
 /// An accepted block that is not committed.
@@ -96,6 +99,7 @@ impl StateStore {
             working: Working::at(&head),
             sealed: Vec::new(),
             committed: head,
+            outdated: None,
         })
     }
 

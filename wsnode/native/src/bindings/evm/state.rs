@@ -161,6 +161,12 @@ impl State {
         Ok(PyBytes::new(py, hash.as_slice()))
     }
 
+    /// Forget the states before a committed block: `most` values are looked at. Whether there may be more.
+    #[pyo3(signature = (number, *, most, sync))]
+    fn prune(&self, py: Python<'_>, number: u64, most: usize, sync: bool) -> PyResult<bool> {
+        py.detach(|| guard(|| self.0.prune(number, most, sync)))
+    }
+
     /// Change the state after the head in place, as state overrides say, and return its new root.
     #[pyo3(signature = (changes, *, sync=true))]
     fn patch<'py>(&self, py: Python<'py>, changes: &[u8], sync: bool) -> PyResult<Bound<'py, PyBytes>> {

@@ -79,6 +79,16 @@ impl Tables {
         Ok(self.meta.put(txn, b"head", &row)?)
     }
 
+    /// The first block whose state can be read.
+    pub fn earliest(&self, txn: &RoTxn<'_>) -> Result<u64, StateError> {
+        let row = self.meta.get(txn, b"earliest")?;
+        row.map_or(Ok(0), |row| row.try_into().map(u64::from_be_bytes).map_err(|_| corrupt("earliest")))
+    }
+
+    pub fn put_earliest(&self, txn: &mut RwTxn<'_>, number: u64) -> Result<(), StateError> {
+        Ok(self.meta.put(txn, b"earliest", &number.to_be_bytes())?)
+    }
+
     pub fn genesis_hash(&self, txn: &RoTxn<'_>) -> Result<Option<B256>, StateError> {
         let row = self.meta.get(txn, b"genesis")?;
         row.map(|row| B256::try_from(row).map_err(|_| corrupt("genesis"))).transpose()

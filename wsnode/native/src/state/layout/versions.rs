@@ -128,6 +128,43 @@ pub fn drop_from(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -> 
     Ok(())
 }
 
+/// Drop the versions under `key` that later ones up to block `number` replace, and one that is left of them if it is
+/// empty: so is what has no version.
+pub fn drop_before(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
+    let Some((first, row)) = row_at(txn, table, key, number)? else {
+        return Ok(());
+    };
+    let row = row.to_vec();
+    let mut versions = versions_in(&row, first)?;
+    let before = versions.len();
+    let last = versions.iter().position(|(since, _)| *since <= number).ok_or_else(corrupt)?;
+    versions.truncate(last + usize::from(!versions[last].1.is_empty()));
+    if versions.len() < before {
+        table.delete(txn, &append_number(key, first))?;
+        put_row(txn, table, key, &versions)?;
+    }
+    while let Some(below) = first.checked_sub(1) {
+        let Some((older, _)) = row_at(txn, table, key, below)? else { break };
+        table.delete(txn, &append_number(key, older))?;
+    }
+    Ok(())
+}
+
+/// Write a row of these versions, newest first.
+fn put_row(
+    txn: &mut RwTxn<'_>,
+    table: Table,
+    key: &[u8],
+    versions: &[(u64, &[u8])],
+) -> Result<(), StateError> {
+    let Some((first, _)) = versions.last() else {
+        return Ok(());
+    };
+    let mut row = Row { first: *first, ..Row::default() };
+    versions.iter().rev().for_each(|(number, value)| row.push(*number, value));
+    Ok(table.put(txn, &append_number(key, *first), &row.encoded())?)
+}
+
 /// The row whose oldest version is the last up to block `number`, and that version's block.
 fn row_at<'t>(
     txn: &'t RoTxn<'_>,

@@ -4,6 +4,7 @@ mod blocks;
 mod keeping;
 mod patching;
 mod processes;
+mod pruning;
 mod timing;
 
 use super::*;

@@ -5,4 +5,5 @@ pub(super) mod commit;
 pub(super) mod latest;
 pub(super) mod patch;
 pub(super) mod patches;
+pub(super) mod prune;
 pub(super) mod unwind;

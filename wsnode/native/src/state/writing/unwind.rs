@@ -48,8 +48,10 @@ impl StateStore {
         if number == latest {
             return Ok(self.committed);
         }
-        let block = if number < latest { self.environment.read()?.block(number)? } else { None };
-        block.ok_or(StateError::NoHistory { requested: number, earliest: 0, latest })
+        let snapshot = self.environment.read()?;
+        let block = if number < latest { snapshot.kept_block(number)? } else { None };
+        let earliest = snapshot.earliest()?;
+        block.ok_or(StateError::NoHistory { requested: number, earliest, latest })
     }
 
     fn unwind_to(&mut self, target: Head, undo: &Undo) -> Result<(), StateError> {
